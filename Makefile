@@ -1,0 +1,89 @@
+# Everything runs inside .venv, which is made and kept up to date by itself.
+# Needs: Python >= 3.11 with venv and pip, make. `make` alone lists the targets.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# Set by some containers; with it every start of chatbridge would take twice as long.
+unexport PYTHONDONTWRITEBYTECODE
+
+# uv has certificates of its own, pip reads the system's: behind a proxy only those work.
+ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
+export UV_SYSTEM_CERTS ?= 1
+endif
+
+BIN := .venv/bin
+VENV := .venv/.installed
+WORKERS ?= 3
+PYTEST_ARGS ?=
+
+# A tree that was copied or moved with its .venv needs a new one.
+ifneq ($(shell .ci/venv stale),)
+STALE := stale
+endif
+
+.PHONY: help
+help: ## Show this list
+	@printf '\nchatbridge: the questions of AI agents, on your phone\n\n'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  \033[1mmake %-8s\033[0m %s\n", $$1, $$2 }' Makefile
+	@printf '\nPython: make PYTHON=python3.12 …   one test: make test PYTEST_ARGS="-k name"\n\n'
+
+.PHONY: demo
+demo: $(VENV) ## Try it: a hub, a web inbox and a pretend agent, on this machine only
+	@$(BIN)/chatbridge demo
+
+.PHONY: test
+test: check ## Everything: style, types, import contracts, and all tests
+	@.ci/browser set-up
+	@echo "  pytest    with $(WORKERS) workers"
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+.PHONY: check
+check: lint types contracts ## Style, types and import contracts, without the tests
+
+.PHONY: lint
+lint: $(VENV) ## Style: ruff check and ruff format --check
+	@echo "  ruff      check, format"
+	@$(BIN)/ruff check --quiet
+	@$(BIN)/ruff format --check --quiet || \
+		{ echo "Not formatted (see: .venv/bin/ruff format --diff). Run: make format"; exit 1; }
+
+.PHONY: types
+types: $(VENV)
+	@echo "  mypy      --strict"
+	@$(BIN)/mypy --no-error-summary
+
+.PHONY: contracts
+contracts: $(VENV)
+	@echo "  imports   contracts"
+	@out=$$($(BIN)/lint-imports 2>&1) || { echo "$$out"; exit 1; }
+
+.PHONY: format
+format: $(VENV) ## Format the code and repair what ruff can repair
+	@$(BIN)/ruff check --fix --quiet || true
+	@$(BIN)/ruff format
+
+.PHONY: bench
+bench: $(VENV) ## Measure: start-up, memory, round trips
+	@$(BIN)/python -m tests.bench
+
+.PHONY: lock
+lock: ## Compile requirements.txt anew, with the newest versions that fit
+	@.ci/venv base
+	@echo "  lock      requirements.txt"
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
+		--quiet --no-config --no-emit-index-url --no-emit-find-links \
+		--custom-compile-command "make lock" --output-file requirements.txt
+
+.PHONY: clean
+clean: ## Remove .venv, caches and build products
+	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find chatbridge tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: stale
+stale:
+
+$(VENV): requirements.txt pyproject.toml $(STALE)
+	@.ci/venv
+	@touch $@

@@ -1,0 +1,94 @@
+"""The API: asks as JSON, for scripts, tests and the pages' script.
+
+Owns the shape of each call. Who may call is the guard's business; how a body is read, receive's.
+"""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from chatbridge.channels.web.auth import CODE_SECONDS, LoginCodes
+from chatbridge.channels.web.errors import Refusal
+from chatbridge.channels.web.events import Events, EventStream
+from chatbridge.channels.web.guard import OWNER, PERSON
+from chatbridge.channels.web.receive import parse_answers, parse_reason, read_json
+from chatbridge.channels.web.render import ask_object, json_response
+from chatbridge.core.errors import AskEnded
+from chatbridge.core.ports import Inbox
+
+
+class Api:
+    def __init__(
+        self,
+        inbox: Inbox,
+        *,
+        events: Events,
+        codes: LoginCodes,
+        body_seconds: float,
+        heartbeat: float,
+    ) -> None:
+        self._inbox = inbox
+        self._events = events
+        self._codes = codes
+        self._body_seconds = body_seconds
+        self._heartbeat = heartbeat
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/api/asks", self._asks),
+            Route("/api/asks/{ask_id}", self._ask),
+            Route("/api/asks/{ask_id}/answer", self._answer, methods=["POST"]),
+            Route("/api/asks/{ask_id}/cancel", self._cancel, methods=["POST"]),
+            Route("/api/events", self._stream),
+            Route("/api/login-codes", self._new_code, methods=["POST"]),
+        ]
+
+    async def _asks(self, request: Request) -> Response:
+        status = request.query_params.get("status", "open")
+        if status != "open":
+            raise Refusal(422, f"status: given {status!r}; accepted: open", path="status")
+        return json_response([ask_object(ask) for ask in await self._inbox.open_asks()])
+
+    async def _ask(self, request: Request) -> Response:
+        ask = await self._inbox.ask(request.path_params["ask_id"])
+        return json_response(ask_object(ask))
+
+    async def _answer(self, request: Request) -> Response:
+        body = await read_json(request, seconds=self._body_seconds)
+        ask = await self._inbox.ask(request.path_params["ask_id"])
+        answers = parse_answers(ask.questions, body)
+        try:
+            ask = await self._inbox.answer(ask.id, answers, person=request.scope[PERSON])
+        except AskEnded:
+            raise await self._ended(ask.id) from None
+        late = {"late": True} if ask.late is not None else {}
+        return json_response({"id": ask.id, "status": ask.status, **late, "ask": ask_object(ask)})
+
+    async def _cancel(self, request: Request) -> Response:
+        reason = parse_reason(await read_json(request, seconds=self._body_seconds))
+        ask_id, person = request.path_params["ask_id"], request.scope[PERSON]
+        try:
+            ask = await self._inbox.cancel(ask_id, reason=reason, person=person)
+        except AskEnded:
+            raise await self._ended(ask_id) from None
+        return json_response({"id": ask.id, "status": ask.status, "ask": ask_object(ask)})
+
+    async def _ended(self, ask_id: str) -> Refusal:
+        ask = await self._inbox.ask(ask_id)
+        found = ask_object(ask)
+        how = {key: found[key] for key in ("status", "outcome", "late") if key in found}
+        return Refusal(409, f"this question has ended: {ask.status}", **how)
+
+    async def _stream(self, request: Request) -> EventStream:
+        returning = "last-event-id" in request.headers
+        return EventStream(
+            self._events, self._inbox, returning=returning, heartbeat=self._heartbeat
+        )
+
+    async def _new_code(self, request: Request) -> Response:
+        # A cookie that could make more of itself would outlive its 90 days.
+        if request.scope[PERSON] is OWNER:
+            raise Refusal(403, "a new code needs the token, not a cookie")
+        return json_response({"code": self._codes.new(), "expiresIn": CODE_SECONDS})

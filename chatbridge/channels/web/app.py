@@ -1,0 +1,115 @@
+"""The inbox as one ASGI application: its routes, and where an error becomes a response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from chatbridge.channels.web.api import Api
+from chatbridge.channels.web.assets import Assets
+from chatbridge.channels.web.auth import Keys, LoginCodes
+from chatbridge.channels.web.errors import Refusal
+from chatbridge.channels.web.events import Events
+from chatbridge.channels.web.guard import Guard, Hosts
+from chatbridge.channels.web.login import Login
+from chatbridge.channels.web.pages import Pages
+from chatbridge.channels.web.render import Templates, json_response
+from chatbridge.core.errors import ChatbridgeError, UnknownAsk
+from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.text import one_line, shortened
+
+TITLES = {404: "There is no such page", 405: "That does not work here"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long a request may take to arrive, and a stream be silent."""
+
+    body_seconds: float
+    heartbeat: float
+
+
+def build_app(
+    inbox: Inbox,
+    *,
+    hosts: Hosts,
+    cookie: str,
+    keys: Keys,
+    events: Events,
+    clock: Clock,
+    agents: Callable[[], Sequence[str]],
+    limits: Limits,
+) -> ASGIApp:
+    assets = Assets()
+    templates = Templates(assets)
+    codes = LoginCodes(clock=clock)
+    body_seconds = limits.body_seconds
+    api = Api(
+        inbox, events=events, codes=codes, body_seconds=body_seconds, heartbeat=limits.heartbeat
+    )
+    pages = Pages(inbox, templates=templates, clock=clock, agents=agents, body_seconds=body_seconds)
+    login = Login(
+        templates=templates, keys=keys, codes=codes, cookie=cookie, body_seconds=body_seconds
+    )
+    errors = Errors(templates)
+    app = Starlette(
+        routes=[
+            Route("/healthz", healthz),
+            *api.routes(),
+            *pages.routes(),
+            *login.routes(),
+            *assets.routes(),
+        ],
+        exception_handlers={
+            Refusal: errors.refused,
+            HTTPException: errors.not_routed,
+            ChatbridgeError: errors.failed,
+        },
+    )
+    app.router.redirect_slashes = False
+    return Guard(app, hosts=hosts, keys=keys, cookie=cookie)
+
+
+async def healthz(_request: Request) -> Response:
+    return Response(b"", media_type="text/plain")
+
+
+class Errors:
+    """Errors as JSON for the API, as a page for a browser; never a stack trace."""
+
+    def __init__(self, templates: Templates) -> None:
+        self._templates = templates
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, Refusal)
+        return self._response(request, error)
+
+    async def not_routed(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        response = self._response(request, Refusal(error.status_code, f"{error.detail}."))
+        response.headers.update(error.headers or {})
+        return response
+
+    async def failed(self, request: Request, error: Exception) -> Response:
+        if isinstance(error, UnknownAsk):
+            title = "There is no such question"
+            return self._response(request, Refusal(404, _no_such(error), title=title))
+        return self._response(request, Refusal(503, str(error)))
+
+    def _response(self, request: Request, refusal: Refusal) -> Response:
+        status = refusal.status
+        if request.url.path.startswith("/api/"):
+            return json_response({"error": refusal.sentence, **refusal.more}, status=status)
+        title = refusal.title or TITLES.get(status, "That did not work")
+        return self._templates.page("error.html", status=status, title=title, text=refusal.sentence)
+
+
+def _no_such(error: UnknownAsk) -> str:
+    return f"No question has the id {shortened(one_line(error.ask_id), 40)!r}."

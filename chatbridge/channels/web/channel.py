@@ -1,0 +1,80 @@
+"""The web inbox as a channel: listens, announces its address, and tells open pages of changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from chatbridge.channels.web.app import Limits, build_app
+from chatbridge.channels.web.auth import Keys
+from chatbridge.channels.web.events import HEARTBEAT_SECONDS, Events
+from chatbridge.channels.web.guard import Hosts
+from chatbridge.channels.web.receive import BODY_SECONDS
+from chatbridge.channels.web.server import listen, serving
+from chatbridge.core.model import Ask
+from chatbridge.core.ports import Clock, Inbox
+
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
+
+
+class WebChannel:
+    name = "web"
+    keeps_posts = False
+    pace = 0.0
+
+    def __init__(
+        self,
+        *,
+        host: str,
+        port: int | None,
+        token: str,
+        clock: Clock,
+        announce: Callable[[str], None],
+        agents: Callable[[], Sequence[str]],
+        body_seconds: float = BODY_SECONDS,
+        heartbeat: float = HEARTBEAT_SECONDS,
+    ) -> None:
+        """`announce` is told the inbox's address; `agents` names the agents connected now."""
+        self._host = host
+        self._port = port
+        self._keys = Keys(token, clock=clock)
+        self._clock = clock
+        self._announce = announce
+        self._agents = agents
+        self._limits = Limits(body_seconds=body_seconds, heartbeat=heartbeat)
+        self._events = Events()
+
+    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+        listener = listen(self._host, self._port)
+        port: int = listener.getsockname()[1]
+        app = build_app(
+            inbox,
+            hosts=Hosts(self._host, port),
+            # Browsers share cookies between the ports of a host: two hubs need two names.
+            cookie=f"chatbridge-{port}",
+            keys=self._keys,
+            events=self._events,
+            clock=self._clock,
+            agents=self._agents,
+            limits=self._limits,
+        )
+        async with serving(app, listener):
+            try:
+                self._announce(_address(self._host, port))
+                ready()
+                await asyncio.Event().wait()
+            finally:
+                self._events.close()
+
+    async def drain(self) -> None:
+        """A page keeps nothing back: what was sent has been put in."""
+
+    async def show(self, ask: Ask, *, place: str | None) -> str:
+        self._events.publish(ask)
+        return ask.id
+
+
+def _address(host: str, port: int) -> str:
+    if host in EVERYWHERE:
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

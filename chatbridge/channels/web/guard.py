@@ -1,0 +1,204 @@
+"""The inbox's door: every request passes here before any page or call of the API sees it.
+
+Owns which hosts, origins and credentials are let in, and the headers that every response carries.
+Nothing behind it asks again who somebody is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from ipaddress import ip_address
+from urllib.parse import quote
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, cookie_parser
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from chatbridge.channels.web.auth import Keys
+from chatbridge.channels.web.render import json_response
+from chatbridge.core.model import Person
+
+log = logging.getLogger(__name__)
+
+OWNER = Person(name="you", channel="web")
+SCRIPT = Person(name="a script", channel="terminal")
+"""Who has the token and no cookie: a script of the owner's, or an agent that found the token."""
+
+PERSON = "chatbridge.person"
+"""Where the scope says who makes the request."""
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+OPEN_PATHS = frozenset(
+    {"/healthz", "/login", "/favicon.ico", "/apple-touch-icon.png", "/manifest.webmanifest"}
+)
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+NO_PAGE = "This request came from none of the inbox's own pages."
+LOGGED_OUT = "You are logged out. Run chatbridge inbox on your computer."
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; manifest-src 'self'; font-src 'none'; form-action 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    # Not "no-referrer": with it browsers send "Origin: null" with a form's POST.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Hosts:
+    """The names under which the inbox may be addressed. A page of another name that resolves to
+    this computer (DNS rebinding) is not one of them."""
+
+    def __init__(self, host: str, port: int) -> None:
+        name = f"[{host}]" if ":" in host else host.lower()
+        # Bound to every address: any address will do, a name still not.
+        self._any_address = name in ("0.0.0.0", "[::]")  # noqa: S104
+        self._names = LOOPBACK | {name}
+        self._ports = {str(port), ""} if port == 80 else {str(port)}
+
+    def knows(self, host: str) -> bool:
+        name, colon, port = host.lower().rpartition(":")
+        if not colon or port.endswith("]"):
+            name, port = host.lower(), ""
+        if port not in self._ports:
+            return False
+        return name in self._names or (self._any_address and _is_address(name))
+
+    def knows_origin(self, origin: str) -> bool:
+        scheme, separator, host = origin.partition("://")
+        return bool(separator) and scheme == "http" and self.knows(host)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """A pure ASGI wrapper: it adds microseconds to a request, and streams pass through."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Hosts, keys: Keys, cookie: str) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._keys = keys
+        self._cookie = cookie
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = Headers(scope=scope)
+        body = _Body(receive, headers)
+        started = False
+
+        async def guarded_send(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                _add_headers(MutableHeaders(scope=message), body.unread)
+            await send(message)
+
+        try:
+            app = self._refusal(scope, headers) or self._app
+            await app(scope, body.receive, guarded_send)
+        except ClientDisconnect:
+            return
+        except Exception:
+            # The edge of the channel: whatever it is, a browser sees no stack trace.
+            # The first part of the path alone: a log-in code can be in the rest.
+            log.exception("%s /%s failed", scope["method"], scope["path"].split("/")[1][:20])
+            if not started:
+                failed = json_response({"error": "The inbox failed. Its log says why."}, status=500)
+                await failed(scope, receive, guarded_send)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to a request that may not come in; None lets it in."""
+        path, method, origin = scope["path"], scope["method"], headers.get("origin")
+        if not self._hosts.knows(headers.get("host", "")):
+            return _refused(path, "This address is not the inbox's.", status=403)
+        if origin is not None and not self._hosts.knows_origin(origin):
+            return _refused(path, "This request came from another site.", status=403)
+        ours = origin is not None or headers.get("sec-fetch-site") == "same-origin"
+        foreign = method not in SAFE_METHODS and not ours
+        if _is_open(path):
+            return _refused(path, NO_PAGE, status=403) if foreign else None
+        if "authorization" in headers:
+            # The token opens the API alone: what only a person may do is done on the pages.
+            scope[PERSON] = SCRIPT
+            allowed = path.startswith("/api/") and self._has_token(headers)
+            return None if allowed else _stranger(path)
+        if not self._has_cookie(headers):
+            page = method in SAFE_METHODS and "x-chatbridge" not in headers
+            return _stranger(path, page=page)
+        if foreign:
+            return _refused(path, NO_PAGE, status=403)
+        scope[PERSON] = OWNER
+        return None
+
+    def _has_token(self, headers: Headers) -> bool:
+        scheme, _, token = headers["authorization"].partition(" ")
+        return scheme.lower() == "bearer" and self._keys.fits_token(token.strip())
+
+    def _has_cookie(self, headers: Headers) -> bool:
+        for line in headers.getlist("cookie"):
+            value = cookie_parser(line).get(self._cookie)
+            if value is not None and self._keys.fits_cookie(value):
+                return True
+        return False
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(("/static/", "/login/"))
+
+
+def _stranger(path: str, *, page: bool = False) -> Response:
+    if page and not path.startswith("/api/"):
+        return RedirectResponse("/login", status_code=303)
+    response = _refused(path, LOGGED_OUT, status=401)
+    response.headers["www-authenticate"] = "Bearer"
+    response.headers["x-chatbridge-toast"] = quote(LOGGED_OUT)
+    return response
+
+
+def _refused(path: str, sentence: str, *, status: int) -> Response:
+    if path.startswith("/api/"):
+        return json_response({"error": sentence}, status=status)
+    return PlainTextResponse(sentence, status_code=status)
+
+
+class _Body:
+    """A request's body on its way in; knows whether some of it was left unread."""
+
+    def __init__(self, receive: Receive, headers: Headers) -> None:
+        self._receive = receive
+        length = headers.get("content-length", "0")
+        self.unread = length != "0" or "transfer-encoding" in headers
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if not message.get("more_body", False):
+            self.unread = False
+        return message
+
+
+def _add_headers(headers: MutableHeaders, unread: bool) -> None:
+    for name, value in _missing(headers):
+        headers[name] = value
+    if unread:
+        # Otherwise the connection would go on swallowing a body that nobody wants.
+        headers["connection"] = "close"
+
+
+def _missing(headers: MutableHeaders) -> Iterable[tuple[str, str]]:
+    yield from HEADERS.items()
+    if "cache-control" not in headers:
+        yield "cache-control", "no-store"

@@ -1,0 +1,76 @@
+"""Logging in and out: a code from the computer's terminal becomes this browser's cookie.
+
+A link with a code only fills in the form: a preview of the link cannot use it up.
+"""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from chatbridge.channels.web.auth import COOKIE_SECONDS, CodeUse, Keys, LoginCodes
+from chatbridge.channels.web.receive import read_form
+from chatbridge.channels.web.render import Templates
+
+PROBLEMS = {
+    CodeUse.USED_BEFORE: "This link was used already. Run chatbridge inbox for a new one.",
+    CodeUse.UNKNOWN: "This code is wrong or too old. Run chatbridge inbox for a new one.",
+    CodeUse.TOO_MANY_TRIES: "Too many wrong codes. Try again in a minute.",
+}
+MAX_CODE = 40
+
+
+class Login:
+    def __init__(
+        self,
+        *,
+        templates: Templates,
+        keys: Keys,
+        codes: LoginCodes,
+        cookie: str,
+        body_seconds: float,
+    ) -> None:
+        self._templates = templates
+        self._keys = keys
+        self._codes = codes
+        self._cookie = cookie
+        self._body_seconds = body_seconds
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/login", self._show),
+            Route("/login", self._log_in, methods=["POST"]),
+            Route("/login/{code}", self._show),
+            Route("/logout", self._log_out, methods=["POST"]),
+        ]
+
+    async def _show(self, request: Request) -> Response:
+        return self._page(code=request.path_params.get("code", ""))
+
+    async def _log_in(self, request: Request) -> Response:
+        code = (await read_form(request, seconds=self._body_seconds)).get("code", "")
+        address = request.client.host if request.client else ""
+        use = self._codes.use(code, address=address)
+        if use is not CodeUse.ACCEPTED:
+            status = 429 if use is CodeUse.TOO_MANY_TRIES else 401
+            return self._page(status=status, code="", problem=PROBLEMS[use])
+        response = RedirectResponse("/", status_code=303)
+        response.set_cookie(
+            self._cookie,
+            self._keys.new_cookie(),
+            max_age=COOKIE_SECONDS,
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+    async def _log_out(self, _request: Request) -> Response:
+        response = RedirectResponse("/login", status_code=303)
+        response.delete_cookie(self._cookie, httponly=True, samesite="strict")
+        return response
+
+    def _page(self, *, code: str, problem: str | None = None, status: int = 200) -> Response:
+        return self._templates.page(
+            "login.html", status=status, code=code[:MAX_CODE], problem=problem
+        )

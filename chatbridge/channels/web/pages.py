@@ -1,0 +1,166 @@
+"""The pages: the list, one ask with its form, the history. They work without their script.
+
+Owns what each page shows and which card follows a tap. The look is the templates' business.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from chatbridge.channels.web.guard import PERSON
+from chatbridge.channels.web.receive import parse_event, read_form
+from chatbridge.channels.web.render import Templates, day, ended_sentence
+from chatbridge.core import form
+from chatbridge.core.card import Act, Card, draw
+from chatbridge.core.errors import AskEnded
+from chatbridge.core.form import Event, Moved, Refused
+from chatbridge.core.model import Ask, Person
+from chatbridge.core.ports import Clock, Inbox
+
+HISTORY_PAGE = 50
+MAX_SEARCH = 200
+
+
+class Pages:
+    def __init__(
+        self,
+        inbox: Inbox,
+        *,
+        templates: Templates,
+        clock: Clock,
+        agents: Callable[[], Sequence[str]],
+        body_seconds: float,
+    ) -> None:
+        self._inbox = inbox
+        self._templates = templates
+        self._clock = clock
+        self._agents = agents
+        self._body_seconds = body_seconds
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/", self._list),
+            Route("/rows", self._rows),
+            Route("/history", self._history),
+            Route("/asks/{ask_id}", self._ask),
+            Route("/asks/{ask_id}/card", self._card),
+            Route("/asks/{ask_id}/form", self._form, methods=["POST"]),
+        ]
+
+    async def _list(self, request: Request) -> Response:
+        asks = await self._inbox.open_asks()
+        if len(asks) == 1 and not request.url.query:
+            return RedirectResponse(f"/asks/{quote(asks[0].id)}", status_code=303)
+        return self._page("list.html", asks=self._draw_all(asks), current=None)
+
+    async def _rows(self, request: Request) -> Response:
+        asks = self._draw_all(await self._inbox.open_asks())
+        return self._page("_rows.html", asks=asks, current=request.query_params.get("current"))
+
+    async def _ask(self, request: Request) -> Response:
+        return await self._ask_page(await self._inbox.ask(request.path_params["ask_id"]))
+
+    async def _ask_page(self, ask: Ask, *, status: int = 200, toast: str | None = None) -> Response:
+        asks = self._draw_all(await self._inbox.open_asks())
+        card = self._draw(ask)
+        return self._page(
+            "ask.html", status=status, card=card, asks=asks, current=ask.id, toast=toast
+        )
+
+    async def _card(self, request: Request) -> Response:
+        ask = await self._inbox.ask(request.path_params["ask_id"])
+        return self._page("_card.html", card=self._draw(ask))
+
+    async def _history(self, request: Request) -> Response:
+        search = request.query_params.get("q", "").strip()[:MAX_SEARCH]
+        before = _time(request.query_params.get("before"))
+        found = await self._inbox.history(
+            limit=HISTORY_PAGE + 1, before=before, search=search or None
+        )
+        asks, now = found[:HISTORY_PAGE], self._clock.time()
+        days = [
+            (heading, self._draw_all(list(group)))
+            for heading, group in groupby(asks, key=lambda ask: day(_ended_at(ask), now))
+        ]
+        more = _ended_at(asks[-1]) if len(found) > HISTORY_PAGE else None
+        return self._page("history.html", days=days, q=search, more=more, asks=(), current=None)
+
+    # ── the form ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _form(self, request: Request) -> Response:
+        fields = await read_form(request, seconds=self._body_seconds)
+        ask_id, person = request.path_params["ask_id"], request.scope[PERSON]
+        does = parse_event(fields)
+        status, toast = 200, None
+        try:
+            refused = await self._do(ask_id, does, fields.get("text", ""), person)
+        except AskEnded:
+            status, toast = 409, ended_sentence(await self._inbox.ask(ask_id))
+        else:
+            if refused is not None:
+                status, toast = 409 if refused is form.STALE else 422, refused.why
+        ask = await self._inbox.ask(ask_id)
+        if "x-chatbridge" in request.headers:
+            response = self._page("_card.html", status=status, card=self._draw(ask))
+            if toast is not None:
+                response.headers["x-chatbridge-toast"] = quote(toast)
+            return response
+        if toast is not None:
+            return await self._ask_page(ask, status=status, toast=toast)
+        return RedirectResponse(f"/asks/{quote(ask.id)}", status_code=303)
+
+    async def _do(
+        self, ask_id: str, does: Event | Act | None, text: str, person: Person
+    ) -> Refused | None:
+        """Why nothing was done, or None."""
+        match does:
+            case None:
+                await self._inbox.ask(ask_id)
+                return form.UNFIT
+            case Act.EXTEND:
+                await self._inbox.extend(ask_id)
+                return None
+            case Act.DISCARD:
+                await self._inbox.discard(ask_id)
+                return None
+            case form.Done(step=step) if text.strip():
+                # A multi-select's page has the field for Other beside its options.
+                entered = await self._inbox.put(
+                    ask_id, form.Text(text=text, step=step), person=person
+                )
+                if not isinstance(entered, Moved):
+                    return entered if isinstance(entered, Refused) else None
+                does = form.Done(step=entered.draft.step)
+        step_taken = await self._inbox.put(ask_id, does, person=person)
+        return step_taken if isinstance(step_taken, Refused) else None
+
+    # ── drawing ───────────────────────────────────────────────────────────────────────────────────
+
+    def _draw(self, ask: Ask) -> Card:
+        return draw(ask, channel="web", latest_deadline=self._inbox.latest_deadline(ask))
+
+    def _draw_all(self, asks: Sequence[Ask]) -> list[Card]:
+        return [self._draw(ask) for ask in asks]
+
+    def _page(self, name: str, *, status: int = 200, **context: object) -> Response:
+        now = self._clock.time()
+        return self._templates.page(name, status=status, now=now, agents=self._agents(), **context)
+
+
+def _ended_at(ask: Ask) -> float:
+    return ask.settled_at or ask.created_at
+
+
+def _time(given: str | None) -> float | None:
+    try:
+        at = float(given or "")
+    except ValueError:
+        return None
+    return at if math.isfinite(at) else None

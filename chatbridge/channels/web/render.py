@@ -1,0 +1,258 @@
+"""Asks and cards as the inbox writes them: HTML through the templates, JSON for the API.
+
+Every text reaches a page through Jinja's escaping or `_escape`; an agent's markdown only as the
+closed set of tags below, and an address that an agent wrote is never something to click.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, assert_never
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from markupsafe import escape as _escape
+from starlette.responses import HTMLResponse, Response
+
+from chatbridge import markdown
+from chatbridge.channels.web.assets import Assets
+from chatbridge.channels.web.receive import event_fields
+from chatbridge.core.markup import (
+    Block,
+    Break,
+    Code,
+    CodeBlock,
+    Emphasis,
+    Inline,
+    Items,
+    Link,
+    Paragraph,
+    Plain,
+    Quote,
+    Strong,
+)
+from chatbridge.core.model import Answer, Ask, Outcome, Question, Status
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+# ── JSON ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def json_text(content: object) -> str:
+    return json.dumps(content, separators=(",", ":"))
+
+
+def json_response(content: object, *, status: int = 200) -> Response:
+    return Response(json_text(content), status_code=status, media_type="application/json")
+
+
+def ask_object(ask: Ask) -> dict[str, Any]:
+    """An ask as the API and the event stream show it."""
+    found: dict[str, Any] = {
+        "id": ask.id,
+        "title": ask.title,
+        "status": ask.status,
+        "createdAt": iso(ask.created_at),
+        "deadline": iso(ask.deadline) if ask.deadline is not None else None,
+        "agent": {
+            "name": ask.agent.name,
+            "client": ask.agent.client,
+            "project": ask.project.name,
+            "label": ask.project.label,
+        },
+        "revision": ask.revision,
+        "questions": [_question_object(q) for q in ask.questions],
+        "delivered": ask.delivered_at is not None,
+        "kept": ask.kept,
+    }
+    if not ask.open:
+        outcome = ask.outcome or Outcome(at=ask.settled_at or ask.created_at)
+        found["outcome"] = outcome_object(ask.questions, outcome)
+    if ask.late is not None:
+        found["late"] = outcome_object(ask.questions, ask.late)
+    return found
+
+
+def _question_object(question: Question) -> dict[str, Any]:
+    options = [
+        {"label": o.label} | ({"description": o.description} if o.description else {})
+        for o in question.options
+    ]
+    found: dict[str, Any] = {
+        "id": question.id,
+        "question": question.text,
+        "type": question.type,
+        "options": options,
+        "required": question.required,
+    }
+    if question.placeholder:
+        found["placeholder"] = question.placeholder
+    return found
+
+
+def outcome_object(questions: Sequence[Question], outcome: Outcome) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "answers": [_answer_object(q, a) for q, a in zip(questions, outcome.answers, strict=False)],
+        "at": iso(outcome.at),
+    }
+    if outcome.reason is not None:
+        found["reason"] = outcome.reason
+    if outcome.by is not None:
+        found["by"], found["channel"] = outcome.by.name, outcome.by.channel
+    return found
+
+
+def _answer_object(question: Question, answer: Answer) -> dict[str, Any]:
+    found: dict[str, Any] = {"questionId": question.id, "values": list(answer.values)}
+    if answer.custom_text is not None:
+        found["customText"] = answer.custom_text
+    if answer.decided_by is not None:
+        found["decidedBy"] = answer.decided_by
+    return found
+
+
+# ── times and sentences ───────────────────────────────────────────────────────────────────────────
+
+
+def iso(at: float) -> str:
+    stamp = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    return stamp.replace("+00:00", "Z")
+
+
+def local(at: float) -> datetime:
+    """That time in the hub's zone."""
+    return datetime.fromtimestamp(at, UTC).astimezone()
+
+
+def clock(at: float) -> str:
+    return f"{local(at):%H:%M}"
+
+
+def left(deadline: float | None, now: float) -> str:
+    if deadline is None:
+        return "No time limit"
+    seconds = max(0, int(deadline - now))
+    minutes = seconds // 60
+    if minutes < 10:
+        return f"{minutes}:{seconds % 60:02} left"
+    if minutes < 60:
+        return f"{minutes} min left"
+    return f"{minutes // 60} h {minutes % 60} min left"
+
+
+def day(at: float, now: float) -> str:
+    """A heading of the history."""
+    then, today = local(at).date(), local(now).date()
+    days = (today - then).days
+    if days in (0, 1):
+        return ("Today", "Yesterday")[days]
+    year = f" {then.year}" if then.year != today.year else ""
+    return f"{then:%A}, {then.day} {then:%B}{year}"
+
+
+def ended_sentence(ask: Ask) -> str:
+    """Said to a person whose tap came after the end."""
+    at = clock(ask.settled_at or ask.created_at)
+    match ask.status:
+        case Status.ANSWERED:
+            return f"Already answered at {at}."
+        case Status.CANCELLED:
+            return f"Cancelled at {at}."
+        case Status.TIMED_OUT:
+            return f"Timed out at {at}."
+        case Status.WITHDRAWN:
+            return f"Withdrawn at {at}."
+        case Status.OPEN:
+            return "This question is open again."
+        case _:
+            assert_never(ask.status)
+
+
+# ── HTML ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Templates:
+    def __init__(self, assets: Assets) -> None:
+        self._jinja = Environment(
+            loader=FileSystemLoader(TEMPLATES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._jinja.globals |= {
+            "static": assets.address,
+            "markup": markup,
+            "plain": plain,
+            "event_fields": event_fields,
+            # For the frame of pages that list none: it counts them.
+            "asks": (),
+        }
+        self._jinja.filters |= {"iso": iso, "clock": clock, "left": left}
+
+    def page(self, name: str, *, status: int = 200, **context: object) -> Response:
+        html = self._jinja.get_template(name).render(**context)
+        return HTMLResponse(html, status_code=status)
+
+
+def plain(source: str) -> str:
+    """A question's markdown as plain text."""
+    return markdown.plain(markdown.parse(source))
+
+
+def markup(source: str) -> Markup:
+    """A question's markdown as HTML."""
+    return Markup("").join(_block(block) for block in markdown.parse(source))
+
+
+def _block(block: Block) -> Markup:
+    match block:
+        case Paragraph(children=children):
+            return Markup("<p>{}</p>").format(_inlines(children))
+        case CodeBlock(text=text):
+            return Markup("<pre><code>{}</code></pre>").format(text)
+        case Quote(children=blocks):
+            return Markup("<blockquote>{}</blockquote>").format(_blocks(blocks))
+        case Items(items=items, start=None):
+            return Markup("<ul>{}</ul>").format(_items(items))
+        case Items(items=items, start=start):
+            return Markup('<ol start="{}">{}</ol>').format(start, _items(items))
+        case _:
+            assert_never(block)
+
+
+def _blocks(blocks: Sequence[Block]) -> Markup:
+    return Markup("").join(_block(block) for block in blocks)
+
+
+def _items(items: Sequence[Sequence[Block]]) -> Markup:
+    return Markup("").join(Markup("<li>{}</li>").format(_blocks(item)) for item in items)
+
+
+def _inlines(children: Sequence[Inline]) -> Markup:
+    return Markup("").join(_inline(child) for child in children)
+
+
+def _inline(inline: Inline) -> Markup:
+    match inline:
+        case Plain(text=text):
+            return _escape(text)
+        case Code(text=text):
+            return Markup("<code>{}</code>").format(text)
+        case Strong(children=children):
+            return Markup("<strong>{}</strong>").format(_inlines(children))
+        case Emphasis(children=children):
+            return Markup("<em>{}</em>").format(_inlines(children))
+        case Link(children=children, address=address):
+            shown = Markup("<code>{}</code>").format(address)
+            bare = children == (Plain(address),)
+            return shown if bare else Markup("{} {}").format(_inlines(children), shown)
+        case Break():
+            return Markup("<br>")
+        case _:
+            assert_never(inline)

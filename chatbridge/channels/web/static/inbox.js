@@ -1,0 +1,458 @@
+// Makes the inbox live: sends taps without a reload, swaps in what changed, counts down, keeps what
+// is typed. Every form also works without it. No polling: one event stream says what changed.
+
+const FRAGMENT = { "X-Chatbridge": "fragment" };
+const BANNER_AFTER_MS = 3000;
+const REPLY_WITHIN_MS = 15000;
+const LONGEST_PAUSE_S = 30;
+const EXTEND_BELOW_S = 15 * 60;
+const STALE_AFTER_MS = 60000;
+
+const find = (selector, root = document) => root.querySelector(selector);
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const card = () => find("#card");
+const parse = (html) => new DOMParser().parseFromString(html, "text/html");
+const announce = (text) => { find("#announcer").textContent = text; };
+
+let toastTimer;
+function toast(text) {
+  find("#toast").textContent = text;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { find("#toast").textContent = ""; }, 6000);
+}
+
+// ── time, on the server's clock ────────────────────────────────────────────────────────────────
+
+let skew = 0;
+const serverNow = () => Date.now() / 1000 + skew;
+
+function setClock(element) {
+  if (element?.dataset.now) skew = Number(element.dataset.now) - Date.now() / 1000;
+}
+
+function timeLeft(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 10) return `${minutes}:${String(whole % 60).padStart(2, "0")} left`;
+  return minutes < 60 ? `${minutes} min left` : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`;
+}
+
+function countDown(root) {
+  for (const element of all("[data-deadline]", root)) {
+    const left = Number(element.dataset.deadline) - serverNow();
+    const text = timeLeft(left);
+    if (element.textContent !== text) element.textContent = text;
+    element.classList.toggle("soon", serverNow() >= Number(element.dataset.soon));
+    const bar = element.nextElementSibling;
+    if (bar?.matches("progress")) bar.setAttribute("value", Math.max(0, Math.round(left)));
+    const extend = find("#extend", element.parentElement);
+    if (extend) extend.hidden = left >= EXTEND_BELOW_S;
+  }
+}
+
+let announcedAt = Infinity;
+function announceTime() {
+  const shown = card() && find("[data-deadline]", card());
+  const left = shown ? Number(shown.dataset.deadline) - serverNow() : Infinity;
+  const mark = left <= 30 ? 30 : left <= 120 ? 120 : Infinity;
+  if (mark < announcedAt && left > 0) announce(mark === 30 ? "30 seconds left" : "2 minutes left");
+  announcedAt = mark;
+}
+
+function showLocalTimes(root) {
+  for (const element of all("time[datetime]", root)) {
+    const at = new Date(element.dateTime);
+    const sameDay = at.toDateString() === new Date().toDateString();
+    const weekday = sameDay || element.closest(".rows") ? {} : { weekday: "short" };
+    element.textContent = at.toLocaleString([], { ...weekday, hour: "2-digit", minute: "2-digit" });
+  }
+}
+
+// ── drafts: what is typed stays on this page until it is sent ──────────────────────────────────
+
+const draftsOf = (root) => `draft/${root.dataset.ask}/`;
+const draftKey = (field, root = card()) => `${draftsOf(root)}${root.dataset.number}/${field.id}`;
+const draftKeys = (root) => Object.keys(sessionStorage).filter((key) => key.startsWith(draftsOf(root)));
+
+function saveDraft(field) {
+  if (field.value === field.defaultValue) sessionStorage.removeItem(draftKey(field));
+  else sessionStorage.setItem(draftKey(field), field.value);
+}
+
+function restoreDrafts(root) {
+  for (const field of all("[data-draft]", root)) {
+    const draft = sessionStorage.getItem(draftKey(field, root));
+    if (draft === null) continue;
+    field.value = draft;
+    if (draft && field.closest("details")) field.closest("details").open = true;
+  }
+  const unsent = find("#unsent", root);
+  if (!unsent) return;
+  const texts = draftKeys(root).map((key) => sessionStorage.getItem(key)).filter((text) => text.trim());
+  unsent.hidden = texts.length === 0;
+  find("#unsent-text", unsent).value = texts.join("\n\n");
+}
+
+function forgetSent(fields, root, ended) {
+  const sent = fields.has("reason") ? ["reason"] : fields.has("text") ? ["answer", "other"] : [];
+  for (const id of sent) sessionStorage.removeItem(`${draftsOf(root)}${root.dataset.number}/${id}`);
+  if (ended) for (const key of draftKeys(root)) sessionStorage.removeItem(key);
+}
+
+function checkLength(field) {
+  const limit = Number(field.dataset.limit);
+  const length = [...field.value].length;
+  const problem = length > limit
+    ? `This answer is too long (${length.toLocaleString("en")} of ${limit.toLocaleString("en")}).` : "";
+  field.setAttribute("aria-invalid", String(Boolean(problem)));
+  find("#too-long").textContent = problem;
+  return !problem;
+}
+
+function countChosen(root) {
+  const primary = find("[data-chosen]", root);
+  if (!primary || connection === "broken") return;
+  const chosen = all('[aria-checked="true"]', root).length + (find("#other", root)?.value.trim() ? 1 : 0);
+  primary.textContent = primary.dataset.chosen + (chosen ? ` (${chosen} chosen)` : "");
+}
+
+// ── swapping in what changed ───────────────────────────────────────────────────────────────────
+
+function prepare(root) {
+  showLocalTimes(root);
+  countDown(root);
+  if (root.matches("#card")) {
+    restoreDrafts(root);
+    countChosen(root);
+    linkNext(root);
+    applyConnection(root);
+  }
+}
+
+// Part by part, so that a live change never touches the field that someone is typing in.
+function swapCard(html, { own = false } = {}) {
+  const old = card();
+  const fresh = find("#card", parse(html));
+  if (!fresh || fresh.dataset.ask !== old.dataset.ask) return;
+  if (Number(fresh.dataset.revision) < Number(old.dataset.revision)) return;
+  setClock(fresh);
+  const active = old.contains(document.activeElement) ? document.activeElement : null;
+  const caret = active?.matches("textarea") ? [active.selectionStart, active.selectionEnd] : null;
+  const moved = ["state", "view", "number"].some((name) => old.dataset[name] !== fresh.dataset[name]);
+  for (const box of all("details[open]", old)) find(`#${box.id}`, fresh)?.setAttribute("open", "");
+  const dialog = find("dialog[open]", old);
+  prepare(fresh);
+  for (const { name, value } of [...fresh.attributes]) old.setAttribute(name, value);
+  old.removeAttribute("aria-busy");
+  [...fresh.children].forEach((part, i) => {
+    const was = old.children[i];
+    if (dialog && was.contains(dialog)) dialog.removeAttribute("open");
+    if (!was.isEqualNode(part)) was.replaceWith(part);
+    else if (dialog && was.contains(dialog)) dialog.setAttribute("open", "");
+  });
+  if (dialog && !dialog.isConnected) find(`#${dialog.id}`, old)?.showModal();
+  restoreFocus({ old, active, caret, moved, own });
+}
+
+function restoreFocus({ old, active, caret, moved, own }) {
+  const idle = active || document.activeElement === document.body;
+  if (moved && old.dataset.view === "end") return idle && find("#outcome", old).focus();
+  if (moved && own) {
+    window.scrollTo(0, 0);
+    const field = find("#answer", old);
+    const typing = field && (old.dataset.view === "other" || matchMedia("(hover: hover)").matches);
+    return (typing ? field : find("#question", old))?.focus({ preventScroll: true });
+  }
+  if (!active || active.isConnected) return;
+  const again = active.id && find(`#${active.id}`, old);
+  if (!again) return;
+  again.focus({ preventScroll: true });
+  if (caret) again.setSelectionRange(...caret);
+}
+
+function swapRows(html) {
+  const fresh = find("#rows", parse(html));
+  if (!fresh) return;
+  setClock(fresh);
+  const count = Number(fresh.dataset.count);
+  document.title = count ? `(${count}) chatbridge` : "chatbridge";
+  find("#open-count").textContent = count ? ` (${count})` : "";
+  announceNew(all("[data-ask]", fresh));
+  const old = find("#rows");
+  if (!old) return;
+  const focused = document.activeElement?.closest?.("#rows [data-ask]")?.dataset.ask;
+  if (card()) find(`[data-ask="${card().dataset.ask}"]`, fresh)?.setAttribute("aria-current", "true");
+  prepare(fresh);
+  if (!old.isEqualNode(fresh)) old.replaceWith(fresh);
+  if (focused) find(`#rows [data-ask="${focused}"]`)?.focus({ preventScroll: true });
+  if (card()) linkNext(card());
+}
+
+let known = null;
+function announceNew(rows) {
+  const fresh = known ? rows.filter((row) => !known.has(row.dataset.ask)) : [];
+  known = new Set(rows.map((row) => row.dataset.ask));
+  if (fresh.length) announce(fresh.map((row) => `New question from ${row.dataset.project}`).join(". "));
+}
+
+function linkNext(root) {
+  const others = all("#rows [data-ask]").filter((row) => row.dataset.ask !== root.dataset.ask);
+  const link = find("#next", root);
+  if (!link) return;
+  link.setAttribute("href", others[0]?.getAttribute("href") ?? "/");
+  link.textContent = others.length ? `Next question (${others.length})` : "Open questions";
+}
+
+// ── sending: one after another, and nothing twice ──────────────────────────────────────────────
+
+let queue = Promise.resolve();
+let waiting = 0;
+let sending = false;
+
+function onSubmit(event) {
+  const form = event.target;
+  if (!form.matches("[data-post]") || event.submitter?.formMethod === "dialog") return;
+  event.preventDefault();
+  if (sending || connection === "broken" || connection === "out") return;
+  const fields = new URLSearchParams(new FormData(form));
+  const name = fields.get("do");
+  if (name === "ask_cancel") return find("#cancel").showModal();
+  if (!all("[data-limit]").every(checkLength) && fields.has("text")) return;
+  if (name === "toggle") flip(form);
+  else {
+    sending = true;
+    card().setAttribute("aria-busy", "true");
+    event.submitter?.classList.add("sending");
+  }
+  waiting += 1;
+  queue = queue.then(() => send(form.action, fields)).finally(settle);
+}
+
+function flip(form) {
+  const on = form.elements.on.value === "1";
+  find("button", form).setAttribute("aria-checked", String(on));
+  form.elements.on.value = on ? "0" : "1";
+  countChosen(card());
+}
+
+async function send(action, fields) {
+  let response, html;
+  try {
+    const signal = AbortSignal.timeout(REPLY_WITHIN_MS);
+    response = await fetch(action, { method: "POST", body: fields, headers: FRAGMENT, signal });
+    html = await response.text();
+  } catch {
+    toast("Your computer does not reply. What you typed is kept.");
+    showBroken();
+    return disconnected();
+  }
+  const said = response.headers.get("X-Chatbridge-Toast");
+  if (said) toast(decodeURIComponent(said));
+  if (response.status === 401) return loggedOut();
+  const fresh = find("#card", parse(html));
+  if (!fresh) return toast(`That did not work (${response.status}). Nothing was sent.`);
+  if (response.ok) forgetSent(fields, card(), fresh.dataset.view === "end");
+  if (response.ok && fields.has("reason")) find("#cancel")?.close();
+  if (waiting === 1) swapCard(html, { own: true });
+}
+
+function settle() {
+  waiting -= 1;
+  if (waiting) return;
+  sending = false;
+  card().removeAttribute("aria-busy");
+  for (const element of all(".sending")) element.classList.remove("sending");
+  if (newest > Number(card().dataset.revision)) refreshCard();
+}
+
+// ── the event stream ───────────────────────────────────────────────────────────────────────────
+
+let connection = "new"; // new, live, reconnecting, broken, out (logged out)
+let stream, retryTimer, bannerTimer, rowsTimer;
+let pause = 1;
+let retryAt = 0;
+let newest = 0;
+let hiddenAt = 0;
+
+async function get(address) {
+  const response = await fetch(address, { headers: FRAGMENT, signal: AbortSignal.timeout(REPLY_WITHIN_MS) });
+  if (response.status === 401) loggedOut();
+  return response.ok ? response.text() : "";
+}
+
+const refreshRows = () => get("/rows").then(swapRows).catch(disconnected);
+const refreshCard = () => get(`/asks/${card().dataset.ask}/card`)
+  .then((html) => waiting || swapCard(html)).catch(disconnected);
+
+function connect() {
+  stream?.close();
+  stream = new EventSource("/api/events");
+  stream.addEventListener("open", () => {
+    pause = 1;
+    setConnection("live");
+    refreshRows();
+    if (card()) refreshCard();
+  });
+  stream.addEventListener("error", disconnected);
+  stream.addEventListener("ask", (event) => noticed(JSON.parse(event.data)));
+}
+
+function noticed(ask) {
+  clearTimeout(rowsTimer);
+  rowsTimer = setTimeout(refreshRows, 50);
+  if (ask.id !== card()?.dataset.ask) return;
+  newest = Math.max(newest, ask.revision);
+  if (!waiting && newest > Number(card().dataset.revision)) refreshCard();
+}
+
+function disconnected() {
+  if (connection === "out") return;
+  stream?.close();
+  clearTimeout(retryTimer);
+  if (connection !== "broken") setConnection("reconnecting");
+  bannerTimer ??= setTimeout(showBroken, BANNER_AFTER_MS);
+  retryAt = Date.now() + pause * 1000;
+  retryTimer = setTimeout(retry, pause * 1000);
+  pause = Math.min(pause * 2, LONGEST_PAUSE_S);
+}
+
+// Asks for the rows first: unlike an event stream, that says when we are logged out.
+function retry() {
+  clearTimeout(retryTimer);
+  retryAt = 0;
+  showPause();
+  get("/rows").then((html) => (html ? connect() : disconnected())).catch(disconnected);
+}
+
+const showBroken = () => setConnection("broken");
+function loggedOut() {
+  stream?.close();
+  clearTimeout(retryTimer);
+  setConnection("out");
+}
+
+function setConnection(state) {
+  if (connection === "out") return;
+  connection = state;
+  document.body.dataset.connection = state;
+  if (state !== "reconnecting") { clearTimeout(bannerTimer); bannerTimer = state === "live" ? undefined : 0; }
+  const words = { live: "Live", reconnecting: "Reconnecting…", broken: "Offline", out: "Logged out" };
+  const status = find("#live");
+  status.hidden = false;
+  status.textContent = words[state];
+  status.classList.toggle("off", state !== "live");
+  find("#banner").hidden = !["broken", "out"].includes(state);
+  find("#banner-title").textContent = state === "out" ? "You are logged out." : "No connection to your computer";
+  find("#try-now").hidden = state === "out";
+  showPause();
+  if (card()) applyConnection(card());
+}
+
+function showPause() {
+  const seconds = Math.ceil((retryAt - Date.now()) / 1000);
+  const next = seconds > 0 ? `Trying again in ${seconds} s.` : "Trying now.";
+  const text = connection === "out"
+    ? "Run chatbridge inbox on your computer." : `${next} What you type is kept on this page.`;
+  if (find("#banner-text").textContent !== text) find("#banner-text").textContent = text;
+}
+
+// Disabled, never queued: an answer sent later than the person thinks is worse than one more tap.
+function applyConnection(root) {
+  const cut = connection === "broken" || connection === "out";
+  for (const button of all("form[data-post] button:not([formmethod]), button[form]", root)) button.disabled = cut;
+  const primary = find(".primary[form]", root);
+  if (!primary) return;
+  if (cut) {
+    primary.dataset.label ??= primary.textContent;
+    primary.textContent = connection === "out" ? "Logged out" : "Waiting for connection…";
+  } else if (primary.dataset.label) {
+    primary.textContent = primary.dataset.label;
+    delete primary.dataset.label;
+    countChosen(root);
+  }
+}
+
+// ── keys ───────────────────────────────────────────────────────────────────────────────────────
+
+const visible = (element) => element.checkVisibility();
+
+function onKey(event) {
+  if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
+    return (find("dialog[open] [data-primary]") ?? find("#primary"))?.click();
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]") || find("dialog[open]")) return;
+  const key = event.key.toLowerCase();
+  if (key === "j" || key === "k") return moveRow(key === "j" ? 1 : -1);
+  const target = all("[data-key]").find((each) => each.dataset.key === key && !each.hidden);
+  if (!target) return;
+  event.preventDefault();
+  target.click();
+}
+
+function moveRow(by) {
+  const rows = all(".row").filter(visible);
+  const at = rows.indexOf(document.activeElement);
+  const from = at < 0 ? rows.findIndex((row) => row.ariaCurrent) : at;
+  rows[Math.min(Math.max(from + by, 0), rows.length - 1)]?.focus();
+}
+
+async function copyText() {
+  const field = find("#unsent-text");
+  field.select();
+  // The clipboard's own interface is only there on https and on this computer.
+  const copied = navigator.clipboard
+    ? await navigator.clipboard.writeText(field.value).then(() => true, () => document.execCommand("copy"))
+    : document.execCommand("copy");
+  toast(copied ? "Copied." : "The text is selected. Copy it with your browser.");
+}
+
+// ── start ──────────────────────────────────────────────────────────────────────────────────────
+
+let ticking;
+function tick() {
+  countDown(document);
+  announceTime();
+  if (connection === "broken") showPause();
+}
+
+function onVisibility() {
+  clearInterval(ticking);
+  if (document.hidden) { hiddenAt = Date.now(); return; }
+  tick();
+  ticking = setInterval(tick, 1000);
+  const stale = hiddenAt && Date.now() - hiddenAt > STALE_AFTER_MS;
+  if (connection !== "live" ? connection !== "new" : stale) retry();
+}
+
+document.addEventListener("submit", onSubmit);
+document.addEventListener("keydown", onKey);
+document.addEventListener("input", ({ target }) => {
+  if (!target.matches("[data-draft]")) return;
+  saveDraft(target);
+  if (target.dataset.limit) checkLength(target);
+  countChosen(card());
+});
+document.addEventListener("click", ({ target }) => {
+  if (target.closest("#try-now")) retry();
+  if (target.closest("#copy")) copyText();
+  const opener = target.closest("[data-opens]");
+  if (opener) find(`#${opener.dataset.opens}`).showModal();
+});
+document.addEventListener("toggle", ({ target, newState }) => {
+  if (newState === "open" && target.matches("details.other") && target.contains(document.activeElement)) {
+    find("textarea", target).focus();
+  }
+}, true);
+document.addEventListener("visibilitychange", onVisibility);
+window.addEventListener("offline", disconnected);
+window.addEventListener("online", retry);
+window.addEventListener("pagehide", () => stream?.close());
+window.addEventListener("pageshow", (event) => event.persisted && retry());
+
+setClock(document.body);
+known = find("#rows") && new Set(all("#rows [data-ask]").map((row) => row.dataset.ask));
+showLocalTimes(document);
+if (card()) prepare(card());
+connect();
+onVisibility();

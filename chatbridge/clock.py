@@ -1,0 +1,17 @@
+"""The machine's own clock, as `core.ports.Clock`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+
+class SystemClock:
+    def time(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

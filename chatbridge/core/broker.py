@@ -1,0 +1,255 @@
+"""The broker: the life of an ask, from the call that opens it to the end that its caller is told.
+
+Every change is decided inside one store transaction and takes effect after its commit: waiting
+calls wake, delivery is told. The broker knows no tool and no channel. How an ask changes is in
+`asks`, who waits for it in `callers`, when something is due in `agenda`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from chatbridge.core import asks
+from chatbridge.core.agenda import Agenda, Due
+from chatbridge.core.callers import Callers
+from chatbridge.core.errors import (
+    AskEnded,
+    ChatbridgeError,
+    StoreError,
+    TooManyOpenAsks,
+    UnknownAsk,
+)
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, Cursor
+from chatbridge.core.policy import Policy
+from chatbridge.core.ports import Clock, Store, Transaction
+from chatbridge.core.text import one_line, shortened
+
+log = logging.getLogger(__name__)
+
+RETRY = 1.0
+"""How long after a store error something that was due is tried again."""
+
+
+class Broker:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        policy: Policy,
+        changed: Callable[[Ask], None],
+        drained: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`changed` is told of every change; `drained` returns once each reachable channel has put
+        in what its service had kept for it."""
+        self.policy = policy
+        self.callers = Callers(store, clock=clock, policy=policy, committed=self._committed)
+        self._store = store
+        self._clock = clock
+        self._drained = drained
+        self._announce = changed
+        self._agenda = Agenda(clock)
+        self._waiting: dict[str, set[asyncio.Future[Ask]]] = {}
+
+    # ── calls ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def ask(self, request: AskRequest, name: CallName) -> tuple[Ask, Call]:
+        """The ask that this call waits for: its own of before, a kept answer, an open twin whose
+        caller has gone, or a new one.
+
+        :raises TooManyOpenAsks:
+        """
+        now = self._clock.time()
+        timeout = request.timeout if request.timeout is not None else self.policy.default_timeout
+        deadline = now + max(timeout, self.policy.min_timeout)
+        fresh = asks.opened(request, now=now, deadline=deadline)
+        ids = tuple(q.id for q in request.questions)
+        content = {"project": request.project.key, "fingerprint": request.fingerprint}
+
+        async def work(tx: Transaction) -> tuple[Ask, Call]:
+            known = await self.callers.known(tx, name, request.fingerprint)
+            if known is not None:
+                return known
+            await self.callers.release_tickets(tx, name.link, request.fingerprint)
+            call = Call(name=name, ask_id=fresh.id, question_ids=ids, started_at=now)
+            if kept := await tx.kept_twin(**content, now=now):
+                ask, call = kept, replace(call, ask_id=kept.id, late=True)
+            elif twin := await tx.open_twin(**content):
+                later = max(twin.deadline or deadline, deadline)
+                ask = replace(asks.joined(twin), deadline=later, revision=twin.revision + 1)
+                call = replace(call, ask_id=twin.id)
+                await tx.save_ask(ask, was=twin.status)
+            else:
+                await self._check_flood(tx, request)
+                ask = fresh
+                await tx.add_ask(ask)
+            await tx.save_call(call)
+            return ask, call
+
+        ask, call = await self._store.write(work)
+        self._committed(ask)
+        return ask, call
+
+    async def follow(self, ask_id: str, name: CallName, *, project: str) -> tuple[Ask, Call]:
+        """One more caller of an ask, by its id.
+
+        :raises UnknownAsk: there is none of this id in this project.
+        """
+        now = self._clock.time()
+
+        async def work(tx: Transaction) -> tuple[Ask, Call]:
+            ask = await tx.ask(ask_id)
+            if ask is None or ask.project.key != project:
+                raise UnknownAsk(ask_id)
+            known = await self.callers.known(tx, name, ask.fingerprint)
+            if known is not None:
+                return known
+            ids = tuple(q.id for q in ask.questions)
+            late = ask.late is not None
+            call = Call(name=name, ask_id=ask.id, question_ids=ids, started_at=now, late=late)
+            await tx.save_call(call)
+            return await self.callers.welcome(tx, ask), call
+
+        try:
+            ask, call = await self._store.write(work)
+        except UnknownAsk:
+            here = [a.id for a in await self._store.open_asks() if a.project.key == project]
+            raise UnknownAsk(ask_id, known=tuple(here)) from None
+        self._committed(ask)
+        return ask, call
+
+    async def ended(self, ask_id: str) -> Ask:
+        """Wait until this ask has ended, however long that takes."""
+        future: asyncio.Future[Ask] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(ask_id, set())
+        waiting.add(future)
+        try:
+            ask = await self._store.ask(ask_id)
+            if ask is None:
+                raise UnknownAsk(ask_id)
+            return await future if ask.open else ask
+        finally:
+            waiting.discard(future)
+            if not waiting and self._waiting.get(ask_id) is waiting:
+                del self._waiting[ask_id]
+
+    async def _check_flood(self, tx: Transaction, request: AskRequest) -> None:
+        limit = self.policy.max_open_asks
+        found = await tx.open_asks_of(project=request.project.key, client=request.agent.client)
+        if len(found) >= limit:
+            listed = tuple(f"{a.id}: {shortened(one_line(a.questions[0].text), 60)}" for a in found)
+            raise TooManyOpenAsks(limit=limit, open_asks=listed)
+
+    # ── one change ────────────────────────────────────────────────────────────────────────────────
+
+    async def change(
+        self, ask_id: str, change: Callable[[Ask], Ask], *, cursor: Cursor | None = None
+    ) -> Ask:
+        """Apply `change` to an ask in one transaction. A cursor moves even if the ask refuses:
+        what was read has been dealt with.
+
+        :raises UnknownAsk:
+        :raises AskEnded: another change came first.
+        """
+
+        async def work(tx: Transaction) -> tuple[Ask, bool] | ChatbridgeError:
+            if cursor is not None:
+                await tx.save_cursor(cursor)
+            before = await tx.ask(ask_id)
+            if before is None:
+                return UnknownAsk(ask_id)
+            try:
+                after = change(before)
+            except ChatbridgeError as error:
+                return error
+            if after is before:
+                return after, False
+            if before.open and asks.undelivered(after) and not await tx.live_calls(ask_id):
+                after = replace(after, kept=True)
+            if not await tx.save_ask(after, was=before.status):
+                return AskEnded(ask_id, status="by another")
+            return after, True
+
+        result = await self._store.write(work)
+        if isinstance(result, ChatbridgeError):
+            raise result
+        ask, changed = result
+        if changed:
+            self._committed(ask)
+        return ask
+
+    def _committed(self, ask: Ask) -> None:
+        self._schedule(ask)
+        self._announce(ask)
+        if not ask.open:
+            for future in self._waiting.pop(ask.id, ()):
+                if not future.done():
+                    future.set_result(ask)
+
+    # ── time ──────────────────────────────────────────────────────────────────────────────────────
+
+    async def run(self) -> None:
+        """Apply deadlines until cancelled; open asks of before count on."""
+        for ask in await self._store.open_asks():
+            self._schedule(ask)
+        for ask in await self._store.unsettled_delivery():
+            self._schedule(ask, patience=self.policy.return_within)
+        absent = asyncio.ensure_future(self.callers.forget_absent_links())
+        try:
+            await self._agenda.run(self._act, stepped=self._hold_deadlines)
+        finally:
+            absent.cancel()
+
+    async def sweep(self) -> int:
+        """Forget what ended long ago. A failing sweep is a warning and hurts nothing."""
+        try:
+            count = await self._store.sweep(before=self._clock.time() - self.policy.retention)
+        except StoreError as error:
+            log.warning("sweep failed: %s", error)
+            return 0
+        log.info("swept %d ended asks", count)
+        return count
+
+    async def _hold_deadlines(self) -> None:
+        """What the person did before the deadline may still be on its way to us."""
+        drained = asyncio.ensure_future(self._drained())
+        limit = asyncio.ensure_future(self._clock.sleep(self.policy.drain_within))
+        try:
+            await asyncio.wait({drained, limit}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            drained.cancel()
+            limit.cancel()
+
+    async def _act(self, due: Due, ask_id: str) -> None:
+        now = self._clock.time()
+
+        def change(ask: Ask) -> Ask:
+            if due is Due.DEADLINE and ask.open and ask.deadline and ask.deadline <= now:
+                return asks.timed_out(ask, now=now, policy=self.policy)
+            if due is Due.ALONE and ask.open and ask.alone_since and not ask.alone:
+                long_enough = ask.alone_since + self.policy.alone_after <= now
+                return asks.alone(ask) if long_enough else ask
+            if due is Due.HANDOVER and asks.undelivered(ask):
+                return asks.kept(ask)
+            return ask
+
+        try:
+            await self.change(ask_id, change)
+        except (UnknownAsk, AskEnded):
+            return
+        except StoreError as error:
+            log.warning("ask %s: %s not applied, trying again: %s", ask_id, due, error)
+            self._agenda.add(now + RETRY, due, ask_id)
+
+    def _schedule(self, ask: Ask, *, patience: float = 0.0) -> None:
+        if ask.open:
+            if ask.deadline is not None:
+                self._agenda.add(ask.deadline, Due.DEADLINE, ask.id)
+            if ask.alone_since is not None and not ask.alone:
+                self._agenda.add(ask.alone_since + self.policy.alone_after, Due.ALONE, ask.id)
+        elif asks.undelivered(ask):
+            when = self._clock.time() + self.policy.handover_within + patience
+            self._agenda.add(when, Due.HANDOVER, ask.id)

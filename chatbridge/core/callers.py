@@ -1,0 +1,161 @@
+"""Who waits for an ask, and whether the answer has reached them.
+
+Owns calls: their coming, leaving and coming back, and the confirmation that a response was written
+to the client. An ask whose callers have all gone stays open; its answer is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from chatbridge.core import asks
+from chatbridge.core.errors import StoreError
+from chatbridge.core.model import Ask, Call, CallName
+from chatbridge.core.policy import Policy
+from chatbridge.core.ports import Clock, Store, Transaction
+
+log = logging.getLogger(__name__)
+
+
+class Callers:
+    def __init__(
+        self, store: Store, *, clock: Clock, policy: Policy, committed: Callable[[Ask], None]
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._policy = policy
+        self._committed = committed
+        self._present: set[str] = set()
+
+    # ── links and calls come and go ───────────────────────────────────────────────────────────────
+
+    def link_opened(self, link: str) -> None:
+        self._present.add(link)
+
+    async def link_closed(self, link: str) -> None:
+        """Its calls wait no longer. A link that comes back repeats them."""
+        self._present.discard(link)
+
+        async def work(tx: Transaction) -> list[Ask]:
+            return await self._end(tx, list(await tx.live_calls_of(link)))
+
+        self._tell(await self._store.write(work))
+
+    async def left(self, name: CallName) -> None:
+        """The client has cancelled this call."""
+
+        async def work(tx: Transaction) -> list[Ask]:
+            call = await tx.call(name)
+            return await self._end(tx, [call] if call and call.live else [])
+
+        self._tell(await self._store.write(work))
+
+    async def forget_absent_links(self) -> None:
+        """After a start: links that have not come back in time have gone."""
+        await self._clock.sleep(self._policy.return_within)
+
+        async def work(tx: Transaction) -> list[Ask]:
+            gone = [link for link in await tx.live_links() if link not in self._present]
+            calls = [call for link in gone for call in await tx.live_calls_of(link)]
+            return await self._end(tx, calls)
+
+        try:
+            self._tell(await self._store.write(work))
+        except StoreError as error:
+            log.warning("calls of before the start stay live: %s", error)
+
+    async def _end(self, tx: Transaction, calls: list[Call]) -> list[Ask]:
+        now = self._clock.time()
+        for call in calls:
+            await tx.save_call(replace(call, ended_at=now))
+        changed = []
+        for ask_id in dict.fromkeys(call.ask_id for call in calls):
+            ask = await tx.ask(ask_id)
+            if ask is None or await tx.live_calls(ask_id):
+                continue
+            after = self._abandoned(ask, now)
+            if after is not ask and await tx.save_ask(after, was=ask.status):
+                changed.append(after)
+        return changed
+
+    def _abandoned(self, ask: Ask, now: float) -> Ask:
+        """The ask after its last caller went."""
+        if ask.open and self._policy.withdraw_on_cancel:
+            return asks.withdrawn(ask, now=now)
+        if ask.open:
+            return asks.left_alone(ask, now=now)
+        return asks.kept(ask) if asks.undelivered(ask) else ask
+
+    def _tell(self, changed: list[Ask]) -> None:
+        for ask in changed:
+            self._committed(ask)
+
+    # ── inside the broker's transactions ──────────────────────────────────────────────────────────
+
+    async def known(
+        self, tx: Transaction, name: CallName, fingerprint: str
+    ) -> tuple[Ask, Call] | None:
+        """The effect of this very call, if it was made before. A delivered call is never repeated
+        by its link, so the same name means that the client has used its id again."""
+        call = await tx.call(name)
+        if call is None or call.delivered_at is not None:
+            return None
+        ask = await tx.ask(call.ask_id)
+        if ask is None or ask.fingerprint != fingerprint:
+            return None
+        if not call.live:
+            call = replace(call, ended_at=None)
+            await tx.save_call(call)
+        return await self.welcome(tx, ask), call
+
+    async def welcome(self, tx: Transaction, ask: Ask) -> Ask:
+        """The ask with a caller again."""
+        after = asks.joined(ask)
+        if after is not ask:
+            await tx.save_ask(after, was=ask.status)
+        return after
+
+    async def release_tickets(self, tx: Transaction, link: str, fingerprint: str) -> None:
+        """An agent that asks again what it holds a ticket for goes on with that ask."""
+        for call in await tx.live_calls_of(link):
+            if not call.ticket:
+                continue
+            ask = await tx.ask(call.ask_id)
+            if ask is not None and ask.fingerprint == fingerprint:
+                await tx.save_call(replace(call, ended_at=self._clock.time()))
+
+    # ── responses ─────────────────────────────────────────────────────────────────────────────────
+
+    async def ticket(self, name: CallName) -> None:
+        """The call's response will be a ticket. Its holder goes on counting as a caller."""
+
+        async def work(tx: Transaction) -> None:
+            call = await tx.call(name)
+            if call is not None:
+                await tx.save_call(replace(call, ticket=True))
+
+        await self._store.write(work)
+
+    async def delivered(self, name: CallName) -> None:
+        """The link has written the call's response to its client."""
+        now = self._clock.time()
+
+        async def work(tx: Transaction) -> Ask | None:
+            call = await tx.call(name)
+            if call is None or call.delivered_at is not None:
+                return None
+            ended = call.ended_at if call.ticket else call.ended_at or now
+            await tx.save_call(replace(call, delivered_at=now, ended_at=ended))
+            ask = await tx.ask(call.ask_id)
+            if ask is None or ask.open or call.ticket or ask.delivered_at is not None:
+                return None
+            if ask.late is not None and not call.late:
+                return None  # what it carried was the time-out, not the late answer
+            after = asks.delivered(ask, now=now)
+            return after if await tx.save_ask(after, was=ask.status) else None
+
+        ask = await self._store.write(work)
+        if ask is not None:
+            self._committed(ask)

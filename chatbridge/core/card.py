@@ -1,0 +1,353 @@
+"""The card: what a person should see of an ask right now, channel-neutral.
+
+`draw` turns an ask into a card; each channel renders it in its own way. Every text in a card that
+an agent wrote has been through `text.visible`; the question is markdown source, the rest is plain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from chatbridge.core import form
+from chatbridge.core.form import Event
+from chatbridge.core.model import Answer, Ask, Outcome, Person, Question, QuestionType, Status, View
+from chatbridge.core.text import one_line, split_recommended, visible
+
+SOON_SHARE = 0.2
+SOON_AT_MOST = 10 * 60.0
+
+
+class State(StrEnum):
+    """How the card looks at first glance."""
+
+    OPEN = "open"
+    LATE = "late"
+    """Timed out, and the person is answering anyway."""
+    HANDING_OVER = "handing_over"
+    ANSWERED = "answered"
+    KEPT = "kept"
+    DISCARDED = "discarded"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    WITHDRAWN = "withdrawn"
+
+
+GLYPHS = {
+    State.OPEN: "❓",
+    State.LATE: "⌛",
+    State.HANDING_OVER: "✅",
+    State.ANSWERED: "✅",
+    State.KEPT: "✅",
+    State.DISCARDED: "🚫",
+    State.CANCELLED: "🚫",
+    State.TIMED_OUT: "⌛",
+    State.WITHDRAWN: "🚫",
+}
+
+
+class Act(StrEnum):
+    """What a button does to the ask itself, beside the form's events."""
+
+    EXTEND = "extend"
+    DISCARD = "discard"
+
+
+class Role(StrEnum):
+    """What a button is for; a channel places and styles it by this."""
+
+    OTHER = "other"
+    DROP_OTHER = "drop_other"
+    BACK = "back"
+    SKIP = "skip"
+    DONE = "done"
+    SEND = "send"
+    CANCEL = "cancel"
+    CANCEL_NOW = "cancel_now"
+    EXTEND = "extend"
+    ANYWAY = "anyway"
+    DISCARD = "discard"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Button:
+    role: Role
+    label: str
+    does: Event | Act
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """An option that can be tapped."""
+
+    number: int
+    label: str
+    description: str | None
+    recommended: bool
+    picked: bool
+    does: Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A question with what was answered; None means skipped. `edit` only in the review."""
+
+    question: str
+    answer: str | None
+    by_default: bool = False
+    edit: Event | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    ask_id: str
+    revision: int
+    step: int
+    state: State
+    glyph: str
+    project: str
+    label: str | None
+    agent: str
+    title: str | None
+    view: View | None
+    """Which screen of the form is shown; None when there is nothing to fill in."""
+    number: int = 0
+    count: int = 1
+    type: QuestionType | None = None
+    question: str = ""
+    required: bool = True
+    placeholder: str | None = None
+    entered: str | None = None
+    """The text already given for this question."""
+    choices: tuple[Choice, ...] = ()
+    lines: tuple[Line, ...] = ()
+    buttons: tuple[Button, ...] = ()
+    declared: str | None = None
+    """What is used if nobody answers, where the ask declared it and the owner allows it."""
+    created_at: float = 0.0
+    deadline: float | None = None
+    soon_at: float | None = None
+    """From when on the card says that the time runs out."""
+    alone: bool = False
+    outcome: Outcome | None = None
+    by_you: bool = False
+    """Whether the outcome was put in on the channel this card is for."""
+    kept_until: float | None = None
+    handed_over_late: bool = False
+
+    def button(self, role: Role) -> Button | None:
+        return next((b for b in self.buttons if b.role is role), None)
+
+    @property
+    def by(self) -> Person | None:
+        return self.outcome.by if self.outcome else None
+
+
+def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Card:
+    """The ask's card as `channel` should show it.
+
+    `latest_deadline` is how far the deadline can be moved; without it there is no "+15 min".
+    """
+    state = _state(ask)
+    fillable = state in (State.OPEN, State.LATE)
+    view = ask.draft.view if fillable else None
+    question = ask.questions[ask.draft.at] if _on_one_question(ask, view) else None
+    outcome = ask.late or ask.outcome
+    return Card(
+        ask_id=ask.id,
+        revision=ask.revision,
+        step=ask.draft.step,
+        state=state,
+        glyph=GLYPHS[state],
+        project=one_line(ask.project.name),
+        label=one_line(ask.project.label) if ask.project.label else None,
+        agent=one_line(ask.agent.name),
+        title=_title(ask),
+        view=view,
+        number=min(ask.draft.at + 1, len(ask.questions)),
+        count=len(ask.questions),
+        type=question.type if question else None,
+        question=visible(question.text) if question else "",
+        required=question.required if question else True,
+        placeholder=one_line(question.placeholder) if question and question.placeholder else None,
+        entered=ask.draft.entries[ask.draft.at].text if question else None,
+        choices=_choices(ask, question) if question and view is View.QUESTION else (),
+        lines=_lines(ask, view),
+        buttons=_buttons(ask, state, view, question, latest_deadline),
+        declared=_declared(ask) if ask.open else None,
+        created_at=ask.created_at,
+        deadline=ask.deadline,
+        soon_at=_soon_at(ask),
+        alone=ask.alone and ask.open,
+        outcome=outcome,
+        by_you=bool(outcome and outcome.by and outcome.by.channel == channel),
+        kept_until=ask.kept_until if state is State.KEPT else None,
+        handed_over_late=ask.late is not None and ask.delivered_at is not None,
+    )
+
+
+def _state(ask: Ask) -> State:
+    match ask.status:
+        case Status.OPEN:
+            return State.OPEN
+        case Status.CANCELLED:
+            return State.CANCELLED
+        case Status.WITHDRAWN:
+            return State.WITHDRAWN
+        case Status.TIMED_OUT if ask.late is None:
+            return State.LATE if ask.draft.late else State.TIMED_OUT
+    if ask.discarded:
+        return State.DISCARDED
+    if ask.delivered_at is not None:
+        return State.ANSWERED
+    return State.KEPT if ask.kept else State.HANDING_OVER
+
+
+def _on_one_question(ask: Ask, view: View | None) -> bool:
+    if view in (View.QUESTION, View.OTHER):
+        return True
+    return view is View.CANCEL and ask.draft.at < len(ask.questions)
+
+
+def _title(ask: Ask) -> str | None:
+    """A title that the question repeats says nothing."""
+    if not ask.title:
+        return None
+    title = one_line(ask.title)
+    only = ask.questions[0].text if len(ask.questions) == 1 else ""
+    return None if title.casefold() in only.casefold() else title
+
+
+def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
+    entry, step = ask.draft.entries[ask.draft.at], ask.draft.step
+    multi = question.type is QuestionType.MULTI_SELECT
+    choices = []
+    for i, option in enumerate(question.choices):
+        label, recommended = split_recommended(one_line(option.label))
+        picked = i in entry.picked
+        choices.append(
+            Choice(
+                number=i + 1,
+                label=label.capitalize() if question.type is QuestionType.CONFIRM else label,
+                description=visible(option.description) if option.description else None,
+                recommended=recommended,
+                picked=picked,
+                does=form.Toggle(step=step, option=i, on=not picked)
+                if multi
+                else form.Choose(step=step, option=i),
+            )
+        )
+    return tuple(choices)
+
+
+def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
+    """The review's lines, or the outcome's, or, with no answer, the bare questions."""
+    if view is View.REVIEW:
+        return tuple(
+            Line(
+                question=visible(q.text),
+                answer=answer_text(form.entry_answer(q, e)),
+                edit=form.Edit(step=ask.draft.step, question=i),
+            )
+            for i, (q, e) in enumerate(zip(ask.questions, ask.draft.entries, strict=True))
+        )
+    if view is not None:
+        return ()
+    answers = ask.answer.answers if ask.answer else ()
+    if not answers and ask.outcome:
+        answers = ask.outcome.answers
+    return tuple(
+        Line(
+            question=visible(q.text),
+            answer=answer_text(answers[i]) if answers else None,
+            by_default=bool(answers) and answers[i].decided_by is not None,
+        )
+        for i, q in enumerate(ask.questions)
+    )
+
+
+def answer_text(answer: Answer) -> str | None:
+    """An answer as a person reads it; None if it was skipped."""
+    if answer.skipped:
+        return None
+    parts = [visible(v) for v in answer.values]
+    if answer.custom_text is not None:
+        parts.append(visible(answer.custom_text))
+    return ", ".join(parts)
+
+
+def _buttons(
+    ask: Ask,
+    state: State,
+    view: View | None,
+    question: Question | None,
+    latest_deadline: float | None,
+) -> tuple[Button, ...]:
+    if view is None:
+        return _end_buttons(ask, state)
+    buttons = _form_buttons(ask, view, question)
+    if state is State.OPEN and view is not View.CANCEL:
+        cancel = form.AskCancel(step=ask.draft.step)
+        buttons.append(Button(role=Role.CANCEL, label="Cancel question", does=cancel))
+    if (
+        state is State.OPEN
+        and ask.deadline is not None
+        and latest_deadline is not None
+        and ask.deadline < latest_deadline
+    ):
+        buttons.append(Button(role=Role.EXTEND, label="+15 min", does=Act.EXTEND))
+    return tuple(buttons)
+
+
+def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Button]:
+    draft = ask.draft
+    step = draft.step
+    if view is View.CANCEL:
+        return [
+            Button(role=Role.BACK, label="Keep it open", does=form.Back(step=step)),
+            Button(role=Role.CANCEL_NOW, label="Cancel question", does=form.Cancel(step=step)),
+        ]
+    if view is View.REVIEW:
+        return [
+            Button(role=Role.BACK, label="Back", does=form.Back(step=step)),
+            Button(role=Role.SEND, label="Send answers", does=form.Submit(step=step)),
+        ]
+    if view is View.OTHER:
+        return [Button(role=Role.BACK, label="Back to the options", does=form.Back(step=step))]
+    assert question is not None
+    buttons = []
+    if question.takes_other:
+        buttons.append(Button(role=Role.OTHER, label="Other…", does=form.Other(step=step)))
+    if draft.at or draft.editing:
+        buttons.append(Button(role=Role.BACK, label="Back", does=form.Back(step=step)))
+    if not question.required:
+        buttons.append(Button(role=Role.SKIP, label="Skip", does=form.Skip(step=step)))
+    if question.type is QuestionType.MULTI_SELECT:
+        entry = draft.entries[draft.at]
+        if entry.text is not None:
+            drop = form.DropOther(step=step)
+            buttons.append(Button(role=Role.DROP_OTHER, label=visible(entry.text), does=drop))
+        chosen = len(entry.picked) + (entry.text is not None)
+        label = f"Done ({chosen})"
+        buttons.append(Button(role=Role.DONE, label=label, does=form.Done(step=step)))
+    return buttons
+
+
+def _end_buttons(ask: Ask, state: State) -> tuple[Button, ...]:
+    if state is State.TIMED_OUT and not (ask.outcome and ask.outcome.answers):
+        anyway = form.AnswerAnyway(step=ask.draft.step)
+        return (Button(role=Role.ANYWAY, label="Answer anyway", does=anyway),)
+    if state is State.KEPT:
+        return (Button(role=Role.DISCARD, label="Discard", does=Act.DISCARD),)
+    return ()
+
+
+def _declared(ask: Ask) -> str | None:
+    texts = [answer_text(q.on_timeout) for q in ask.questions if q.on_timeout is not None]
+    return " · ".join(t for t in texts if t) or None
+
+
+def _soon_at(ask: Ask) -> float | None:
+    if ask.deadline is None:
+        return None
+    return ask.deadline - min((ask.deadline - ask.created_at) * SOON_SHARE, SOON_AT_MOST)

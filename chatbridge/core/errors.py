@@ -1,0 +1,102 @@
+"""Every error chatbridge raises on purpose.
+
+A message says what failed, where, and the next step. `docs/errors.md` has a heading for each class.
+"""
+
+from __future__ import annotations
+
+
+class ChatbridgeError(Exception):
+    """chatbridge cannot do this."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or "").strip())
+
+
+class SettingsError(ChatbridgeError):
+    """The configuration cannot be used."""
+
+
+class HubAlreadyRunning(ChatbridgeError):
+    """Another hub runs with this state directory."""
+
+    def __init__(self, *, pid: int | None, state_dir: str) -> None:
+        self.pid = pid
+        holder = f"pid {pid}" if pid else "an unknown process"
+        super().__init__(
+            f"another hub ({holder}) runs with the state directory {state_dir}. "
+            "Stop it with: chatbridge stop, or set CHATBRIDGE_STATE_DIR to another folder"
+        )
+
+
+class SocketUnusable(ChatbridgeError):
+    """The hub's socket cannot be used."""
+
+
+class StoreError(ChatbridgeError):
+    """The database cannot be read or written."""
+
+
+class NewerDatabase(StoreError):
+    """The database was made by a newer chatbridge."""
+
+    def __init__(self, *, path: str, found: int, known: int) -> None:
+        super().__init__(
+            f"the database {path} has schema version {found}, this chatbridge knows up to {known}. "
+            "It was left untouched. Update chatbridge, or set another CHATBRIDGE_STATE_DIR"
+        )
+
+
+class UnknownAsk(ChatbridgeError):
+    """There is no such question."""
+
+    def __init__(self, ask_id: str, *, known: tuple[str, ...] = ()) -> None:
+        self.ask_id = ask_id
+        now = f" Open now: {', '.join(known)}." if known else " None is open."
+        super().__init__(f"no question with the id {ask_id!r} in this project.{now}")
+
+
+class AskEnded(ChatbridgeError):
+    """The question has ended."""
+
+    def __init__(self, ask_id: str, *, status: str) -> None:
+        self.ask_id, self.status = ask_id, status
+        super().__init__(f"the question {ask_id} has ended: {status}")
+
+
+class InvalidAnswer(ChatbridgeError):
+    """The answer does not fit the question."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path, self.problem = path, problem
+        super().__init__(f"{path}: {problem}")
+
+
+class TooManyOpenAsks(ChatbridgeError):
+    """This agent has too many open questions."""
+
+    def __init__(self, *, limit: int, open_asks: tuple[str, ...]) -> None:
+        listed = "\n".join(f"- {line}" for line in open_asks)
+        super().__init__(
+            f"this agent already has {limit} open questions; wait for their answers with "
+            f"wait_for_answer before asking another:\n{listed}"
+        )
+
+
+class ToolInputError(ChatbridgeError):
+    """A tool was called with arguments it does not take."""
+
+    def __init__(self, sentence: str, *, path: str, given: str, accepted: str) -> None:
+        super().__init__(f"{sentence}\n{path}: given {given}; accepted: {accepted}")
+
+
+class RetryLater(ChatbridgeError):
+    """A chat service asks for a pause or cannot be reached."""
+
+    def __init__(self, message: str, *, after: float) -> None:
+        self.after = after
+        super().__init__(message)
+
+
+class PostGone(ChatbridgeError):
+    """A card that should be edited is no longer there."""

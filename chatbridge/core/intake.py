@@ -1,0 +1,84 @@
+"""The intake: what a person did, put in by a channel. Implements `ports.Inbox` for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from chatbridge.core import asks, form
+from chatbridge.core.broker import Broker
+from chatbridge.core.errors import UnknownAsk
+from chatbridge.core.model import Answer, Ask, Cursor, Person
+from chatbridge.core.ports import Clock, Store
+
+
+class Intake:
+    def __init__(self, broker: Broker, *, store: Store, clock: Clock) -> None:
+        self._broker = broker
+        self._store = store
+        self._clock = clock
+        self._policy = broker.policy
+
+    async def ask(self, ask_id: str) -> Ask:
+        ask = await self._store.ask(ask_id)
+        if ask is None:
+            raise UnknownAsk(ask_id)
+        return ask
+
+    async def open_asks(self) -> Sequence[Ask]:
+        return await self._store.open_asks()
+
+    async def history(
+        self, *, limit: int, before: float | None = None, search: str | None = None
+    ) -> Sequence[Ask]:
+        return await self._store.history(limit=limit, before=before, search=search)
+
+    async def put(
+        self, ask_id: str, event: form.Event, *, person: Person, cursor: Cursor | None = None
+    ) -> form.Step:
+        steps: list[form.Step] = []
+
+        def change(ask: Ask) -> Ask:
+            step = asks.stepped(ask, event)
+            steps.append(step)
+            now = self._clock.time()
+            match step:
+                case form.Refused():
+                    return ask
+                case form.Moved(draft=draft):
+                    return replace(ask, draft=draft, revision=ask.revision + 1)
+                case form.Answered(draft=draft, answers=answers):
+                    filled = replace(ask, draft=draft)
+                    return asks.answered(filled, answers, by=person, now=now, policy=self._policy)
+                case form.Cancelled() if not ask.open:
+                    return asks.late_form_closed(ask)
+                case form.Cancelled(reason=reason):
+                    return asks.cancelled(ask, reason=reason, by=person, now=now)
+
+        await self._broker.change(ask_id, change, cursor=cursor)
+        return steps[-1]
+
+    async def answer(self, ask_id: str, answers: tuple[Answer, ...], *, person: Person) -> Ask:
+        now = self._clock.time()
+        return await self._broker.change(
+            ask_id,
+            lambda ask: asks.answered(ask, answers, by=person, now=now, policy=self._policy),
+        )
+
+    async def cancel(self, ask_id: str, *, reason: str | None, person: Person) -> Ask:
+        now = self._clock.time()
+        return await self._broker.change(
+            ask_id, lambda ask: asks.cancelled(ask, reason=reason, by=person, now=now)
+        )
+
+    async def extend(self, ask_id: str) -> Ask:
+        return await self._broker.change(
+            ask_id,
+            lambda ask: asks.extended(ask, latest=self.latest_deadline(ask), policy=self._policy),
+        )
+
+    async def discard(self, ask_id: str) -> Ask:
+        return await self._broker.change(ask_id, asks.discarded)
+
+    def latest_deadline(self, ask: Ask) -> float:
+        return ask.created_at + self._policy.max_timeout

@@ -1,0 +1,274 @@
+"""The words of the domain as immutable values.
+
+Owns what an ask, a call and their parts are. How an ask changes is the form's and the broker's
+business; how it is kept is the store's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class QuestionType(StrEnum):
+    TEXT = "text"
+    SELECT = "select"
+    MULTI_SELECT = "multi-select"
+    CONFIRM = "confirm"
+
+
+class Status(StrEnum):
+    OPEN = "open"
+    ANSWERED = "answered"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    label: str
+    description: str | None = None
+
+
+YES_NO = (Option(label="yes"), Option(label="no"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One question's answer: labels in the options' order, or one text; nothing means skipped."""
+
+    values: tuple[str, ...] = ()
+    custom_text: str | None = None
+    decided_by: str | None = None
+    """"timeout" where a declared default stood in for the person."""
+
+    @property
+    def skipped(self) -> bool:
+        return not self.values and self.custom_text is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    id: str
+    text: str
+    type: QuestionType = QuestionType.TEXT
+    options: tuple[Option, ...] = ()
+    required: bool = True
+    placeholder: str | None = None
+    on_timeout: Answer | None = None
+    """The declared default; used only where the owner's settings allow it, never for a confirm."""
+
+    @property
+    def choices(self) -> tuple[Option, ...]:
+        """What can be picked by its position: the options, or yes and no."""
+        return YES_NO if self.type is QuestionType.CONFIRM else self.options
+
+    @property
+    def takes_other(self) -> bool:
+        return self.type in (QuestionType.SELECT, QuestionType.MULTI_SELECT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What a person has put in for one question so far."""
+
+    picked: tuple[int, ...] = ()
+    text: str | None = None
+    done: bool = False
+    """The person has moved on from this question; with nothing put in, it is skipped."""
+
+
+class View(StrEnum):
+    """Which of the form's screens is shown."""
+
+    QUESTION = "question"
+    OTHER = "other"
+    REVIEW = "review"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A half-filled form. `step` rises whenever another screen is shown, never for a toggle."""
+
+    entries: tuple[Entry, ...]
+    view: View = View.QUESTION
+    at: int = 0
+    step: int = 0
+    editing: bool = False
+    """The question was opened from the review and leads back to it."""
+    late: bool = False
+    """The person chose "Answer anyway" after the time-out."""
+
+    @property
+    def untouched(self) -> bool:
+        return not any(e.picked or e.text is not None or e.done for e in self.entries)
+
+
+def new_draft(questions: tuple[Question, ...]) -> Draft:
+    return Draft(entries=tuple(Entry() for _ in questions))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """Where an ask comes from. `key` is the folder, or the link where there is no project."""
+
+    key: str
+    name: str
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """Who asks: the client's own name and the one shown to people."""
+
+    client: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Who put something in, and on which channel."""
+
+    name: str
+    channel: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How an ask ended, or the late answer given after it timed out."""
+
+    at: float
+    answers: tuple[Answer, ...] = ()
+    """One for each question, in their order; empty unless answered."""
+    reason: str | None = None
+    by: Person | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One tool call's questions with their state. `revision` rises with every visible change."""
+
+    id: str
+    project: Project
+    agent: Agent
+    tool: str
+    dialect: str
+    """Which of the tool's forms was used: it decides how the outcome is written."""
+    title: str | None
+    questions: tuple[Question, ...]
+    fingerprint: str
+    created_at: float
+    deadline: float | None
+    draft: Draft
+    status: Status = Status.OPEN
+    revision: int = 1
+    settled_at: float | None = None
+    outcome: Outcome | None = None
+    late: Outcome | None = None
+    """An answer given after the time-out, kept beside the status."""
+    delivered_at: float | None = None
+    """When the answer is known to have reached an agent."""
+    kept: bool = False
+    """The answer waits for the agent's next identical ask."""
+    kept_until: float | None = None
+    discarded: bool = False
+    alone_since: float | None = None
+    """Since when no caller waits."""
+    alone: bool = False
+    """No caller has waited for so long that the card says so."""
+
+    @property
+    def open(self) -> bool:
+        return self.status is Status.OPEN
+
+    @property
+    def answer(self) -> Outcome | None:
+        """What a person answered, in time or late."""
+        if self.status is Status.ANSWERED:
+            return self.outcome
+        return self.late
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallName:
+    """What makes a repeated call the same call. `request` is the JSON-RPC id as JSON."""
+
+    link: str
+    request: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One caller of an ask, waiting or gone."""
+
+    name: CallName
+    ask_id: str
+    question_ids: tuple[str, ...]
+    started_at: float
+    ended_at: float | None = None
+    """When it stopped waiting, whether it got its outcome, left, or its link closed."""
+    delivered_at: float | None = None
+    ticket: bool = False
+    """Its response was a ticket, so its delivery says nothing about the answer's."""
+    late: bool = False
+    """It took over an answer that had been kept."""
+
+    @property
+    def live(self) -> bool:
+        return self.ended_at is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """One card on one channel: where it is, and which revision it shows."""
+
+    ask_id: str
+    channel: str
+    place: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursor:
+    """How far a channel has read its service. Committed together with what was read."""
+
+    channel: str
+    key: str
+    value: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskRequest:
+    """What a tool asks for, before it has a row, a deadline or a caller."""
+
+    project: Project
+    agent: Agent
+    tool: str
+    dialect: str
+    questions: tuple[Question, ...]
+    title: str | None = None
+    timeout: float | None = None
+    fingerprint: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fingerprint", _fingerprint(self))
+
+
+def _fingerprint(request: AskRequest) -> str:
+    """Same project, tool and words: the same fingerprint. Ids and the time-out do not count."""
+    content = [
+        request.project.key,
+        request.tool,
+        request.dialect,
+        request.title,
+        [
+            [q.text, q.type, [[o.label, o.description] for o in q.options], q.required]
+            for q in request.questions
+        ],
+    ]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -1,0 +1,192 @@
+"""What the core needs from outside, and what it offers to channels.
+
+An adapter implements one of these protocols and is tested by the suite in `tests/contract/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
+
+from chatbridge.core.form import Event, Step
+from chatbridge.core.model import Answer, Ask, Call, CallName, Cursor, Person, Post, Status
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    def time(self) -> float:
+        """Wall time in seconds since the epoch: deadlines are in it."""
+        ...
+
+    def monotonic(self) -> float:
+        """Time that stands still while the machine is suspended, and never steps."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class Transaction(Protocol):
+    """The store inside one transaction. Reads see the transaction's own writes."""
+
+    async def ask(self, ask_id: str) -> Ask | None: ...
+
+    async def add_ask(self, ask: Ask) -> None: ...
+
+    async def save_ask(self, ask: Ask, *, was: Status) -> bool:
+        """Replace the row if its status still is `was`, in one statement. False: it was not."""
+        ...
+
+    async def open_twin(self, *, project: str, fingerprint: str) -> Ask | None:
+        """The newest open ask with this content that has no live call."""
+        ...
+
+    async def kept_twin(self, *, project: str, fingerprint: str, now: float) -> Ask | None:
+        """The newest ask with this content whose answer is kept: answered (in time or late),
+        not delivered, not discarded, `kept_until` after `now`, and without a live call."""
+        ...
+
+    async def open_asks_of(self, *, project: str, client: str) -> Sequence[Ask]:
+        """One agent's open asks, oldest first."""
+        ...
+
+    async def call(self, name: CallName) -> Call | None: ...
+
+    async def save_call(self, call: Call) -> None:
+        """Insert it, or replace the one of the same name."""
+        ...
+
+    async def live_calls(self, ask_id: str) -> Sequence[Call]: ...
+
+    async def live_calls_of(self, link: str) -> Sequence[Call]: ...
+
+    async def live_links(self) -> Sequence[str]:
+        """The links that have a live call."""
+        ...
+
+    async def save_post(self, post: Post) -> None: ...
+
+    async def save_cursor(self, cursor: Cursor) -> None: ...
+
+
+class Store(Protocol):
+    """Keeps asks, calls, posts and cursors. What a read returns has been committed."""
+
+    async def write(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Run `work` in one transaction and commit it durably before returning.
+
+        Works run one after another. Several may share a commit, and a work may be run again when
+        another one in its commit failed: it must have no effect but through its transaction.
+
+        :raises StoreError: nothing of it was committed.
+        """
+        ...
+
+    async def ask(self, ask_id: str) -> Ask | None: ...
+
+    async def open_asks(self) -> Sequence[Ask]:
+        """All open asks, the nearest deadline first, those without one last."""
+        ...
+
+    async def history(
+        self, *, limit: int, before: float | None = None, search: str | None = None
+    ) -> Sequence[Ask]:
+        """Ended asks, the newest first. `search` looks into title, questions and answers."""
+        ...
+
+    async def unsettled_delivery(self) -> Sequence[Ask]:
+        """Ended asks whose answer is neither delivered, kept nor discarded."""
+        ...
+
+    async def behind(self, *, channel: str, since: float) -> Sequence[Ask]:
+        """Asks whose post on this channel is missing or shows an older revision: the open ones,
+        and of the ended ones those that have a post and ended after `since`."""
+        ...
+
+    async def post(self, *, ask_id: str, channel: str) -> Post | None: ...
+
+    async def cursor(self, *, channel: str, key: str) -> Cursor | None: ...
+
+    async def sweep(self, *, before: float) -> int:
+        """Remove asks that ended before that time, with their calls and posts; how many."""
+        ...
+
+
+class Inbox(Protocol):
+    """What a channel may do: read asks, and put in what a person did.
+
+    `cursor` is committed in the same transaction as the effect.
+    """
+
+    async def ask(self, ask_id: str) -> Ask:
+        """:raises UnknownAsk:"""
+        ...
+
+    async def open_asks(self) -> Sequence[Ask]: ...
+
+    async def history(
+        self, *, limit: int, before: float | None = None, search: str | None = None
+    ) -> Sequence[Ask]: ...
+
+    async def put(
+        self, ask_id: str, event: Event, *, person: Person, cursor: Cursor | None = None
+    ) -> Step:
+        """One event of the form: a tap or a text.
+
+        :raises UnknownAsk:
+        :raises AskEnded: nothing was changed.
+        """
+        ...
+
+    async def answer(self, ask_id: str, answers: tuple[Answer, ...], *, person: Person) -> Ask:
+        """All answers at once, in the questions' order, already checked by `answers.check_answers`.
+
+        :raises UnknownAsk:
+        :raises AskEnded: it ended otherwise than by a time-out, or has its late answer already.
+        """
+        ...
+
+    async def cancel(self, ask_id: str, *, reason: str | None, person: Person) -> Ask:
+        """:raises UnknownAsk: :raises AskEnded:"""
+        ...
+
+    async def extend(self, ask_id: str) -> Ask:
+        """Move the deadline by 15 minutes, at most to the latest one allowed.
+
+        :raises UnknownAsk: :raises AskEnded:
+        """
+        ...
+
+    async def discard(self, ask_id: str) -> Ask:
+        """Forget a kept answer. :raises UnknownAsk:"""
+        ...
+
+    def latest_deadline(self, ask: Ask) -> float:
+        """How far `extend` can move this ask's deadline."""
+        ...
+
+
+class Channel(Protocol):
+    """A way to a person: shows cards, turns taps and texts into form events."""
+
+    name: str
+    keeps_posts: bool
+    """Whether the service keeps what was shown (a chat), or shows it live (a page)."""
+    pace: float
+    """The shortest time between two sends, in seconds."""
+
+    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+        """Receive until cancelled. Calls `ready` once it can show cards."""
+        ...
+
+    async def drain(self) -> None:
+        """Return once everything the service had kept until now has been put in."""
+        ...
+
+    async def show(self, ask: Ask, *, place: str | None) -> str:
+        """Post the ask's card, or bring the one at `place` up to date; returns its place.
+
+        :raises RetryLater: not done; try again after its pause.
+        :raises PostGone: there is nothing at `place` any more.
+        """
+        ...

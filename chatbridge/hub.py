@@ -1,0 +1,229 @@
+"""The hub: the only wiring. Settings → store → broker → tools → channels; start and stop order.
+
+Everything that is opened enters one stack; closing is the reverse of opening.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import secrets
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcp.server.lowlevel import Server
+
+from chatbridge import __version__, rendezvous
+from chatbridge.clock import SystemClock
+from chatbridge.core.broker import Broker
+from chatbridge.core.callers import Callers
+from chatbridge.core.delivery import Delivery
+from chatbridge.core.intake import Intake
+from chatbridge.core.ports import Channel
+from chatbridge.line_up import LineUp
+from chatbridge.links import Links
+from chatbridge.settings import Settings, load
+from chatbridge.store.sqlite import SqliteStore
+from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.call import ToolHandler
+from chatbridge.tools.server import build_server
+from chatbridge.tools.wait_for_answer import WaitForAnswer
+
+log = logging.getLogger(__name__)
+
+SWEEP_EVERY = 600.0
+NAMED_IN_PREFACE = (
+    "CHATBRIDGE_STORE",
+    "CHATBRIDGE_TELEGRAM__TOKEN",
+    "CHATBRIDGE_TELEGRAM__CHAT_ID",
+    "CHATBRIDGE_MATRIX__ACCESS_TOKEN",
+    "CHATBRIDGE_MATRIX__ROOM_ID",
+)
+
+
+class Background:
+    """Work beside the sessions. A failure is logged and ends nothing else."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    async def close(self) -> None:
+        ending = list(self._tasks)
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background work failed", exc_info=error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hub:
+    """What sessions are attached to."""
+
+    settings: Settings
+    callers: Callers
+    server: Server[Any]
+
+
+async def run_hub(
+    *,
+    state: Path,
+    config: Path | None,
+    lock: int,
+    started_by: str,
+    ready: Callable[[], None],
+) -> None:
+    """Serve links until SIGTERM or SIGINT. The lock is held by the caller throughout."""
+    stop = stop_on_signals()
+    path = rendezvous.socket_path(str(state))
+    info = rendezvous.LockInfo(
+        pid=os.getpid(), version=__version__, socket=path, started_by=started_by
+    )
+
+    def announce(address: str) -> None:
+        info.web = address
+        rendezvous.write_lock(lock, info)
+
+    async with AsyncExitStack() as stack:
+        links: Links | None = None
+        hub = await stack.enter_async_context(
+            open_hub(
+                state=state,
+                config=config,
+                announce=announce,
+                agents=lambda: links.projects() if links else [],
+            )
+        )
+        links = Links(hub.server, hub.callers, settings=_digests(hub.settings))
+        stack.push_async_callback(links.close)
+        rendezvous.make_private(os.path.dirname(path))
+        await links.listen(rendezvous.bind_socket(path))
+        rendezvous.write_lock(lock, info)
+        ready()
+        log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), state)
+        await stop.wait()
+        log.info("hub stops; open questions stay open")
+
+
+@asynccontextmanager
+async def open_hub(
+    *,
+    state: Path,
+    config: Path | None,
+    announce: Callable[[str], None],
+    agents: Callable[[], list[str]],
+) -> AsyncIterator[Hub]:
+    """Everything but the way in: a socket, or standard input. Channels come up in the background,
+    so that tools answer before any channel is imported."""
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        settings = load(config)
+        store = await SqliteStore.open(settings.database(state))
+        stack.push_async_callback(store.close)
+        delivery = Delivery(store, clock=clock)
+        line_up = LineUp(delivery, clock=clock)
+        broker = Broker(
+            store,
+            clock=clock,
+            policy=settings.policy(),
+            changed=delivery.changed,
+            drained=line_up.drained,
+        )
+        background = Background()
+        stack.push_async_callback(background.close)
+        server = build_server(
+            _tools(broker, settings),
+            callers=broker.callers,
+            after_call=_sweeper(broker, background, clock),
+            spawn=background.spawn,
+        )
+        if settings.web.enabled:
+            line_up.add("web", lambda: _web(settings, state, clock, announce, agents))
+        background.spawn(broker.run())
+        background.spawn(line_up.run(Intake(broker, store=store, clock=clock)))
+        yield Hub(settings=settings, callers=broker.callers, server=server)
+
+
+def stop_on_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
+
+
+def _tools(broker: Broker, settings: Settings) -> list[ToolHandler]:
+    if not settings.enabled:
+        return []
+    known: list[ToolHandler] = [AskUser(broker), WaitForAnswer(broker)]
+    return [tool for tool in known if tool.name in settings.tools]
+
+
+def _web(
+    settings: Settings,
+    state: Path,
+    clock: SystemClock,
+    announce: Callable[[str], None],
+    agents: Callable[[], list[str]],
+) -> Channel:
+    from chatbridge.channels.web.channel import WebChannel
+
+    web = settings.web
+    token = web.token.get_secret_value() if web.token else web_token(state)
+    return WebChannel(
+        host=web.host, port=web.port, token=token, clock=clock, announce=announce, agents=agents
+    )
+
+
+def web_token(state: Path) -> str:
+    """The inbox's token, made on the first start."""
+    path = state / "web-token"
+    try:
+        found = path.read_text(encoding="ascii").strip()
+        if found:
+            return found
+    except FileNotFoundError:
+        pass
+    token = secrets.token_urlsafe(32)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with open(file, "w", encoding="ascii") as out:
+        out.write(token + "\n")
+    return token
+
+
+def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Callable[[], None]:
+    """Sweeps at the start, and after a tool ran if the last sweep is long ago."""
+    last = clock.monotonic()
+    background.spawn(broker.sweep())
+
+    def after_call() -> None:
+        nonlocal last
+        if clock.monotonic() - last >= SWEEP_EVERY:
+            last = clock.monotonic()
+            background.spawn(broker.sweep())
+
+    return after_call
+
+
+def _digests(settings: Settings) -> dict[str, str]:
+    """What this hub uses, comparable with what a link's environment names, without the values."""
+    values = {name: os.environ.get(name) for name in NAMED_IN_PREFACE}
+    values["CHATBRIDGE_STORE"] = settings.store
+    return {
+        name: hashlib.sha256(value.encode()).hexdigest()[:16]
+        for name, value in values.items()
+        if value
+    }

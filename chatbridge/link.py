@@ -1,0 +1,327 @@
+"""The `chatbridge mcp` process: a client's stdio on one side, the hub's Unix socket on the other.
+
+Owns the descriptors, the one loop and the state of the connection; what lines mean is in relay.py,
+where hubs are found in search.py. Standard library only, no threads, no asyncio: a client waits for
+this process to start. It writes MCP to standard output and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+import time
+
+from chatbridge import rendezvous, unavailable
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.lines import LineReader
+from chatbridge.preface import preface
+from chatbridge.relay import Json, Relay
+from chatbridge.search import FIRST_LIMIT, GRACE, LOST_LIMIT, NoHub, Search
+
+_FULL = 16 * 1024 * 1024
+"""So much may wait for one side before the other is no longer read."""
+_LAST_WORDS = 1.0
+_GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
+HELP = """\
+usage: chatbridge mcp [--label NAME] [--standalone]
+
+Started by an MCP client: speaks MCP on standard input and output, and passes everything on to the
+hub, which it starts if none is running.
+
+  --label NAME   shown beside the project's folder on the cards (also: CHATBRIDGE_LABEL)
+  --standalone   no hub: do everything in this process (for containers)
+"""
+
+
+def main(argv: list[str]) -> int:
+    label = os.environ.get("CHATBRIDGE_LABEL") or None
+    words = iter(argv)
+    for word in words:
+        name, _, value = word.partition("=")
+        if word in ("-h", "--help"):
+            sys.stderr.write(HELP)
+            return 0
+        if name != "--label":
+            sys.stderr.write(f"chatbridge mcp does not know {word!r}.\n\n{HELP}")
+            return 2
+        label = value or next(words, None)
+        if not label:
+            sys.stderr.write(f"--label needs a name.\n\n{HELP}")
+            return 2
+    wake, wake_end = os.pipe()
+    os.set_blocking(wake_end, False)
+    signal.set_wakeup_fd(wake_end)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    return Link(Relay(preface(label)), wake).run()
+
+
+class Link:
+    """`_socket` and no `_search`: served by a hub. `_problem`: there is none, and this is why."""
+
+    def __init__(self, relay: Relay, wake: int) -> None:
+        self._relay = relay
+        self._wake = wake
+        self._client_lines, self._hub_lines = LineReader(), LineReader()
+        self._socket: socket.socket | None = None
+        self._search: Search | None = None
+        self._problem: str | None = None
+        self._state = ""
+        self._tools = True
+        self._listed = False
+        self._hub_stops = False
+        self._idle = False
+        self._greeted_at = self._lost_at = 0.0
+        self._said: str | None = None
+        self._watch_pause = 5.0
+
+    def run(self) -> int:
+        """Until the client goes, or a signal comes."""
+        self._begin()
+        while True:
+            now = time.monotonic()
+            self._look_for_hub(now)
+            self._answer_alone()
+            poller, until = self._interests()
+            timeout = None if until is None else max(0.0, until - time.monotonic()) * 1000
+            for descriptor, events in poller.poll(timeout):
+                if descriptor == self._wake:
+                    return self._end()
+                if descriptor == 1 and not self._write_client(events):
+                    return self._end()
+                if descriptor == 0 and not self._read_client():
+                    return self._end()
+                if self._search is not None and descriptor == self._search.report:
+                    self._read_report()
+                elif self._socket is not None and descriptor == self._socket.fileno():
+                    self._serve_socket(events)
+
+    def _begin(self) -> None:
+        if os.environ.get("CHATBRIDGE_ENABLED", "").lower() in (
+            "0",
+            "false",
+            "f",
+            "no",
+            "n",
+            "off",
+        ):
+            self._problem, self._tools = unavailable.SWITCHED_OFF, False
+            return
+        try:
+            self._state = rendezvous.state_dir()
+        except ChatbridgeError as error:
+            self._give_up(str(error))
+            return
+        self._seek(start_after=0.0, limit=FIRST_LIMIT)
+
+    def _interests(self) -> tuple[select.poll, float | None]:
+        """What to wait for, and until when."""
+        relay, poller = self._relay, select.poll()
+        poller.register(self._wake, select.POLLIN)
+        # Always, so that a client that stops reading is noticed at once.
+        poller.register(1, select.POLLOUT if relay.to_client.size else 0)
+        if len(relay.to_hub) < _FULL:
+            poller.register(0, select.POLLIN)
+        if self._socket is not None:
+            wanted = select.POLLIN if relay.to_client.size < _FULL else 0
+            poller.register(self._socket, wanted | (select.POLLOUT if relay.to_hub else 0))
+        search = self._search
+        if search is None:
+            return poller, None
+        if search.report is not None:
+            poller.register(search.report, select.POLLIN)
+        return poller, search.next_at if self._socket is None else search.deadline
+
+    # The client
+
+    def _read_client(self) -> bool:
+        try:
+            data = os.read(0, 65536)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        for line in self._client_lines.feed(data):
+            self._relay.from_client(line)
+        return bool(data)
+
+    def _write_client(self, events: int) -> bool:
+        if events & _GONE:
+            return False
+        try:
+            self._relay.written(os.write(1, self._relay.to_client.chunk()))
+        except BlockingIOError:
+            pass
+        except OSError:
+            return False
+        return True
+
+    def _answer_alone(self) -> None:
+        """Without a hub, answer what can be answered; a call is a reason to look for one again."""
+        relay = self._relay
+        if self._problem is None or not relay.requests:
+            return
+        calls = any(request.method == "tools/call" for request in relay.requests.values())
+        if calls and self._state:
+            self._problem = None
+            self._seek(start_after=0.0, limit=FIRST_LIMIT)
+            return
+        self._answer_all(self._problem)
+
+    def _answer_all(self, problem: str) -> None:
+        for request in list(self._relay.requests.values()):
+            self._listed = self._listed or request.method == "tools/list"
+            response = unavailable.answer(request.message, problem, tools=self._tools)
+            self._relay.answer(request, response)
+
+    # The hub
+
+    def _seek(
+        self,
+        *,
+        start_after: float | None,
+        limit: float | None,
+        pause: float = 0.02,
+        longest_pause: float = 1.0,
+    ) -> None:
+        self._drop_search()
+        self._search = Search(
+            self._state,
+            time.monotonic(),
+            start_after=start_after,
+            limit=limit,
+            pause=pause,
+            longest_pause=longest_pause,
+        )
+
+    def _drop_search(self) -> None:
+        if self._search is not None:
+            self._search.close()
+            self._search = None
+
+    def _look_for_hub(self, now: float) -> None:
+        if self._idle and self._relay.requests:
+            self._idle = False
+            self._seek(start_after=max(0.0, self._lost_at + GRACE - now), limit=FIRST_LIMIT)
+        search = self._search
+        if search is None:
+            return
+        try:
+            if self._socket is not None:
+                search.check_deadline(now)
+            elif now >= search.next_at:
+                self._socket = search.step(now)
+                if self._socket is not None:
+                    self._relay.hub_found()
+        except NoHub as reason:
+            self._give_up(str(reason))
+
+    def _read_report(self) -> None:
+        assert self._search is not None
+        try:
+            self._search.report_ready(time.monotonic())
+        except NoHub as reason:
+            self._give_up(str(reason))
+
+    def _give_up(self, problem: str) -> None:
+        self._disconnect()
+        self._drop_search()
+        if problem != self._said:
+            _say(problem)
+        self._problem = self._said = problem
+        self._answer_all(problem)
+        if self._state:
+            # Someone may start one by hand; then the client shall hear of the tools.
+            self._seek(start_after=None, limit=None, pause=self._watch_pause, longest_pause=60.0)
+            assert self._search is not None
+            self._search.delay(time.monotonic())
+            self._watch_pause = min(self._watch_pause * 2, 60.0)
+
+    def _serve_socket(self, events: int) -> None:
+        assert self._socket is not None
+        if events & select.POLLOUT:
+            self._send(self._socket)
+        if events & (select.POLLIN | _GONE):
+            self._receive(self._socket)
+
+    def _send(self, sock: socket.socket) -> None:
+        buffer = self._relay.to_hub
+        try:
+            del buffer[: sock.send(buffer[:65536])]
+        except BlockingIOError:
+            pass
+        except OSError:
+            buffer.clear()  # what the hub still said comes first; the end of it is the loss
+
+    def _receive(self, sock: socket.socket) -> None:
+        try:
+            data = sock.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        for line in self._hub_lines.feed(data):
+            said = self._relay.from_hub(line)
+            if said is not None:
+                self._private(said)
+        if not data and self._socket is not None:
+            self._lose_hub()
+
+    def _private(self, said: Json) -> None:
+        if said["chatbridge"] == "hub":
+            self._drop_search()
+            self._problem = self._said = None
+            self._idle = self._hub_stops = False
+            self._greeted_at, self._watch_pause = time.monotonic(), 5.0
+            if self._listed:
+                self._listed = False
+                self._relay.tools_changed()
+        elif said["chatbridge"] == "refused":
+            self._give_up(str(said.get("message", "the hub refused this link")))
+        elif said["chatbridge"] == "stopping":
+            self._hub_stops = True
+
+    def _lose_hub(self) -> None:
+        self._disconnect()
+        now = time.monotonic()
+        if self._search is not None:  # it never greeted us: the search goes on
+            self._search.delay(now)
+            return
+        self._lost_at = now
+        # A hub that was told to stop is not brought back before someone wants it.
+        self._idle = self._hub_stops and not self._relay.requests
+        pause = 0.02 if now - self._greeted_at > GRACE else 0.25
+        if self._idle:
+            self._seek(start_after=None, limit=None, pause=pause, longest_pause=5.0)
+        else:
+            self._seek(start_after=GRACE, limit=LOST_LIMIT, pause=pause)
+
+    def _disconnect(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+            self._relay.hub_lost()
+            self._hub_lines = LineReader()
+
+    def _end(self) -> int:
+        """Say to the hub what is left to say, mostly that answers were delivered."""
+        deadline = time.monotonic() + _LAST_WORDS
+        while self._socket is not None and self._relay.to_hub:
+            poller = select.poll()
+            poller.register(self._socket, select.POLLOUT)
+            left = deadline - time.monotonic()
+            if left <= 0 or not poller.poll(left * 1000):
+                break
+            self._send(self._socket)
+        return 0
+
+
+def _say(text: str) -> None:
+    """To standard error, if it takes it: a client that does not read it must not stop the link."""
+    poller = select.poll()
+    poller.register(2, select.POLLOUT)
+    if any(events & select.POLLOUT for _, events in poller.poll(0)):
+        os.write(2, f"chatbridge: {text}\n".encode(errors="replace")[:4096])

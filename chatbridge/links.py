@@ -1,0 +1,172 @@
+"""The hub's socket: accepts links, checks who they are, and serves each one's session.
+
+Owns the connections and their order of closing. The socket itself is made by `rendezvous`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.server.lowlevel import Server
+
+from chatbridge import __version__, rendezvous
+from chatbridge.core.callers import Callers
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.projects import project_of
+from chatbridge.session import MAX_LINE, Session
+
+log = logging.getLogger(__name__)
+
+PROTOCOL = 1
+PREFACE_WITHIN = 10.0
+
+
+@dataclass(slots=True)
+class Connection:
+    session: Session
+    writer: asyncio.StreamWriter
+    task: asyncio.Task[None]
+
+
+class Links:
+    def __init__(self, server: Server[Any], callers: Callers, *, settings: dict[str, str]) -> None:
+        """`settings` are the digests of what this hub uses, for links that name others."""
+        self._server = server
+        self._callers = callers
+        self._settings = settings
+        self._connections: dict[asyncio.StreamWriter, Connection] = {}
+        self._listener: asyncio.Server | None = None
+
+    async def listen(self, sock: socket.socket) -> None:
+        options: dict[str, Any] = {"sock": sock, "limit": MAX_LINE}
+        if sys.version_info >= (3, 13):
+            options["cleanup_socket"] = False  # the next hub unlinks it, under the lock
+        self._listener = await asyncio.start_unix_server(self._accept, **options)
+
+    def projects(self) -> list[str]:
+        """The projects of the agents that are connected now."""
+        found = {c.session.project.name for c in self._connections.values()}
+        return sorted(found)
+
+    async def close(self) -> None:
+        """Orderly: no answer is written for an open call, so that its link waits for the next hub.
+
+        The write sides are shut before any server is cancelled, since the SDK answers every open
+        call when it is."""
+        if self._listener is not None:
+            self._listener.close()
+        connections = list(self._connections.values())
+        for connection in connections:
+            connection.session.mute()
+            if connection.writer.can_write_eof():
+                connection.writer.write_eof()
+        for connection in connections:
+            connection.task.cancel()
+        await asyncio.gather(*(c.task for c in connections), return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            uid = rendezvous.peer_uid(writer.get_extra_info("socket"))
+            if uid != os.getuid():
+                log.warning("a process of uid %d tried to connect", uid)
+                return
+            preface = await self._preface(reader, writer)
+            if preface is not None:
+                await self._serve(preface, reader, writer)
+        except (ConnectionError, ChatbridgeError) as error:
+            log.warning("a link's connection ended: %s", error)
+        finally:
+            writer.close()
+
+    async def _preface(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> dict[str, Any] | None:
+        try:
+            line = await asyncio.wait_for(reader.readline(), PREFACE_WITHIN)
+            preface = json.loads(line)
+        except (ValueError, TimeoutError):
+            preface = None
+        problem = _problem(preface)
+        if problem is not None:
+            log.warning("a connection was refused: %s", problem)
+            await _write(writer, {"chatbridge": "refused", "message": problem})
+            return None
+        greeting = {"chatbridge": "hub", "protocol": PROTOCOL, "version": __version__}
+        await _write(writer, {**greeting, "pid": os.getpid()})
+        return preface  # type: ignore[no-any-return]
+
+    async def _serve(
+        self, preface: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        link = preface["link"]
+
+        async def send(line: bytes) -> None:
+            writer.write(line)
+            await writer.drain()
+
+        session = Session(
+            link=link,
+            project=project_of(preface.get("cwd"), link=link, label=preface.get("label")),
+            reader=reader,
+            send=send,
+            delivered=self._callers.delivered,
+            confirms=True,
+        )
+        self._note_settings(preface, session)
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections[writer] = Connection(session, writer, task)
+        self._callers.link_opened(link)
+        log.info("link %s opened project=%s pid=%s", link, session.project.name, preface.get("pid"))
+        try:
+            await session.serve(self._server)
+        except Exception:
+            log.exception("link %s: its session failed", link)
+        finally:
+            del self._connections[writer]
+        log.info("link %s closed", link)
+        await self._callers.link_closed(link)
+
+    def _note_settings(self, preface: dict[str, Any], session: Session) -> None:
+        """Settings in a client's `env` block reach the link and not the hub: say so."""
+        theirs = preface.get("settings")
+        if not isinstance(theirs, dict):
+            return
+        differing = [name for name, digest in theirs.items() if self._settings.get(name) != digest]
+        if differing:
+            log.warning(
+                "link %s in %s was started with other settings than this hub: %s. The hub's own "
+                "count; put them into config.toml and restart it with: chatbridge stop",
+                session.link,
+                session.project.name,
+                ", ".join(sorted(differing)),
+            )
+
+
+def _problem(preface: object) -> str | None:
+    """Why this is no link of ours, in words for the person who has to do something."""
+    if not isinstance(preface, dict) or preface.get("chatbridge") != "link":
+        return "this is chatbridge's socket, and the first line was not that of a link"
+    link = preface.get("link")
+    if not isinstance(link, str) or not link:
+        return "the link's first line names no link id"
+    protocol = preface.get("protocol")
+    if protocol != PROTOCOL:
+        return (
+            f"this link (version {preface.get('version')}) speaks protocol {protocol}, the running "
+            f"hub (version {__version__}) speaks {PROTOCOL}. Run: chatbridge stop, then restart "
+            "the agent"
+        )
+    return None
+
+
+async def _write(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:
+    writer.write(json.dumps(line).encode() + b"\n")
+    await writer.drain()

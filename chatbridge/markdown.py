@@ -1,0 +1,208 @@
+"""Basic markdown, as agents write it, into the closed tree of `core.markup`.
+
+Owns what of markdown is understood: CommonMark without HTML, entities and reference definitions,
+which are shown as they are written, so that a text holds no character that its source does not.
+Escaping and looks are each channel's own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from chatbridge.core.markup import (
+    Block,
+    Break,
+    Code,
+    CodeBlock,
+    Emphasis,
+    Inline,
+    Items,
+    Link,
+    Paragraph,
+    Plain,
+    Quote,
+    Strong,
+)
+
+log = logging.getLogger(__name__)
+
+MAX_BLOCK_DEPTH = 20
+"""In markdown-it's levels: a list takes two. What lies deeper it would drop without a word."""
+MAX_INLINE_DEPTH = 8
+
+_AMPERSAND = "\ufdd0"
+"""Stands in for "&" while parsing: link addresses are decoded even without the entity rule, and
+`&#x202E;` would smuggle in what `core.text.visible` has made visible. A noncharacter: no text has
+a use for it."""
+
+_parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_BLOCK_DEPTH})
+_parser.disable(["entity", "html_block", "html_inline", "reference"])
+# The address as it is written, not percent-encoded: people compare it with what they know.
+_parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
+
+
+def parse(source: str) -> tuple[Block, ...]:
+    """The blocks of `source`. What cannot be parsed, or would leave nothing, is shown as written."""
+    try:
+        tokens = _parser.parse(source.replace(_AMPERSAND, "").replace("&", _AMPERSAND))
+        blocks = _blocks(tokens)
+    except Exception:  # noqa: BLE001 - a question that a parser trips over must still be shown
+        log.warning("a text could not be parsed as markdown", exc_info=True)
+        return _as_written(source)
+    too_deep = any(token.level >= MAX_BLOCK_DEPTH - 1 for token in tokens)
+    return _as_written(source) if too_deep or not plain(blocks) else blocks
+
+
+def plain(blocks: Iterable[Block]) -> str:
+    """The blocks as one line of text, for titles, list rows and lock screens."""
+    return " ".join(" ".join(_block_text(block) for block in blocks).split())
+
+
+# ── blocks ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True)
+class _Open:
+    """A container whose end has not been seen."""
+
+    token: Token
+    blocks: list[Block] = field(default_factory=list)
+    items: list[tuple[Block, ...]] = field(default_factory=list)
+
+
+def _blocks(tokens: list[Token]) -> tuple[Block, ...]:
+    root = Token("root", "", 1)
+    stack = [_Open(root)]
+    for token in tokens:
+        match token.type:
+            case "inline":
+                children = _inlines(token.children or [])
+                if stack[-1].token.type == "heading_open":
+                    children = (Strong(children),) if children else ()
+                if children:
+                    stack[-1].blocks.append(Paragraph(children))
+            case "fence" | "code_block":
+                language = _restored(token.info).split(maxsplit=1)[:1]
+                text = _restored(token.content).removesuffix("\n")
+                stack[-1].blocks.append(CodeBlock(text, language[0] if language else None))
+            case _ if token.nesting == 1:
+                stack.append(_Open(token))
+            case _ if token.nesting == -1:
+                _close(stack)
+    return tuple(stack[0].blocks)
+
+
+def _close(stack: list[_Open]) -> None:
+    closed = stack.pop()
+    parent = stack[-1]
+    match closed.token.type:
+        case "list_item_open":
+            parent.items.append(tuple(closed.blocks))
+        case "bullet_list_open":
+            parent.blocks.append(Items(tuple(closed.items)))
+        case "ordered_list_open":
+            start = int(closed.token.attrs.get("start", 1))
+            parent.blocks.append(Items(tuple(closed.items), start=start))
+        case "blockquote_open":
+            parent.blocks.append(Quote(tuple(closed.blocks)))
+        case _:  # paragraphs and headings hold one inline token, which has become a block
+            parent.blocks.extend(closed.blocks)
+
+
+def _as_written(source: str) -> tuple[Block, ...]:
+    inlines: list[Inline] = []
+    for line in source.splitlines():
+        inlines += [Plain(line), Break()]
+    return (Paragraph(tuple(inlines[:-1])),) if source.strip() else ()
+
+
+# ── inlines ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
+    """Marks nested deeper than MAX_INLINE_DEPTH are left out, their text is not."""
+    stack: list[tuple[Token | None, list[Inline]]] = [(None, [])]
+    for token in tokens:
+        found = stack[-1][1]
+        match token.type:
+            case "text":
+                found.append(Plain(_restored(token.content)))
+            case "code_inline":
+                found.append(Code(_restored(token.content)))
+            case "softbreak" | "hardbreak":
+                found.append(Break())
+            case "image":
+                inside = _inlines(token.children or [], depth=depth + len(stack))
+                found.append(Link(inside, _address(token, "src")))
+            case _ if token.nesting == 1:
+                stack.append((token, []))
+            case _ if token.nesting == -1:
+                opened, children = stack.pop()
+                assert opened is not None
+                stack[-1][1].extend(_marked(opened, children, depth=depth + len(stack)))
+    return tuple(inline for inline in stack[0][1] if inline != Plain(""))
+
+
+def _marked(opened: Token, inside: list[Inline], *, depth: int) -> Iterable[Inline]:
+    children = tuple(inline for inline in inside if inline != Plain(""))
+    match opened.type:
+        case "link_open" if opened.markup == "autolink":
+            # Its own address has a "mailto:" before that nobody wrote.
+            return (Link(children, _inlines_text(children)),)
+        case "link_open":
+            return (Link(children, _address(opened, "href")),)
+        case _ if depth > MAX_INLINE_DEPTH:
+            return children
+        case "strong_open":
+            return (Strong(children),)
+        case _:
+            return (Emphasis(children),)
+
+
+def _address(token: Token, attribute: str) -> str:
+    return _restored(str(token.attrs.get(attribute, "")))
+
+
+def _restored(text: str) -> str:
+    return text.replace(_AMPERSAND, "&")
+
+
+# ── text ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _block_text(block: Block) -> str:
+    match block:
+        case Paragraph(children=children):
+            return _inlines_text(children)
+        case CodeBlock(text=text):
+            return text
+        case Quote(children=blocks):
+            return plain(blocks)
+        case Items(items=items, start=None):
+            return " ".join(f"- {plain(item)}" for item in items)
+        case Items(items=items, start=int(start)):
+            return " ".join(f"{number}. {plain(item)}" for number, item in enumerate(items, start))
+    raise AssertionError(block)
+
+
+def _inlines_text(inlines: Iterable[Inline]) -> str:
+    return "".join(_inline_text(inline) for inline in inlines)
+
+
+def _inline_text(inline: Inline) -> str:
+    match inline:
+        case Plain(text=text) | Code(text=text):
+            return text
+        case Break():
+            return " "
+        case Strong(children=children) | Emphasis(children=children):
+            return _inlines_text(children)
+        case Link(children=children, address=address):
+            text = _inlines_text(children)
+            return text if text == address else f"{text} ({address})"
+    raise AssertionError(inline)

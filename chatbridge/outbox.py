@@ -1,0 +1,55 @@
+"""What is waiting to be written to the client, and which answer has got there completely."""
+
+from __future__ import annotations
+
+from collections import deque
+
+CHUNK = 4096
+"""No more than a pipe takes at once when it is writable at all, so that no write ever blocks."""
+
+
+class _Line:
+    __slots__ = ("data", "key", "request_id")
+
+    def __init__(self, data: bytes, key: str | None, request_id: object) -> None:
+        self.data, self.key, self.request_id = data, key, request_id
+
+
+class Outbox:
+    """Lines in order. One that has a key is an answer whose arrival matters."""
+
+    __slots__ = ("_lines", "_sent", "size")
+
+    def __init__(self) -> None:
+        self._lines: deque[_Line] = deque()
+        self._sent = 0
+        self.size = 0
+
+    def put(self, line: bytes, *, key: str | None = None, request_id: object = None) -> None:
+        self._lines.append(_Line(line + b"\n", key, request_id))
+        self.size += len(line) + 1
+
+    def chunk(self) -> bytes:
+        """The next bytes to write: never of two lines, never more than CHUNK."""
+        return self._lines[0].data[self._sent : self._sent + CHUNK] if self._lines else b""
+
+    def written(self, count: int) -> tuple[str | None, object]:
+        """Count bytes off; key and id of the answer that is complete now, if one is."""
+        self._sent += count
+        self.size -= count
+        line = self._lines[0]
+        if self._sent < len(line.data):
+            return None, None
+        self._lines.popleft()
+        self._sent = 0
+        return line.key, line.request_id
+
+    def withdraw(self, key: str) -> None:
+        """Nobody waits for this answer now. A half-written one is finished, but unconfirmed."""
+        for line in self._lines:
+            if line.key == key:
+                line.key = None
+                if self._sent == 0 or line is not self._lines[0]:
+                    self._lines.remove(line)
+                    self.size -= len(line.data)
+                return

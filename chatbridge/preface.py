@@ -1,0 +1,38 @@
+"""What a link tells each hub about itself. Of its environment's secrets only digests leave it."""
+
+from __future__ import annotations
+
+import os
+
+from chatbridge import __version__
+from chatbridge.digests import sha256_hex
+
+PROTOCOL = 1
+_NAMED_SETTINGS = (
+    "CHATBRIDGE_STORE",
+    "CHATBRIDGE_TELEGRAM__TOKEN",
+    "CHATBRIDGE_TELEGRAM__CHAT_ID",
+    "CHATBRIDGE_MATRIX__ACCESS_TOKEN",
+    "CHATBRIDGE_MATRIX__ROOM_ID",
+)
+
+
+def preface(label: str | None) -> dict[str, object]:
+    """The link's first line, to each hub the same."""
+    try:
+        cwd = os.getcwd()
+    except OSError:  # removed under us
+        cwd = "/"
+    given = {name: os.environ[name] for name in _NAMED_SETTINGS if os.environ.get(name)}
+    settings = {name: sha256_hex(os.fsencode(value))[:16] for name, value in given.items()}
+    return {
+        "chatbridge": "link",
+        "protocol": PROTOCOL,
+        "version": __version__,
+        "link": os.urandom(16).hex(),
+        "cwd": cwd,
+        "label": label,
+        "pid": os.getpid(),
+        "parent": os.getppid(),
+        "settings": settings,
+    }

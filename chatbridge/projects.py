@@ -1,0 +1,68 @@
+"""Projects: which one a folder belongs to, and the harmless settings it may carry.
+
+A repository is not its owner: `.chatbridge.toml` can name, hide and slow down, never grant.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from chatbridge.core.model import Project
+from chatbridge.settings import seconds
+
+log = logging.getLogger(__name__)
+
+FILE = ".chatbridge.toml"
+SHORTEST_TIMEOUT = 30.0
+
+
+class ProjectSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    label: str | None = Field(default=None, max_length=40)
+    enabled: bool = True
+    default_timeout: Annotated[float, BeforeValidator(seconds)] | None = Field(
+        default=None, ge=SHORTEST_TIMEOUT
+    )
+
+
+def find_root(folder: str) -> str | None:
+    """The nearest ancestor with `.git` or a project file."""
+    path = Path(folder)
+    for candidate in (path, *path.parents):
+        try:
+            if (candidate / ".git").exists() or (candidate / FILE).is_file():
+                return str(candidate)
+        except OSError:
+            return None
+    return None
+
+
+def project_of(folder: str | None, *, link: str, label: str | None = None) -> Project:
+    """Where a link works. Without a project its asks stay within the link."""
+    root = find_root(folder) if folder else None
+    if root is None:
+        name = os.path.basename((folder or "").rstrip("/")) or folder or "no project"
+        return Project(key=f"link:{link}", name=name, label=label)
+    own = settings_of(root).label
+    return Project(key=root, name=os.path.basename(root) or root, label=label or own)
+
+
+def settings_of(key: str) -> ProjectSettings:
+    """What the project's file says now. A file that cannot be used changes nothing."""
+    path = Path(key) / FILE
+    if not key.startswith("/"):
+        return ProjectSettings()
+    try:
+        return ProjectSettings.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return ProjectSettings()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+        log.warning("%s is not used: %s", path, " ".join(str(error).split()))
+        return ProjectSettings()

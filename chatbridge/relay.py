@@ -1,0 +1,325 @@
+"""The link's bookkeeping between one client and a succession of hubs. Pure: no I/O, no clock.
+
+Owns which requests are open, what is said again to the next hub, and how ids and progress are kept
+apart between hubs. It does not own connections, or the answers that are given without a hub. The
+rules are those of docs/link-protocol.md.
+"""
+
+from __future__ import annotations
+
+import json
+
+from chatbridge.lines import MAX_LINE, Overlong
+from chatbridge.outbox import Outbox
+
+Json = dict[str, object]
+RequestId = str | int
+
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
+_TOO_LONG = (
+    f"the message is longer than {MAX_LINE // 1024 // 1024} MiB, which chatbridge takes at most"
+)
+
+
+class Request:
+    """A request of the client that has no response yet."""
+
+    __slots__ = ("id", "line", "message", "method", "token")
+
+    def __init__(self, message: Json, line: bytes) -> None:
+        self.message, self.line = message, line
+        self.method = message["method"]
+        self.id = message["id"]
+        self.token = _key(_member(message.get("params"), "_meta", "progressToken"))
+
+
+class HubRequest:
+    """A request of a hub that is open at the client."""
+
+    __slots__ = ("call", "generation", "id")
+
+    def __init__(self, *, id: object, call: object, generation: int) -> None:
+        self.id, self.call, self.generation = id, call, generation
+
+
+class Relay:
+    """Lines go in by `from_client` and `from_hub`; `to_client` and `to_hub` are what goes out."""
+
+    def __init__(self, preface: Json) -> None:
+        self.to_client = Outbox()
+        self.to_hub = bytearray()
+        self.connected = False
+        self.generation = 0
+        self.requests: dict[str, Request] = {}
+        """Open requests of the client, in the order they came."""
+        self._preface = preface
+        self._initialize: Request | None = None
+        self._initialized: bytes | None = None
+        self._swallow: str | None = None
+        self._progress: dict[str, float] = {}
+        self._unacknowledged: dict[str, object] = {}
+        self._hub_requests: dict[str, HubRequest] = {}
+        self._replies: list[tuple[str, bytes]] = []
+        """Replies for calls that are still open, or that no hub was there to take."""
+
+    # The connection
+
+    def hub_found(self) -> None:
+        """A new connection: say again whatever the next hub has to know."""
+        self.generation += 1
+        self.connected = True
+        self._send(self._preface)
+        self._swallow = None
+        if self._initialize is not None:
+            self._swallow = _key(self._initialize.id)
+            self._send_line(self._initialize.line)
+            if self._initialized is not None:
+                self._send_line(self._initialized)
+        for request_id in self._unacknowledged.values():
+            self._send({"chatbridge": "delivered", "request": request_id})
+        for request in self.requests.values():
+            self._send_line(request.line)
+        for _, line in self._replies:
+            self._send_line(line)
+        self._replies = [reply for reply in self._replies if reply[0] in self.requests]
+        if self.generation > 1:
+            self._send({"chatbridge": "resumed"})
+
+    def hub_lost(self) -> None:
+        """The connection is gone, and with it all that was not yet sent."""
+        self.connected = False
+        self.to_hub.clear()
+        for name, request in self._hub_requests.items():
+            if request.generation == self.generation:
+                reason = "chatbridge restarts; the question stays open in the chat"
+                self._tell("notifications/cancelled", {"requestId": name, "reason": reason})
+
+    # Lines of the client
+
+    def from_client(self, line: bytes | Overlong) -> None:
+        if isinstance(line, Overlong):
+            self._overlong_from_client(line.request_id())
+            return
+        try:
+            message = json.loads(line.decode())
+        except (ValueError, RecursionError) as error:
+            self._reject(None, _PARSE_ERROR, f"this line is not JSON in UTF-8: {error}")
+            return
+        problem = _problem(message)
+        if problem is not None:
+            found = message.get("id") if isinstance(message, dict) else None
+            self._reject(found if _is_id(found) else None, _INVALID_REQUEST, problem)
+        elif "method" not in message:
+            self._response_from_client(message)
+        elif "id" in message:
+            self._request_from_client(Request(message, _encodable(message, line)))
+        else:
+            self._notification_from_client(message, line)
+
+    def _request_from_client(self, request: Request) -> None:
+        key = _key(request.id)
+        if key in self.requests:
+            # Not under its own id: that would end the first one.
+            self._reject(None, _INVALID_REQUEST, f"a request with the id {key} is still open")
+            return
+        self.requests[key] = request
+        self._send_line(request.line)
+
+    def _notification_from_client(self, message: Json, line: bytes) -> None:
+        if message["method"] == "notifications/initialized":
+            self._initialized = line
+        elif message["method"] == "notifications/cancelled":
+            key = _key(_member(message.get("params"), "requestId"))
+            self._forget(key)
+            self.to_client.withdraw(key)
+        self._send_line(line)
+
+    def _response_from_client(self, message: Json) -> None:
+        request = self._hub_requests.pop(str(message.get("id")), None)
+        if request is None:
+            return
+        message["id"] = request.id
+        reply = _line({"chatbridge": "reply", "call": request.call, "response": message})
+        key = _key(request.call)
+        if request.generation == self.generation and self.connected:
+            self._send(message)
+            # This hub may die before it has stored the reply.
+            if key in self.requests:
+                self._replies.append((key, reply))
+        elif request.call is not None:
+            if key in self.requests or not self.connected:
+                self._replies.append((key, reply))
+            self._send_line(reply)
+
+    def _overlong_from_client(self, request_id: RequestId | None) -> None:
+        if request_id in self._hub_requests:
+            error = {"code": _INVALID_REQUEST, "message": _TOO_LONG}
+            self._response_from_client({"jsonrpc": "2.0", "id": request_id, "error": error})
+        else:
+            self._reject(request_id, _INVALID_REQUEST, _TOO_LONG)
+
+    # Lines of the hub
+
+    def from_hub(self, line: bytes | Overlong) -> Json | None:
+        """Handle one line. What concerns the connection itself is returned to its keeper."""
+        if isinstance(line, Overlong):
+            request = self._forget(_key(line.request_id()))
+            if request is not None:
+                self._reject(request.id, _INVALID_REQUEST, f"the answer was lost: {_TOO_LONG}")
+            return None
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(message, dict):
+            return None
+        if "chatbridge" in message:
+            if message["chatbridge"] == "acknowledged":
+                self._unacknowledged.pop(_key(message.get("request")), None)
+                return None
+            return message
+        if "method" not in message:
+            self._response_from_hub(message, line)
+        elif "id" in message:
+            self._request_from_hub(message)
+        else:
+            self._notification_from_hub(message, line)
+        return None
+
+    def _response_from_hub(self, message: Json, line: bytes) -> None:
+        key = _key(message.get("id"))
+        if key == self._swallow:
+            self._swallow = None
+            return
+        request = self._forget(key)
+        if request is not None:
+            self._replies = [reply for reply in self._replies if reply[0] != key]
+            self._pass_on(request, message, line, confirm=request.method == "tools/call")
+
+    def _request_from_hub(self, message: Json) -> None:
+        call = message.pop("chatbridgeCall", None)
+        name = f"{self.generation}.{message['id']}"
+        self._hub_requests[name] = HubRequest(
+            id=message["id"], call=call, generation=self.generation
+        )
+        message["id"] = name
+        self.to_client.put(_dump(message))
+
+    def _notification_from_hub(self, message: Json, line: bytes) -> None:
+        params = message.get("params")
+        if message["method"] == "notifications/progress" and isinstance(params, dict):
+            token = _key(params.get("progressToken"))
+            if all(request.token != token for request in self.requests.values()):
+                return
+            value, last = params.get("progress"), self._progress.get(token)
+            if not isinstance(value, int | float) or (last is not None and value <= last):
+                params["progress"] = value = (last or 0) + 1
+                line = _dump(message)
+            self._progress[token] = value
+        elif message["method"] == "notifications/cancelled" and isinstance(params, dict):
+            name = f"{self.generation}.{params.get('requestId')}"
+            if self._hub_requests.pop(name, None) is None:
+                return
+            params["requestId"] = name
+            line = _dump(message)
+        self.to_client.put(line)
+
+    # Between the two
+
+    def answer(self, request: Request, response: Json) -> None:
+        """Answer a request without the hub. The hub is not told that this was delivered."""
+        self._forget(_key(request.id))
+        self._pass_on(request, response, _dump(response), confirm=False)
+
+    def tools_changed(self) -> None:
+        """Tell a client that has shaken hands to list the tools again."""
+        if self._initialize is not None:
+            self._tell("notifications/tools/list_changed", None)
+
+    def written(self, count: int) -> None:
+        """So many bytes of `to_client` reached the client."""
+        key, request_id = self.to_client.written(count)
+        if key is not None:
+            self._unacknowledged[key] = request_id
+            self._send({"chatbridge": "delivered", "request": request_id})
+
+    def _pass_on(self, request: Request, message: Json, line: bytes, *, confirm: bool) -> None:
+        if request.method == "initialize" and "result" in message:
+            self._initialize = request
+        self.to_client.put(line, key=_key(request.id) if confirm else None, request_id=request.id)
+
+    def _forget(self, key: str) -> Request | None:
+        request = self.requests.pop(key, None)
+        if request is not None:
+            self._progress.pop(request.token, None)
+        return request
+
+    def _reject(self, request_id: object, code: int, message: str) -> None:
+        error = {"code": code, "message": message}
+        self.to_client.put(_dump({"jsonrpc": "2.0", "id": request_id, "error": error}))
+
+    def _tell(self, method: str, params: Json | None) -> None:
+        message: Json = {"jsonrpc": "2.0", "method": method}
+        self.to_client.put(_dump(message if params is None else {**message, "params": params}))
+
+    def _send(self, message: Json) -> None:
+        self._send_line(_line(message))
+
+    def _send_line(self, line: bytes) -> None:
+        if self.connected:
+            self.to_hub += line
+            self.to_hub += b"\n"
+
+
+def _problem(message: object) -> str | None:
+    """Why the hub should not see this; it would be silent about some of these, and a call hang."""
+    if not isinstance(message, dict):
+        return "a message is one JSON object; batches are not taken"
+    if "chatbridge" in message:
+        return "the member chatbridge is not for clients"
+    if message.get("jsonrpc") != "2.0":
+        return 'a message has the member "jsonrpc": "2.0"'
+    if "id" in message and not _is_id(message["id"]):
+        return "an id is a string or a whole number"
+    if "method" not in message:
+        return None if "result" in message or "error" in message else "there is no method"
+    if not isinstance(message["method"], str):
+        return "method is a string"
+    if not isinstance(message.get("params"), dict | None):
+        return "params is an object"
+    return None
+
+
+def _encodable(message: Json, line: bytes) -> bytes:
+    """The line itself, unless it has half a surrogate pair: the hub's parser refuses those."""
+    if b"\\ud" not in line and b"\\uD" not in line:
+        return line
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+    return line
+
+
+def _line(message: Json) -> bytes:
+    return _encodable(message, _dump(message))
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) or type(value) is int
+
+
+def _key(value: object) -> str:
+    """Ids as dictionary keys: 1, "1" and true are three different ones."""
+    return json.dumps(value)
+
+
+def _member(value: object, *names: str) -> object:
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _dump(message: Json) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode()

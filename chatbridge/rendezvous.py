@@ -1,0 +1,307 @@
+"""Where links, the hub and the commands meet: directories, the lock file, the socket.
+
+Owns no protocol and no settings beyond the paths; starting a hub is in hub_start.py. Standard
+library only, and cheap to import: every link pays for it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import sys
+
+from chatbridge.core.errors import HubAlreadyRunning, SettingsError, SocketUnusable
+from chatbridge.digests import sha256_hex
+
+MAX_SOCKET_PATH = 107
+"""sun_path has 108 bytes on Linux, one of them for the closing zero."""
+
+
+def state_dir() -> str:
+    """The directory of the database, the lock and the log. It need not exist yet."""
+    given = os.environ.get("CHATBRIDGE_STATE_DIR")
+    if given:
+        return absolute(given)
+    return os.path.realpath(_xdg("XDG_STATE_HOME", ".local/state", "chatbridge"))
+
+
+def config_path() -> str:
+    """The configuration file that the environment names. It need not exist."""
+    given = os.environ.get("CHATBRIDGE_CONFIG")
+    return (
+        absolute(given) if given else _xdg("XDG_CONFIG_HOME", ".config", "chatbridge/config.toml")
+    )
+
+
+def runtime_dir(state: str) -> str:
+    """The directory of the socket. Clients start links without XDG_RUNTIME_DIR: it is not asked."""
+    given = os.environ.get("CHATBRIDGE_RUNTIME_DIR")
+    if given:
+        return absolute(given)
+    uid = os.getuid()
+    try:
+        if os.stat(f"/run/user/{uid}").st_uid == uid:
+            return f"/run/user/{uid}/chatbridge"
+    except OSError:
+        pass
+    return state
+
+
+def socket_path(state: str) -> str:
+    """Where the hub of this state directory listens unless its lock file says otherwise.
+
+    :raises SocketUnusable: the path is too long for a Unix socket.
+    """
+    name = f"hub-{sha256_hex(os.fsencode(state))[:8]}.sock"
+    path = os.path.join(runtime_dir(state), name)
+    _check_length(path)
+    return path
+
+
+def lock_path(state: str) -> str:
+    return os.path.join(state, "hub.lock")
+
+
+def log_path(state: str) -> str:
+    return os.path.join(state, "hub.log")
+
+
+def make_private(directory: str) -> None:
+    """Make the directory (0700), or check that nobody else can put files into it.
+
+    :raises SettingsError: it cannot be made, or others can write to it.
+    """
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        found = os.stat(directory)
+    except OSError as error:
+        raise SettingsError(
+            f"the directory {directory} cannot be made ({error.strerror}). Make it yourself, or "
+            "set CHATBRIDGE_STATE_DIR (and CHATBRIDGE_RUNTIME_DIR) to folders that you can write to"
+        ) from error
+    if found.st_uid != os.getuid():
+        raise SettingsError(
+            f"the directory {directory} belongs to another user (uid {found.st_uid}, "
+            f"you are {os.getuid()}). "
+            "Set CHATBRIDGE_STATE_DIR and CHATBRIDGE_RUNTIME_DIR to folders of yours"
+        )
+    if found.st_mode & 0o022:
+        raise SettingsError(
+            f"others can write to the directory {directory} (mode {found.st_mode & 0o777:04o}). "
+            f"Run: chmod 700 {directory}, or name another folder"
+        )
+
+
+class LockInfo:
+    """What the holder of the lock says about itself."""
+
+    __slots__ = ("pid", "socket", "started_by", "version", "web")
+
+    def __init__(
+        self,
+        *,
+        pid: int,
+        version: str,
+        socket: str | None,
+        started_by: str,
+        web: str | None = None,
+    ) -> None:
+        self.pid, self.version, self.socket = pid, version, socket
+        self.started_by, self.web = started_by, web
+
+
+def read_lock(state: str) -> LockInfo | None:
+    """What the lock file says, or None. Its writer may be gone, or halfway through writing."""
+    try:
+        with open(lock_path(state), "rb") as file:
+            found = json.loads(file.read(65536))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or type(found.get("pid")) is not int:
+        return None
+    path, web = found.get("socket"), found.get("web")
+    return LockInfo(
+        pid=found["pid"],
+        version=str(found.get("version", "")),
+        socket=path if isinstance(path, str) and path else None,
+        started_by=str(found.get("started_by", "")),
+        web=web if isinstance(web, str) else None,
+    )
+
+
+def acquire_lock(state: str) -> int:
+    """Take the hub's lock; it is held until the returned descriptor is closed.
+
+    :raises HubAlreadyRunning: another process holds it.
+    :raises SettingsError: the directory is not private, or cannot be locked.
+    """
+    make_private(state)
+    lock = try_lock(lock_path(state))
+    if lock is None:
+        holder = read_lock(state)
+        raise HubAlreadyRunning(pid=holder.pid if holder else None, state_dir=state)
+    return lock
+
+
+def try_lock(path: str) -> int | None:
+    """A descriptor that holds `flock` on the file, or None if another process does."""
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise SettingsError(f"the lock file {path} cannot be opened ({error.strerror})") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        return None
+    except OSError as error:
+        os.close(lock)
+        raise SettingsError(
+            f"the file {path} cannot be locked ({error.strerror}). Set CHATBRIDGE_STATE_DIR to a "
+            "folder on a local disk"
+        ) from error
+    return lock
+
+
+def write_lock(lock: int, info: LockInfo) -> None:
+    """Write in place: a renamed file would be another file than the one that is locked."""
+    line = json.dumps({name: getattr(info, name) for name in LockInfo.__slots__}) + "\n"
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, line.encode(), 0)
+
+
+def lock_holder(state: str) -> LockInfo | None:
+    """Who really holds the lock, without touching it: a trial lock could fail a starting hub."""
+    info = read_lock(state)
+    if info is None:
+        return None
+    if info.socket is not None:
+        try:
+            with connect(info.socket) as sock:
+                if _peer(sock)[0] == info.pid:
+                    return info
+        except (OSError, SocketUnusable):
+            pass
+    try:
+        inode = os.stat(lock_path(state)).st_ino
+        with open("/proc/locks", encoding="ascii") as file:
+            rows = [line.split() for line in file]
+    except OSError:
+        return None
+    # The device is not compared: btrfs and overlayfs show another one there than stat does.
+    holds = any(
+        "FLOCK" in row and str(info.pid) in row and row[-3].endswith(f":{inode}") for row in rows
+    )
+    return info if holds else None
+
+
+def bind_socket(path: str) -> socket.socket:
+    """Listen at the path. Only for the holder of the lock: it removes what a dead hub left there.
+
+    :raises SocketUnusable: the path is too long, taken by a living process, or no socket.
+    """
+    _check_length(path)
+    make_private(os.path.dirname(path))
+    try:
+        connect(path).close()
+    except FileNotFoundError:
+        pass
+    except ConnectionRefusedError:
+        os.unlink(path)
+    except BlockingIOError:
+        raise SocketUnusable(_taken(path)) from None
+    except OSError as error:
+        raise SocketUnusable(f"the socket {path} cannot be used ({error.strerror})") from error
+    else:
+        raise SocketUnusable(_taken(path))
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o077)
+    try:
+        listener.bind(path)
+        os.chmod(path, 0o600)
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise SocketUnusable(f"cannot listen at {path} ({error.strerror})") from error
+    finally:
+        os.umask(before)
+    return listener
+
+
+def connect(path: str) -> socket.socket:
+    """A non-blocking connection to a process of ours. It never waits: a full queue is an OSError.
+
+    :raises OSError: nobody listens there.
+    :raises SocketUnusable: the path is too long, or another user listens there.
+    """
+    _check_length(path)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.connect(path)
+        owner = peer_uid(sock)
+        if owner != os.getuid():
+            raise SocketUnusable(
+                f"the process that listens at {path} belongs to another user (uid {owner}); "
+                "nothing was sent to it. Set CHATBRIDGE_RUNTIME_DIR to a folder of yours"
+            )
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def peer_uid(sock: socket.socket) -> int:
+    """The user at the other end, as the kernel knows it."""
+    return _peer(sock)[1]
+
+
+def absolute(path: str) -> str:
+    return os.path.realpath(os.path.expanduser(path))
+
+
+def _xdg(variable: str, default: str, rest: str) -> str:
+    base = os.environ.get(variable, "")
+    if not os.path.isabs(base):  # the specification: a relative one is ignored
+        base = os.path.join(_home(), default)
+    return os.path.join(base, rest)
+
+
+def _home() -> str:
+    home = os.environ.get("HOME", "")
+    if os.path.isabs(home):
+        return home
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        raise SettingsError(
+            "there is no HOME variable and no home directory for this user. "
+            "Set CHATBRIDGE_STATE_DIR to a folder of yours"
+        ) from None
+
+
+def _check_length(path: str) -> None:
+    length = len(os.fsencode(path))
+    if length > MAX_SOCKET_PATH:
+        raise SocketUnusable(
+            f"the socket path {path} has {length} bytes; a Unix socket takes at most "
+            f"{MAX_SOCKET_PATH}. Set CHATBRIDGE_RUNTIME_DIR to a folder with a shorter name"
+        )
+
+
+def _taken(path: str) -> str:
+    return (
+        f"another process already listens at {path}. Stop it with: chatbridge stop, or set "
+        "CHATBRIDGE_RUNTIME_DIR to another folder"
+    )
+
+
+def _peer(sock: socket.socket) -> tuple[int, int]:
+    """pid and uid of the process that listens (or that connected)."""
+    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    pid, uid = (int.from_bytes(raw[at : at + 4], sys.byteorder) for at in (0, 4))
+    return pid, uid

@@ -1,0 +1,141 @@
+"""One search for a hub: connect to the one that runs, else start one and wait for it.
+
+Owns the order of the places and the pauses between tries. It blocks nowhere: the link's loop calls
+`step` when `next_at` has come and `report_ready` when the report pipe can be read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+
+from chatbridge import hub_start, rendezvous
+from chatbridge.core.errors import ChatbridgeError
+
+FIRST_LIMIT = 15.0
+LOST_LIMIT = 600.0
+"""A hub that was there comes back; but a call may not hang for ever on a hub that never does."""
+GRACE = 1.0
+"""A restarting service takes the lock within this time, so that links do not start a rival."""
+_SHORT = 0.25
+_MAX_CRASHES = 3
+
+
+class NoHub(Exception):
+    """The search is over. The text says why and what to do."""
+
+
+class Search:
+    """`start_at` None: look, but start nothing."""
+
+    def __init__(
+        self,
+        state: str,
+        now: float,
+        *,
+        start_after: float | None,
+        limit: float | None,
+        pause: float = 0.02,
+        longest_pause: float = 1.0,
+    ) -> None:
+        self.state = state
+        self.start_at = None if start_after is None else now + start_after
+        self.next_at = now
+        self.deadline = None if limit is None else now + limit
+        self.report: int | None = None
+        self._began, self._limit = now, limit
+        self._pause, self._longest = pause, longest_pause
+        self._said = b""
+        self._crashes = 0
+
+    def step(self, now: float) -> socket.socket | None:
+        """Try everything that can be tried now.
+
+        :raises NoHub: it is of no use to go on.
+        """
+        for path in self._places():
+            try:
+                return rendezvous.connect(path)
+            except (OSError, ChatbridgeError):
+                continue  # where a path cannot be used at all, the hub's own report says so
+        self.check_deadline(now)
+        if self.start_at is not None and now >= self.start_at and self.report is None:
+            self._start()
+        self.delay(now)
+        return None
+
+    def delay(self, now: float) -> None:
+        """Pause before the next try, longer each time."""
+        self.next_at = now + self._pause
+        early = now - self._began < FIRST_LIMIT
+        self._pause = min(self._pause * 2, max(_SHORT, self._pause) if early else self._longest)
+
+    def check_deadline(self, now: float) -> None:
+        if self.deadline is None or now < self.deadline:
+            return
+        holder = rendezvous.lock_holder(self.state)
+        who = f"; pid {holder.pid} holds its lock but does not answer" if holder else ""
+        raise NoHub(
+            f"no chatbridge hub came up within {self._limit:.0f} s{who}. "
+            f"See {rendezvous.log_path(self.state)}, or run: chatbridge stop, then: chatbridge hub"
+        )
+
+    def report_ready(self, now: float) -> None:
+        """Read what the hub that we started says about its start.
+
+        :raises NoHub: it cannot start.
+        """
+        assert self.report is not None
+        piece = os.read(self.report, 65536)
+        self._said += piece
+        if piece and b"\n" not in self._said:
+            return
+        said, self._said = self._said, b""
+        self.close()
+        self.next_at = now
+        try:
+            outcome = json.loads(said)
+        except ValueError:
+            self._crashed(now)
+            return
+        if "error" in outcome:
+            raise NoHub(str(outcome["error"]))
+        # Another hub may hold the lock only because it is about to end: then start one after all.
+        self.start_at = now + 2 * GRACE
+
+    def close(self) -> None:
+        if self.report is not None:
+            os.close(self.report)
+            self.report = None
+
+    def _places(self) -> Iterator[str]:
+        info = rendezvous.read_lock(self.state)
+        if info is not None and info.socket is not None:
+            yield info.socket
+        try:
+            yield rendezvous.socket_path(self.state)
+        except ChatbridgeError:
+            return
+
+    def _start(self) -> None:
+        try:
+            _, self.report = hub_start.start_hub(self.state)
+        except (OSError, ChatbridgeError) as error:
+            raise NoHub(f"the chatbridge hub cannot be started: {error}") from error
+
+    def _crashed(self, now: float) -> None:
+        """It ended without a word: killed, perhaps, so it gets another try."""
+        self._crashes += 1
+        if self._crashes < _MAX_CRASHES:
+            self.start_at = now + 0.1 * self._crashes
+            return
+        path = rendezvous.log_path(self.state)
+        try:
+            with open(path, "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+                last = file.read().decode(errors="replace").strip().rpartition("\n")[2][:300]
+        except OSError:
+            last = ""
+        raise NoHub(f"the chatbridge hub ended before it was ready: {last}\nSee {path}")

@@ -1,0 +1,111 @@
+"""Standalone: hub and MCP server in one process, on standard input and output.
+
+For containers, and where a Unix socket cannot be had. Takes the same lock as a hub.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+
+from chatbridge import __version__, rendezvous, unavailable
+from chatbridge.hub import open_hub, stop_on_signals
+from chatbridge.projects import project_of
+from chatbridge.session import MAX_LINE, Session
+
+
+async def run_standalone(*, state: Path, config: Path | None, lock: int, label: str | None) -> None:
+    """Serve one client until it closes standard input, or SIGTERM."""
+    stop = stop_on_signals()
+    reader, send = await _stdio()
+    link = secrets.token_hex(16)
+    project = project_of(os.getcwd(), link=link, label=label)
+    info = rendezvous.LockInfo(
+        pid=os.getpid(), version=__version__, socket=None, started_by="person"
+    )
+
+    def announce(address: str) -> None:
+        info.web = address
+        rendezvous.write_lock(lock, info)
+
+    async with AsyncExitStack() as stack:
+        hub = await stack.enter_async_context(
+            open_hub(state=state, config=config, announce=announce, agents=lambda: [project.name])
+        )
+        rendezvous.write_lock(lock, info)
+        callers = hub.callers
+        session = Session(
+            link=link,
+            project=project,
+            reader=reader,
+            send=send,
+            delivered=callers.delivered,
+            confirms=False,
+        )
+        callers.link_opened(link)
+        serving = asyncio.ensure_future(session.serve(hub.server))
+        stopping = asyncio.ensure_future(stop.wait())
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        session.mute()
+        for task in (serving, stopping):
+            task.cancel()
+        await asyncio.gather(serving, stopping, return_exceptions=True)
+        await callers.link_closed(link)
+
+
+async def run_unavailable(problem: str) -> None:
+    """Answer a client whose hub could not start, until it closes standard input."""
+    stop = stop_on_signals()
+    stopping = asyncio.ensure_future(stop.wait())
+    reader, send = await _stdio()
+    while True:
+        reading = asyncio.ensure_future(reader.readline())
+        await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if stopping.done() or not (line := await reading):
+            reading.cancel()
+            stopping.cancel()
+            return
+        with suppress(ValueError):
+            request = json.loads(line)
+            if isinstance(request, dict) and "id" in request and "method" in request:
+                await send(json.dumps(unavailable.answer(request, problem)).encode() + b"\n")
+
+
+async def _stdio() -> tuple[asyncio.StreamReader, Callable[[bytes], Awaitable[None]]]:
+    """Standard input as a stream, and a way to write to the real standard output. What else this
+    process prints goes to standard error: the client reads MCP and nothing else."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=MAX_LINE)
+    output = os.dup(1)
+    os.dup2(2, 1)
+    if stat.S_ISREG(os.fstat(0).st_mode):
+        reader.feed_data(sys.stdin.buffer.read())
+        reader.feed_eof()
+    else:
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    if stat.S_ISREG(os.fstat(output).st_mode):
+        return reader, _to_file(output)
+    transport, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(output, "wb", buffering=0)
+    )
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+
+    async def send(line: bytes) -> None:
+        writer.write(line)
+        await writer.drain()
+
+    return reader, send
+
+
+def _to_file(fd: int) -> Callable[[bytes], Awaitable[None]]:
+    async def send(line: bytes) -> None:
+        os.write(fd, line)
+
+    return send

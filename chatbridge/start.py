@@ -1,0 +1,176 @@
+"""How a hub starts: the lock first, the heavy imports only when it is held.
+
+Owns the `hub` and `mcp --standalone` commands: arguments, logging, the report to the link that
+started it. What a hub consists of is in `hub`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from chatbridge import __version__, rendezvous
+from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning
+
+HANDOVER_WITHIN = 10.0
+PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
+
+
+def main(argv: list[str]) -> int:
+    """`chatbridge hub`"""
+    options = _options(argv)
+    _log_to_stderr()
+    report = Report(options.report_fd)
+    try:
+        state = rendezvous.state_dir()
+        with _Lock(state, started_by=options.started_by) as lock:
+            from chatbridge.hub import run_hub
+
+            asyncio.run(
+                run_hub(
+                    state=Path(state),
+                    config=options.config,
+                    lock=lock,
+                    started_by=options.started_by,
+                    ready=report.ready,
+                )
+            )
+    except HubAlreadyRunning as error:
+        report.held(error)
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except ChatbridgeError as error:
+        report.failed(error)
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+def standalone_main(argv: list[str]) -> int:
+    """`chatbridge mcp --standalone`: without a hub it still answers, with what is wrong."""
+    options = _standalone_options(argv)
+    _log_to_stderr()
+    from chatbridge.standalone import run_standalone, run_unavailable
+
+    try:
+        state = rendezvous.state_dir()
+        with _Lock(state, started_by="person") as lock:
+            asyncio.run(
+                run_standalone(
+                    state=Path(state), config=options.config, lock=lock, label=options.label
+                )
+            )
+    except ChatbridgeError as error:
+        sys.stderr.write(f"{error}\n")
+        asyncio.run(run_unavailable(str(error)))
+    return 0
+
+
+class Report:
+    """Tells the link that started this hub how it went, in one line."""
+
+    def __init__(self, fd: int | None) -> None:
+        self._fd = fd
+
+    def ready(self) -> None:
+        self._say({"ready": True})
+
+    def held(self, error: HubAlreadyRunning) -> None:
+        self._say({"held": True, "pid": error.pid})
+
+    def failed(self, error: ChatbridgeError) -> None:
+        self._say({"error": str(error)})
+
+    def _say(self, line: dict[str, object]) -> None:
+        if self._fd is None:
+            return
+        try:
+            os.write(self._fd, json.dumps(line).encode() + b"\n")
+            os.close(self._fd)
+        except OSError:
+            pass  # the link has gone; nobody is left to be told
+        self._fd = None
+
+
+class _Lock:
+    """The hub's lock as a context. A service takes it over from a hub that a link started."""
+
+    def __init__(self, state: str, *, started_by: str) -> None:
+        self._state, self._started_by = state, started_by
+
+    def __enter__(self) -> int:
+        try:
+            self._lock = rendezvous.acquire_lock(self._state)
+        except HubAlreadyRunning:
+            if self._started_by != "service":
+                raise
+            self._lock = self._take_over()
+        return self._lock
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._lock)
+
+    def _take_over(self) -> int:
+        holder = rendezvous.lock_holder(self._state)
+        if holder is not None and holder.started_by == "link":
+            os.kill(holder.pid, signal.SIGTERM)
+        until = time.monotonic() + HANDOVER_WITHIN
+        while True:
+            try:
+                return rendezvous.acquire_lock(self._state)
+            except HubAlreadyRunning:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+
+def _options(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="chatbridge hub",
+        description="Run the hub in the foreground. It is started by the first agent anyway; a "
+        "service runs it like this.",
+    )
+    parser.add_argument("--config", type=Path, help="the configuration file to use")
+    parser.add_argument(
+        "--started-by",
+        choices=("person", "link", "service"),
+        default="person",
+        help="who starts it; a service takes over from a hub that a link started",
+    )
+    parser.add_argument("--report-fd", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--version", action="version", version=f"chatbridge {__version__}")
+    return parser.parse_args(argv)
+
+
+def _standalone_options(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="chatbridge mcp --standalone",
+        description="Hub and MCP server in one process, without a socket.",
+    )
+    parser.add_argument("--config", type=Path, help="the configuration file to use")
+    parser.add_argument("--label", help="shown beside the project's name")
+    return parser.parse_args(argv)
+
+
+def _log_to_stderr() -> None:
+    """The journal has its own clock and reads the priority from the line's start."""
+    journal = bool(os.environ.get("JOURNAL_STREAM"))
+    form = "%(message)s" if journal else "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JournalFormat(form) if journal else logging.Formatter(form))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    for noisy in ("mcp", "httpx", "uvicorn", "asyncio"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+class _JournalFormat(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        priority = PRIORITIES.get(record.levelname, 6)
+        return f"<{priority}>{record.name}: {super().format(record)}"

@@ -1,0 +1,130 @@
+"""One connection to a SQLite file, and the one place where SQLite's errors become ours.
+
+Every method is one trip to aiosqlite's thread. Knows no table.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+
+from chatbridge.core.errors import StoreError
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+BUSY_SECONDS = 5.0
+
+_CAUSES = {
+    sqlite3.SQLITE_FULL: "the disk is full. Free some space, then try again",
+    sqlite3.SQLITE_IOERR: "the disk reports an error. Check its space, its quota and its health",
+    sqlite3.SQLITE_READONLY: "it cannot be written. Check the permissions of it and its folder",
+    sqlite3.SQLITE_PERM: "it cannot be opened. Check the permissions of it and its folder",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened. Check that its folder exists and can be written",
+    sqlite3.SQLITE_BUSY: "another program holds its lock. Close that program, then try again",
+    sqlite3.SQLITE_NOTADB: "it is not a SQLite database. Move it away, or set "
+    "CHATBRIDGE_STATE_DIR to another folder",
+    sqlite3.SQLITE_CORRUPT: "it is damaged. Stop the hub and put back a copy, or save what can be "
+    "read with: sqlite3 <database> .recover",
+}
+
+
+class Connection:
+    """Opened with `Connection.open`, one statement at a time, no implicit transactions."""
+
+    def __init__(self, sqlite: aiosqlite.Connection, path: Path) -> None:
+        self._sqlite = sqlite
+        self.path = path
+        self._closed = False
+
+    @classmethod
+    async def open(cls, path: Path, *, mode: str) -> Connection:
+        """`mode` is a parameter of SQLite's file addresses, such as "mode=rw".
+
+        :raises StoreError:
+        """
+        address = f"{_uri(path)}?{mode}"
+        try:
+            sqlite = await aiosqlite.connect(
+                address, uri=True, isolation_level=None, timeout=BUSY_SECONDS
+            )
+        except sqlite3.Error as error:
+            raise _translated(error, path) from error
+        sqlite.row_factory = sqlite3.Row
+        return cls(sqlite, path)
+
+    async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        """:raises StoreError:"""
+        self._check_open()
+        try:
+            try:
+                found = await self._sqlite.execute_fetchall(sql, parameters)
+            except UnicodeEncodeError:
+                found = await self._sqlite.execute_fetchall(sql, _storable(parameters))
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
+        return list(found)
+
+    async def change(self, sql: str, parameters: Parameters = ()) -> int:
+        """How many rows it changed. :raises StoreError:"""
+        self._check_open()
+        try:
+            try:
+                cursor = await self._sqlite.execute(sql, parameters)
+            except UnicodeEncodeError:
+                cursor = await self._sqlite.execute(sql, _storable(parameters))
+        except sqlite3.Error as error:
+            raise _translated(error, self.path) from error
+        return cursor.rowcount
+
+    async def script(self, sql: str) -> None:
+        """Several statements, rolled back if one fails. :raises StoreError:"""
+        self._check_open()
+        try:
+            await self._sqlite.executescript(sql)
+        except sqlite3.Error as error:
+            await self.roll_back()
+            raise _translated(error, self.path) from error
+
+    async def roll_back(self) -> None:
+        """SQLite itself rolls back after some errors, so there may be nothing to do."""
+        if self._sqlite.in_transaction:
+            await self.change("ROLLBACK")
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            await self._sqlite.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"the database {self.path} has been closed: the hub is stopping")
+
+
+def _uri(path: Path) -> str:
+    return path.absolute().as_uri()
+
+
+def _translated(error: sqlite3.Error, path: Path) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    cause = _CAUSES.get(code, "SQLite refused a statement")
+    return StoreError(f"the database {path}: {cause} ({error})")
+
+
+def _storable(parameters: Parameters) -> Parameters:
+    if isinstance(parameters, Mapping):
+        return {name: _without_lone_surrogates(value) for name, value in parameters.items()}
+    return [_without_lone_surrogates(value) for value in parameters]
+
+
+def _without_lone_surrogates(value: Any) -> Any:
+    """UTF-8 has no place for half a surrogate pair, which JSON can spell: it becomes U+FFFD.
+
+    An agent's question with one is asked with a replacement sign rather than refused.
+    """
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

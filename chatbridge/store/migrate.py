@@ -1,0 +1,69 @@
+"""Schema versions: which one a file has, and the way up from it.
+
+A migration is `schema/NNNN_name.sql`; it is applied in one transaction together with its number,
+which SQLite keeps as `user_version`. There is no way down.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from chatbridge.core.errors import NewerDatabase, StoreError
+from chatbridge.store.connection import Connection
+
+SCHEMA: Traversable = files("chatbridge.store") / "schema"
+
+APPLICATION = 0x63627267
+"""What `0001_initial.sql` writes as application_id: this file is chatbridge's."""
+
+_HEADER = """
+    SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master) AS objects
+    FROM pragma_user_version, pragma_application_id
+"""
+
+
+async def check(path: Path) -> None:
+    """Look at the file without changing a byte of it.
+
+    :raises NewerDatabase:
+    :raises StoreError: it is not a database, or another program's.
+    """
+    # With a log beside it the version may still be in there, and only a connection that takes
+    # part in locking reads it; without one, "immutable" makes sure that none is created.
+    log = path.with_name(path.name + "-wal")
+    connection = await Connection.open(path, mode="mode=ro" if log.exists() else "immutable=1")
+    try:
+        (header,) = await connection.rows(_HEADER)
+    finally:
+        await connection.close()
+    version, application = header["user_version"], header["application_id"]
+    if application != APPLICATION and (version or application or header["objects"]):
+        raise StoreError(
+            f"the database {path} belongs to another program. It was left untouched. "
+            "Name another file in CHATBRIDGE_STORE"
+        )
+    known = _migrations()[-1][0]
+    if version > known:
+        raise NewerDatabase(path=str(path), found=version, known=known)
+
+
+async def upgrade(connection: Connection) -> None:
+    """Apply the migrations that the file does not have yet.
+
+    Foreign keys must be off: a migration that rebuilds a table would else lose its children.
+
+    :raises StoreError: the failed migration left nothing behind; those before it stay.
+    """
+    ((found,),) = await connection.rows("PRAGMA user_version")
+    for version, sql in _migrations():
+        if version > found:
+            await connection.script(
+                f"BEGIN IMMEDIATE;\n{sql}\nPRAGMA user_version = {version};\nCOMMIT;"
+            )
+
+
+def _migrations() -> list[tuple[int, str]]:
+    scripts = [file for file in SCHEMA.iterdir() if file.name.endswith(".sql")]
+    return sorted((int(file.name[:4]), file.read_text(encoding="utf-8")) for file in scripts)

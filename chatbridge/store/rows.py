@@ -1,0 +1,164 @@
+"""Asks and calls as rows of the schema, and back.
+
+Owns which field goes into which column. The statements are the transaction's and the store's.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from chatbridge.core.model import (
+    Agent,
+    Ask,
+    Call,
+    CallName,
+    Draft,
+    Outcome,
+    Post,
+    Project,
+    Question,
+    Status,
+)
+
+T = TypeVar("T")
+
+ASK_COLUMNS = (
+    "id", "project", "client", "fingerprint", "status", "revision", "created_at", "deadline",
+    "settled_at", "delivered_at", "kept", "kept_until", "discarded", "alone_since", "alone",
+    "project_name", "project_label", "agent_name", "tool", "dialect", "title", "words",
+    "questions", "draft", "outcome", "late",
+)  # fmt: skip
+
+
+@cache
+def _questions() -> TypeAdapter[tuple[Question, ...]]:
+    return TypeAdapter(tuple[Question, ...])
+
+
+@cache
+def _draft() -> TypeAdapter[Draft]:
+    return TypeAdapter(Draft)
+
+
+@cache
+def _outcome() -> TypeAdapter[Outcome]:
+    return TypeAdapter(Outcome)
+
+
+def ask_row(ask: Ask) -> dict[str, Any]:
+    return {
+        "id": ask.id,
+        "project": ask.project.key,
+        "client": ask.agent.client,
+        "fingerprint": ask.fingerprint,
+        "status": ask.status.value,
+        "revision": ask.revision,
+        "created_at": ask.created_at,
+        "deadline": ask.deadline,
+        "settled_at": ask.settled_at,
+        "delivered_at": ask.delivered_at,
+        "kept": ask.kept,
+        "kept_until": ask.kept_until,
+        "discarded": ask.discarded,
+        "alone_since": ask.alone_since,
+        "alone": ask.alone,
+        "project_name": ask.project.name,
+        "project_label": ask.project.label,
+        "agent_name": ask.agent.name,
+        "tool": ask.tool,
+        "dialect": ask.dialect,
+        "title": ask.title,
+        "words": _words(ask),
+        "questions": _json(_questions(), ask.questions),
+        "draft": _json(_draft(), ask.draft),
+        "outcome": ask.outcome and _json(_outcome(), ask.outcome),
+        "late": ask.late and _json(_outcome(), ask.late),
+    }
+
+
+def ask_of(row: sqlite3.Row) -> Ask:
+    return Ask(
+        id=row["id"],
+        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
+        agent=Agent(client=row["client"], name=row["agent_name"]),
+        tool=row["tool"],
+        dialect=row["dialect"],
+        title=row["title"],
+        questions=_questions().validate_json(row["questions"]),
+        fingerprint=row["fingerprint"],
+        created_at=row["created_at"],
+        deadline=row["deadline"],
+        draft=_draft().validate_json(row["draft"]),
+        status=Status(row["status"]),
+        revision=row["revision"],
+        settled_at=row["settled_at"],
+        outcome=_outcome().validate_json(row["outcome"]) if row["outcome"] else None,
+        late=_outcome().validate_json(row["late"]) if row["late"] else None,
+        delivered_at=row["delivered_at"],
+        kept=bool(row["kept"]),
+        kept_until=row["kept_until"],
+        discarded=bool(row["discarded"]),
+        alone_since=row["alone_since"],
+        alone=bool(row["alone"]),
+    )
+
+
+def call_row(call: Call) -> dict[str, Any]:
+    return {
+        "link": call.name.link,
+        "request": call.name.request,
+        "ask_id": call.ask_id,
+        "question_ids": json.dumps(call.question_ids, ensure_ascii=False),
+        "started_at": call.started_at,
+        "ended_at": call.ended_at,
+        "delivered_at": call.delivered_at,
+        "ticket": call.ticket,
+        "late": call.late,
+    }
+
+
+def call_of(row: sqlite3.Row) -> Call:
+    return Call(
+        name=CallName(link=row["link"], request=row["request"]),
+        ask_id=row["ask_id"],
+        question_ids=tuple(json.loads(row["question_ids"])),
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        delivered_at=row["delivered_at"],
+        ticket=bool(row["ticket"]),
+        late=bool(row["late"]),
+    )
+
+
+def post_of(row: sqlite3.Row) -> Post:
+    return Post(
+        ask_id=row["ask_id"],
+        channel=row["channel"],
+        place=row["place"],
+        revision=row["revision"],
+    )
+
+
+def folded(text: str) -> str:
+    """SQLite ignores case in ASCII only, so both sides of a search are folded here."""
+    return text.casefold()
+
+
+def _words(ask: Ask) -> str:
+    words = [ask.title, *(question.text for question in ask.questions)]
+    for outcome in (ask.outcome, ask.late):
+        if outcome is not None:
+            words.append(outcome.reason)
+            for answer in outcome.answers:
+                words += (*answer.values, answer.custom_text)
+    return folded("\n".join(word for word in words if word))
+
+
+def _json(adapter: TypeAdapter[T], value: T) -> str:
+    # Not dump_json: it raises on a lone surrogate, which the connection replaces.
+    return json.dumps(adapter.dump_python(value), ensure_ascii=False)

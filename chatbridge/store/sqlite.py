@@ -1,0 +1,172 @@
+"""The store in one SQLite file, for one hub.
+
+Owns the file, its two connections and what is read outside of transactions. One connection
+writes, through the writer; the other one only reads, so that a read never sees what is not yet
+committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TypeVar
+
+from chatbridge.core.errors import StoreError
+from chatbridge.core.model import Ask, Cursor, Post
+from chatbridge.core.ports import Transaction
+from chatbridge.store import migrate
+from chatbridge.store.connection import Connection, Parameters
+from chatbridge.store.rows import ask_of, folded, post_of
+from chatbridge.store.transaction import ASK
+from chatbridge.store.writer import Writer
+
+T = TypeVar("T")
+
+SWEPT_AT_ONCE = 200
+"""Asks removed in one work: a sweep of any size lets an answer pass within milliseconds."""
+
+DECODED_AT_ONCE = 100
+"""Asks made from rows before the event loop gets its turn: about 5 ms."""
+
+OPEN_ASKS = """
+    SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq
+"""
+HISTORY = """
+    SELECT * FROM asks WHERE settled_at < :before
+    AND (:search IS NULL OR instr(words, :search))
+    ORDER BY settled_at DESC, seq DESC LIMIT :limit
+"""
+UNSETTLED_DELIVERY = """
+    SELECT * FROM asks WHERE delivered_at IS NULL AND kept = 0 AND discarded = 0
+    AND (status = 'answered' OR late IS NOT NULL) ORDER BY settled_at
+"""
+BEHIND = """
+    SELECT * FROM asks WHERE seq IN (
+        SELECT seq FROM asks WHERE status = 'open' AND NOT EXISTS (
+            SELECT 1 FROM posts WHERE posts.ask = asks.seq AND posts.channel = :channel
+            AND posts.revision >= asks.revision)
+        UNION ALL
+        SELECT seq FROM asks JOIN posts ON posts.ask = asks.seq AND posts.channel = :channel
+        WHERE settled_at > :since AND posts.revision < asks.revision
+    ) ORDER BY seq
+"""
+POST = """
+    SELECT posts.*, asks.id AS ask_id FROM posts JOIN asks ON asks.seq = posts.ask
+    WHERE asks.id = ? AND posts.channel = ?
+"""
+CURSOR = "SELECT * FROM cursors WHERE channel = ? AND key = ?"
+
+
+class SqliteStore:
+    def __init__(self, *, reading: Connection, writing: Connection) -> None:
+        self._reading = reading
+        self._writing = writing
+        self._writer = Writer(writing)
+
+    @classmethod
+    async def open(cls, path: Path) -> SqliteStore:
+        """Create the file where there is none, or bring it to this version's schema.
+
+        Close it in the end: its threads would keep the process alive.
+
+        :raises NewerDatabase: the file was left untouched.
+        :raises StoreError: it cannot be opened, or is not chatbridge's.
+        """
+        _create(path)
+        await migrate.check(path)
+        _make_private(path)
+        async with AsyncExitStack() as opened:
+            writing = await Connection.open(path, mode="mode=rw")
+            opened.push_async_callback(writing.close)
+            await writing.rows("PRAGMA journal_mode = WAL")
+            await writing.rows("PRAGMA synchronous = FULL")
+            await migrate.upgrade(writing)
+            await writing.rows("PRAGMA foreign_keys = ON")
+            reading = await Connection.open(path, mode="mode=rw")
+            opened.push_async_callback(reading.close)
+            await reading.rows("PRAGMA query_only = ON")
+            opened.pop_all()
+        return cls(reading=reading, writing=writing)
+
+    async def close(self) -> None:
+        await self._writer.close()
+        await self._reading.close()
+        await self._writing.close()
+
+    async def write(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        return await self._writer.run(work)
+
+    async def ask(self, ask_id: str) -> Ask | None:
+        rows = await self._reading.rows(ASK, (ask_id,))
+        return ask_of(rows[0]) if rows else None
+
+    async def open_asks(self) -> Sequence[Ask]:
+        return await self._asks(OPEN_ASKS)
+
+    async def history(
+        self, *, limit: int, before: float | None = None, search: str | None = None
+    ) -> Sequence[Ask]:
+        page = {
+            "limit": limit,
+            "before": math.inf if before is None else before,
+            "search": None if search is None else folded(search),
+        }
+        return await self._asks(HISTORY, page)
+
+    async def unsettled_delivery(self) -> Sequence[Ask]:
+        return await self._asks(UNSETTLED_DELIVERY)
+
+    async def behind(self, *, channel: str, since: float) -> Sequence[Ask]:
+        return await self._asks(BEHIND, {"channel": channel, "since": since})
+
+    async def post(self, *, ask_id: str, channel: str) -> Post | None:
+        rows = await self._reading.rows(POST, (ask_id, channel))
+        return post_of(rows[0]) if rows else None
+
+    async def cursor(self, *, channel: str, key: str) -> Cursor | None:
+        rows = await self._reading.rows(CURSOR, (channel, key))
+        return Cursor(**rows[0]) if rows else None
+
+    async def sweep(self, *, before: float) -> int:
+        removed = 0
+        while batch := await self._writer.run(
+            lambda tx: tx.remove_ended(before=before, limit=SWEPT_AT_ONCE)
+        ):
+            removed += batch
+        return removed
+
+    async def _asks(self, sql: str, parameters: Parameters = ()) -> list[Ask]:
+        asks = []
+        for row in await self._reading.rows(sql, parameters):
+            asks.append(ask_of(row))
+            if len(asks) % DECODED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return asks
+
+
+def _create(path: Path) -> None:
+    """SQLite would make it readable for others; the files beside it take over its mode."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise StoreError(
+            f"the database {path} cannot be created: {error.strerror}. Check that its folder "
+            "exists and can be written, or set CHATBRIDGE_STATE_DIR to another folder"
+        ) from error
+
+
+def _make_private(path: Path) -> None:
+    """One that was put back from a copy, say."""
+    try:
+        path.chmod(0o600)
+    except OSError as error:
+        raise StoreError(
+            f"the database {path} belongs to another user ({error.strerror}). Run chatbridge as "
+            "that user, or set CHATBRIDGE_STATE_DIR to another folder"
+        ) from error

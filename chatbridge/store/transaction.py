@@ -1,0 +1,162 @@
+"""The store inside one transaction of the writing connection.
+
+Begin, commit and roll-back are the writer's.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from chatbridge.core.errors import StoreError, UnknownAsk
+from chatbridge.core.model import Ask, Call, CallName, Cursor, Post, Status
+from chatbridge.store.connection import Connection, Parameters
+from chatbridge.store.rows import ASK_COLUMNS, ask_of, ask_row, call_of, call_row
+
+_ADD_ASK = "INSERT INTO asks ({}) VALUES ({})".format(  # noqa: S608 - constants
+    ", ".join(ASK_COLUMNS), ", ".join(f":{column}" for column in ASK_COLUMNS)
+)
+_SAVE_ASK = "UPDATE asks SET {} WHERE id = :id AND status = :was".format(  # noqa: S608 - constants
+    ", ".join(f"{column} = :{column}" for column in ASK_COLUMNS if column != "id")
+)
+ASK = "SELECT * FROM asks WHERE id = ?"
+OPEN_TWIN = """
+    SELECT * FROM asks
+    WHERE status = 'open' AND fingerprint = :fingerprint AND project = :project
+    AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.ended_at IS NULL)
+    ORDER BY seq DESC LIMIT 1
+"""
+KEPT_TWIN = """
+    SELECT * FROM asks
+    WHERE delivered_at IS NULL AND discarded = 0 AND kept_until > :now
+    AND fingerprint = :fingerprint AND project = :project
+    AND (status = 'answered' OR late IS NOT NULL)
+    AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.ended_at IS NULL)
+    ORDER BY seq DESC LIMIT 1
+"""
+OPEN_ASKS_OF = """
+    SELECT * FROM asks WHERE status = 'open' AND project = :project AND client = :client
+    ORDER BY seq
+"""
+CALL = """
+    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
+    WHERE calls.link = ? AND calls.request = ?
+"""
+LIVE_CALLS = """
+    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
+    WHERE asks.id = ? AND calls.ended_at IS NULL ORDER BY calls.started_at
+"""
+LIVE_CALLS_OF = """
+    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
+    WHERE calls.link = ? AND calls.ended_at IS NULL ORDER BY calls.started_at
+"""
+LIVE_LINKS = "SELECT DISTINCT link FROM calls WHERE ended_at IS NULL"
+_SAVE_CALL = """
+    INSERT INTO calls
+    (link, request, ask, question_ids, started_at, ended_at, delivered_at, ticket, late)
+    SELECT :link, :request, seq, :question_ids, :started_at, :ended_at, :delivered_at, :ticket,
+           :late FROM asks WHERE id = :ask_id
+    ON CONFLICT (link, request) DO UPDATE SET
+        ask = excluded.ask, question_ids = excluded.question_ids,
+        started_at = excluded.started_at, ended_at = excluded.ended_at,
+        delivered_at = excluded.delivered_at, ticket = excluded.ticket, late = excluded.late
+"""
+_SAVE_POST = """
+    INSERT INTO posts (ask, channel, place, revision)
+    SELECT seq, ?, ?, ? FROM asks WHERE id = ?
+    ON CONFLICT (ask, channel) DO UPDATE SET place = excluded.place, revision = excluded.revision
+"""
+_SAVE_CURSOR = """
+    INSERT INTO cursors (channel, key, value, at) VALUES (?, ?, ?, ?)
+    ON CONFLICT (channel, key) DO UPDATE SET value = excluded.value, at = excluded.at
+"""
+REMOVE_ENDED = """
+    DELETE FROM asks WHERE seq IN
+    (SELECT seq FROM asks WHERE settled_at < ? ORDER BY settled_at LIMIT ?)
+"""
+
+
+class SqliteTransaction:
+    """`wrote` and `failed` tell the writer whether the transaction can still be shared."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.wrote = False
+        self.failed: StoreError | None = None
+        self.over = False
+
+    async def ask(self, ask_id: str) -> Ask | None:
+        return _one(await self._rows(ASK, (ask_id,)))
+
+    async def add_ask(self, ask: Ask) -> None:
+        await self._change(_ADD_ASK, ask_row(ask))
+
+    async def save_ask(self, ask: Ask, *, was: Status) -> bool:
+        return await self._change(_SAVE_ASK, {**ask_row(ask), "was": was.value}) == 1
+
+    async def open_twin(self, *, project: str, fingerprint: str) -> Ask | None:
+        twin = {"project": project, "fingerprint": fingerprint}
+        return _one(await self._rows(OPEN_TWIN, twin))
+
+    async def kept_twin(self, *, project: str, fingerprint: str, now: float) -> Ask | None:
+        twin = {"project": project, "fingerprint": fingerprint, "now": now}
+        return _one(await self._rows(KEPT_TWIN, twin))
+
+    async def open_asks_of(self, *, project: str, client: str) -> Sequence[Ask]:
+        agent = {"project": project, "client": client}
+        return [ask_of(row) for row in await self._rows(OPEN_ASKS_OF, agent)]
+
+    async def call(self, name: CallName) -> Call | None:
+        rows = await self._rows(CALL, (name.link, name.request))
+        return call_of(rows[0]) if rows else None
+
+    async def save_call(self, call: Call) -> None:
+        if not await self._change(_SAVE_CALL, call_row(call)):
+            raise UnknownAsk(call.ask_id)
+
+    async def live_calls(self, ask_id: str) -> Sequence[Call]:
+        return [call_of(row) for row in await self._rows(LIVE_CALLS, (ask_id,))]
+
+    async def live_calls_of(self, link: str) -> Sequence[Call]:
+        return [call_of(row) for row in await self._rows(LIVE_CALLS_OF, (link,))]
+
+    async def live_links(self) -> Sequence[str]:
+        return [row["link"] for row in await self._rows(LIVE_LINKS)]
+
+    async def save_post(self, post: Post) -> None:
+        # The ask may have been swept while its card was on the way: then there is nothing to note.
+        await self._change(_SAVE_POST, (post.channel, post.place, post.revision, post.ask_id))
+
+    async def save_cursor(self, cursor: Cursor) -> None:
+        await self._change(_SAVE_CURSOR, (cursor.channel, cursor.key, cursor.value, cursor.at))
+
+    async def remove_ended(self, *, before: float, limit: int) -> int:
+        return await self._change(REMOVE_ENDED, (before, limit))
+
+    async def _rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        self._check()
+        try:
+            return await self._connection.rows(sql, parameters)
+        except StoreError as error:
+            self.failed = error
+            raise
+
+    async def _change(self, sql: str, parameters: Parameters) -> int:
+        self._check()
+        self.wrote = True
+        try:
+            return await self._connection.change(sql, parameters)
+        except StoreError as error:
+            self.failed = error
+            raise
+
+    def _check(self) -> None:
+        if self.over:
+            raise RuntimeError("a transaction was used after its work had returned")
+        # SQLite may have rolled back on the error: what came after it would stand alone.
+        if self.failed is not None:
+            raise self.failed
+
+
+def _one(rows: list[sqlite3.Row]) -> Ask | None:
+    return ask_of(rows[0]) if rows else None

@@ -1,0 +1,144 @@
+"""Group commit: works that wait at the same time share one transaction, and so one sync to disk.
+
+Owns the writing connection's begin, commit and roll-back, and the order of works. Knows no table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from chatbridge.core.errors import StoreError
+from chatbridge.store.connection import Connection
+from chatbridge.store.transaction import SqliteTransaction
+
+T = TypeVar("T")
+Work = Callable[[SqliteTransaction], Awaitable[T]]
+
+SHARED_BY_AT_MOST = 100
+"""Works in one commit: more would save little and keep the first of them waiting."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False, slots=True)
+class _Job(Generic[T]):
+    work: Work[T]
+    done: asyncio.Future[T]
+
+    def succeed(self, result: T) -> None:
+        if not self.done.done():
+            self.done.set_result(result)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+class _Spoiled(Exception):
+    """A work failed and the transaction holds something of it, or is gone."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+class Writer:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._queue: list[_Job[Any]] = []
+        self._wake = asyncio.Event()
+        self._closing = False
+        self._task = asyncio.create_task(self._serve(), name="store writer")
+
+    async def run(self, work: Work[T]) -> T:
+        """:raises StoreError: nothing of it was committed."""
+        if asyncio.current_task() is self._task:
+            raise RuntimeError("a work called write: it would wait for itself")
+        if self._closing:
+            raise self._closed()
+        job: _Job[T] = _Job(work, asyncio.get_running_loop().create_future())
+        self._queue.append(job)
+        self._wake.set()
+        return await job.done
+
+    async def close(self) -> None:
+        """Finishes what is queued."""
+        self._closing = True
+        self._wake.set()
+        await asyncio.wait({self._task})
+
+    async def _serve(self) -> None:
+        jobs: list[_Job[Any]] = []
+        try:
+            while self._queue or not self._closing:
+                await self._wake.wait()
+                jobs = self._queue[:SHARED_BY_AT_MOST]
+                del self._queue[:SHARED_BY_AT_MOST]
+                if not self._queue:
+                    self._wake.clear()
+                if jobs:
+                    await self._commit(jobs)
+        finally:
+            self._closing = True
+            for job in (*jobs, *self._queue):
+                job.fail(self._closed())
+
+    async def _commit(self, jobs: list[_Job[Any]]) -> None:
+        """All in one transaction; if that fails, each in its own, so that only the guilty fail."""
+        try:
+            await self._connection.change("BEGIN IMMEDIATE")
+        except StoreError as error:
+            for job in jobs:
+                job.fail(error)
+            return
+        try:
+            # Also the failures wait for the commit: what they saw may yet be undone.
+            endings = [await self._run(job) for job in jobs]
+            await self._connection.change("COMMIT")
+        except (_Spoiled, StoreError) as failure:
+            await self._roll_back()
+            if len(jobs) == 1:
+                jobs[0].fail(failure.error if isinstance(failure, _Spoiled) else failure)
+                return
+            for job in jobs:
+                await self._commit([job])
+            return
+        for end in endings:
+            end()
+
+    async def _run(self, job: _Job[Any]) -> Callable[[], None]:
+        """What tells the caller, to be called after the commit. :raises _Spoiled:"""
+        if job.done.done():
+            return partial(job.succeed, None)
+        transaction = SqliteTransaction(self._connection)
+        try:
+            result = await job.work(transaction)
+        except (Exception, asyncio.CancelledError) as error:
+            if _being_cancelled():
+                raise
+            if transaction.wrote or transaction.failed:
+                raise _Spoiled(error) from error
+            return partial(job.fail, error)
+        finally:
+            transaction.over = True
+        if transaction.failed:
+            raise _Spoiled(transaction.failed)
+        return partial(job.succeed, result)
+
+    async def _roll_back(self) -> None:
+        try:
+            await self._connection.roll_back()
+        except StoreError as error:
+            log.error("the transaction could not be rolled back: %s", error)
+
+    def _closed(self) -> StoreError:
+        return StoreError(f"the database {self._connection.path} has been closed: nothing written")
+
+
+def _being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

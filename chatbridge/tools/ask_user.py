@@ -1,0 +1,99 @@
+"""`ask_user`: CodeNomad's question form and PromptManager's single question, in one tool.
+
+Owns the tool's description and the way from its arguments to an ask and from the ask's end to a
+result. What the arguments may be is in `ask_user_input`, what results look like in `outcomes`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from mcp_types import CallToolResult, Icon, Tool, ToolAnnotations
+
+from chatbridge.core.broker import Broker
+from chatbridge.core.model import AskRequest, Project
+from chatbridge.projects import settings_of
+from chatbridge.tools.ask_user_input import Limits, input_schema, parse
+from chatbridge.tools.call import ToolCall
+from chatbridge.tools.outcomes import result_of, ticket_of
+
+log = logging.getLogger(__name__)
+
+ICON = Icon(
+    src="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
+    "%3Cpath fill='%230A6A50' d='M4 3h16a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2h-8l-5 4v-4H4a2 2 0 0 1-2-2"
+    "V5a2 2 0 0 1 2-2z'/%3E%3C/svg%3E",
+    mime_type="image/svg+xml",
+    sizes=["any"],
+)
+
+DESCRIPTION = """\
+Ask the person you work for and wait for the answer; it reaches them on their phone or in their \
+browser. Use it when you need a decision, a clarification or a confirmation that only they can give.
+
+Give either `questions` (1 to 10, ideally 1 to 3, each with a type) or one `question`, with \
+`options` or without. Keep questions short. Prefer select, multi-select or confirm to text: a tap \
+is quicker than typing; a free answer ("Other") is always offered beside options. Put your advice last in a \
+label: "(recommended)".
+
+Answered: go on with what was chosen; an optional question that was skipped has no values. \
+Cancelled: they will not answer; respect it, and the reason if there is one. Timed out: nobody \
+answered, which is not consent; choose the safe way or ask again later. "pending": call \
+wait_for_answer with the askId."""
+
+
+class AskUser:
+    name = "ask_user"
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def definition(self, project: Project) -> Tool:
+        return Tool(
+            name=self.name,
+            title="Ask the user",
+            description=DESCRIPTION,
+            input_schema=input_schema(self._limits(project)),
+            annotations=ToolAnnotations(
+                title="Ask the user",
+                read_only_hint=True,
+                destructive_hint=False,
+                idempotent_hint=False,
+                open_world_hint=True,
+            ),
+            icons=[ICON],
+        )
+
+    async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
+        policy = self._broker.policy
+        given = parse(
+            arguments, self._limits(call.project), declared_defaults=policy.declared_defaults
+        )
+        request = AskRequest(
+            project=call.project,
+            agent=call.agent,
+            tool=self.name,
+            dialect=given.dialect,
+            title=given.title,
+            questions=given.questions,
+            timeout=given.timeout,
+        )
+        ask, waiting = await self._broker.ask(request, call.name)
+        log.info("ask %s call=%s project=%s", ask.id, call.id, call.project.name)
+        ended = None
+        if given.wait:
+            ended = await call.watch(self._broker.ended(ask.id), waiting, limit=policy.max_block)
+        if ended is None:
+            await self._broker.callers.ticket(call.name)
+            return ticket_of(ask)
+        log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
+        return result_of(ended, waiting)
+
+    def _limits(self, project: Project) -> Limits:
+        """The argument comes before the project's file, that before the owner's default."""
+        policy = self._broker.policy
+        default = settings_of(project.key).default_timeout or policy.default_timeout
+        if policy.declared_defaults:
+            default = max(default, policy.default_timeout)
+        return Limits(default=min(default, policy.max_timeout), longest=policy.max_timeout)

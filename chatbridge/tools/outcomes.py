@@ -1,0 +1,107 @@
+"""How the end of an `ask_user` ask is written: JSON for the question form, a sentence for one
+question. The keys and sentences are the contract's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mcp_types import CallToolResult, TextContent
+
+from chatbridge.core.model import Answer, Ask, Call, QuestionType, Status
+from chatbridge.tools.call import text_result
+
+QUESTIONS = "questions"
+QUESTION = "question"
+
+TIMED_OUT = "User did not respond within the timeout period. Proceeding with your best judgment."
+CANCELLED = "User cancelled the question."
+WITHDRAWN = "the agent stopped waiting and the question was withdrawn"
+
+
+def result_of(ask: Ask, call: Call) -> CallToolResult:
+    """The ended ask as this call's result."""
+    if ask.dialect == QUESTION:
+        return _sentence(ask)
+    return _json(_outcome(ask, call))
+
+
+def ticket_of(ask: Ask) -> CallToolResult:
+    """The ask is still open: how to go on waiting for it."""
+    if ask.dialect == QUESTION:
+        return text_result(
+            f"The question is still open: call wait_for_answer with askId {ask.id} to go on."
+        )
+    return _json(
+        {
+            "answered": False,
+            "cancelled": False,
+            "timedOut": False,
+            "answers": [],
+            "pending": True,
+            "askId": ask.id,
+            "next": "The question is still open. Call wait_for_answer with this askId, and again "
+            "until the result is no longer pending.",
+        }
+    )
+
+
+def _json(value: dict[str, Any]) -> CallToolResult:
+    text = json.dumps(value, ensure_ascii=False)
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
+
+
+def _answers(ask: Ask) -> tuple[Answer, ...]:
+    """What counts as the answer: a person's, in time or late, or the declared defaults."""
+    if ask.answer is not None:
+        return ask.answer.answers
+    return ask.outcome.answers if ask.outcome else ()
+
+
+def _outcome(ask: Ask, call: Call) -> dict[str, Any]:
+    answers = _answers(ask)
+    result: dict[str, Any] = {
+        "answered": bool(answers),
+        "cancelled": ask.status in (Status.CANCELLED, Status.WITHDRAWN),
+        "timedOut": ask.status is Status.TIMED_OUT and ask.late is None,
+        "answers": [
+            _answer(question_id, answer)
+            for question_id, answer in zip(call.question_ids, answers, strict=False)
+        ],
+    }
+    reason = WITHDRAWN if ask.status is Status.WITHDRAWN else ask.outcome and ask.outcome.reason
+    if reason:
+        result["reason"] = reason
+    if call.late:
+        result["late"] = True
+    return result
+
+
+def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
+    written: dict[str, Any] = {"questionId": question_id, "values": list(answer.values)}
+    if answer.custom_text is not None:
+        written["customText"] = answer.custom_text
+    if answer.decided_by is not None:
+        written["decidedBy"] = answer.decided_by
+    return written
+
+
+def _sentence(ask: Ask) -> CallToolResult:
+    answers = _answers(ask)
+    if answers:
+        return text_result(_answered(ask.questions[0].type, answers[0]))
+    if ask.status is Status.TIMED_OUT:
+        return text_result(TIMED_OUT, is_error=True)
+    reason = WITHDRAWN if ask.status is Status.WITHDRAWN else ask.outcome and ask.outcome.reason
+    return text_result(f"{CANCELLED} {reason}" if reason else CANCELLED, is_error=True)
+
+
+def _answered(kind: QuestionType, answer: Answer) -> str:
+    if kind is QuestionType.TEXT:
+        return f"User answered: {answer.values[0]}"
+    if kind is QuestionType.SELECT and answer.custom_text is not None:
+        return f"User answered: {answer.custom_text}"
+    parts = list(answer.values)
+    if answer.custom_text is not None:
+        parts.append(f"Other: {answer.custom_text}")
+    return f"User selected: {', '.join(parts)}"

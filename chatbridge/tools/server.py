@@ -1,0 +1,118 @@
+"""The MCP server: one for all sessions, and the one place where an exception becomes an MCP error.
+
+Which tools a session sees depends on its project; what they do is their own business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+
+from chatbridge import __version__
+from chatbridge.core.callers import Callers
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.model import CallName
+from chatbridge.core.text import one_line
+from chatbridge.projects import settings_of
+from chatbridge.tools.call import Caller, ToolCall, ToolHandler, text_result
+from chatbridge.tools.clients import agent_of
+
+log = logging.getLogger(__name__)
+
+INSTRUCTIONS = """\
+chatbridge asks the person you work for, on their phone or in their browser.
+Ask when a decision is theirs to make: one to three short questions in a call, the right type for \
+each, and good options so that a tap is enough. Answered: go on with what they chose. Cancelled: \
+they declined; go another way or stop, and mind the reason. Timed out: nobody answered, which is \
+not a yes; take the safe way, or ask again later.
+A result with "pending": true is a ticket: the question is still open. Call wait_for_answer with \
+its askId, and again, until it is no longer pending."""
+
+
+def build_server(
+    tools: Sequence[ToolHandler],
+    *,
+    callers: Callers,
+    after_call: Callable[[], None],
+    spawn: Callable[[Any], None],
+) -> Server[Any]:
+    """`after_call` is told when a tool has run; `spawn` runs a coroutine beside the session, so
+    that it outlives a cancelled call."""
+    by_name = {tool.name: tool for tool in tools}
+
+    async def list_tools(
+        ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        caller: Caller = _caller(ctx)
+        enabled = settings_of(caller.project.key).enabled
+        listed = [tool.definition(caller.project) for tool in tools] if enabled else []
+        return types.ListToolsResult(tools=listed)
+
+    async def call_tool(
+        ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        caller: Caller = _caller(ctx)
+        call = _call(ctx, caller)
+        tool = by_name.get(params.name)
+        if tool is None:
+            known = ", ".join(by_name)
+            return text_result(
+                f"There is no tool {params.name!r}; there are: {known}", is_error=True
+            )
+        try:
+            return await tool.run(params.arguments or {}, call)
+        except asyncio.CancelledError:
+            if caller.present:
+                spawn(callers.left(call.name))
+            raise
+        except ChatbridgeError as error:
+            details = one_line(str(error))
+            log.warning("Session failed call=%s tool=%s error=%s", call.id, tool.name, details)
+            return text_result(str(error), is_error=True)
+        except Exception:
+            log.exception("Session failed call=%s tool=%s", call.id, tool.name)
+            return text_result(
+                f"chatbridge failed inside; its log has the details under call {call.id}. "
+                "The question may have been shown: call again to go on with it",
+                is_error=True,
+            )
+        finally:
+            after_call()
+
+    return Server(
+        "chatbridge",
+        version=__version__,
+        title="chatbridge",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def _caller(ctx: ServerRequestContext[Any, Any]) -> Any:
+    return ctx.request
+
+
+def _call(ctx: ServerRequestContext[Any, Any], caller: Caller) -> ToolCall:
+    info = ctx.session.client_params.client_info if ctx.session.client_params else None
+    session = ctx.session
+
+    async def report(progress: float, message: str) -> None:
+        await session.report_progress(progress, message=message)
+
+    wants_progress = bool(ctx.meta and ctx.meta.get("progress_token") is not None)
+    return ToolCall(
+        name=CallName(link=caller.link, request=json.dumps(ctx.request_id)),
+        id=str(uuid.uuid4()),
+        project=caller.project,
+        agent=agent_of(info.name if info else None, info.title if info else None),
+        report=report if wants_progress else None,
+    )

@@ -1,0 +1,78 @@
+"""What the link tells its client while there is no hub to ask.
+
+The client sees a server that works and one tool that says what is wrong, because clients drop a
+server that fails to initialize, and their agents then never learn why. Both protocol eras.
+"""
+
+from __future__ import annotations
+
+from chatbridge import __version__
+
+_HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+_STATELESS_VERSION = "2026-07-28"
+_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+_SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+_SERVER = {"name": "chatbridge", "version": __version__}
+
+SWITCHED_OFF = (
+    "chatbridge is switched off here (CHATBRIDGE_ENABLED=false), so nobody was asked. "
+    "Ask in the conversation instead, or remove that setting"
+)
+
+
+def answer(request: dict[str, object], problem: str, *, tools: bool = True) -> dict[str, object]:
+    """The response to one request. `tools` false: none are listed."""
+    given = request.get("params")
+    params: dict[str, object] = given if isinstance(given, dict) else {}
+    version = _stateless_version(params)
+    if version not in (None, _STATELESS_VERSION):
+        data = {"supported": [_STATELESS_VERSION], "requested": version}
+        return _error(request, -32022, "Unsupported protocol version", data)
+    result = _result(str(request.get("method")), params, problem, tools, stateless=bool(version))
+    if result is None:
+        return _error(request, -32601, "Method not found", str(request.get("method")))
+    if version:
+        result = {**result, "resultType": "complete", "_meta": {_SERVER_KEY: _SERVER}}
+    return {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
+
+
+def _result(
+    method: str, params: dict[str, object], problem: str, tools: bool, *, stateless: bool
+) -> dict[str, object] | None:
+    fresh: dict[str, object] = {"ttlMs": 0, "cacheScope": "private"} if stateless else {}
+    if method == "tools/call":
+        return {"content": [{"type": "text", "text": problem}], "isError": True}
+    if method == "tools/list":
+        return {"tools": [_ask_user(problem)] if tools else [], **fresh}
+    if method == "server/discover" and stateless:
+        return {"supportedVersions": [_STATELESS_VERSION], "capabilities": {"tools": {}}, **fresh}
+    if method == "initialize" and not stateless:
+        offered = params.get("protocolVersion")
+        return {
+            "protocolVersion": offered
+            if offered in _HANDSHAKE_VERSIONS
+            else _HANDSHAKE_VERSIONS[-1],
+            "capabilities": {"tools": {"listChanged": True}},
+            "serverInfo": _SERVER,
+        }
+    return {} if method == "ping" and not stateless else None
+
+
+def _ask_user(problem: str) -> dict[str, object]:
+    return {
+        "name": "ask_user",
+        "description": f"Asks the owner a question on their phone. Not possible now: {problem}",
+        "inputSchema": {"type": "object", "additionalProperties": True},
+    }
+
+
+def _stateless_version(params: dict[str, object]) -> str | None:
+    """The version that a request of the stateless era carries; None in the handshake era."""
+    meta = params.get("_meta")
+    version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
+    return version if isinstance(version, str) else None
+
+
+def _error(request: dict[str, object], code: int, message: str, data: object) -> dict[str, object]:
+    error = {"code": code, "message": message, "data": data}
+    return {"jsonrpc": "2.0", "id": request.get("id"), "error": error}

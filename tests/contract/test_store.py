@@ -1,0 +1,331 @@
+"""What every store keeps and finds again. How it commits is in `test_store_writes.py`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from chatbridge.core.errors import UnknownAsk
+from chatbridge.core.model import Ask, Call, CallName, Cursor, Outcome, Post, Project, Status
+from chatbridge.core.ports import Store, Transaction
+from tests.contract.asks import (
+    a_call,
+    a_late_answer,
+    an_ask,
+    answered,
+    any_ask,
+    anything_of,
+    timed_out,
+)
+
+NOW = 4000.0
+
+one_store_for_all_examples = settings(
+    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+async def keep(store: Store, *things: Ask | Call | Post | Cursor) -> None:
+    async def work(tx: Transaction) -> None:
+        for thing in things:
+            match thing:
+                case Ask():
+                    await tx.add_ask(thing)
+                case Call():
+                    await tx.save_call(thing)
+                case Post():
+                    await tx.save_post(thing)
+                case Cursor():
+                    await tx.save_cursor(thing)
+
+    await store.write(work)
+
+
+async def save(store: Store, ask: Ask, *, was: Status = Status.OPEN) -> bool:
+    return await store.write(lambda tx: tx.save_ask(ask, was=was))
+
+
+def open_twin(store: Store, ask: Ask) -> Awaitable[Ask | None]:
+    return store.write(
+        lambda tx: tx.open_twin(project=ask.project.key, fingerprint=ask.fingerprint)
+    )
+
+
+def kept_twin(store: Store, ask: Ask, *, now: float = NOW) -> Awaitable[Ask | None]:
+    return store.write(
+        lambda tx: tx.kept_twin(project=ask.project.key, fingerprint=ask.fingerprint, now=now)
+    )
+
+
+@one_store_for_all_examples
+@given(ask=any_ask())
+async def test_an_ask_comes_back_as_it_was_added(store: Store, ask: Ask) -> None:
+    await keep(store, ask)
+    assert await store.ask(ask.id) == ask
+    assert await store.write(lambda tx: tx.ask(ask.id)) == ask
+
+
+@one_store_for_all_examples
+@given(before=any_ask(), after=any_ask())
+async def test_a_saved_ask_replaces_every_field(store: Store, before: Ask, after: Ask) -> None:
+    after = dataclasses.replace(after, id=before.id)
+    await keep(store, before)
+    assert await save(store, after, was=before.status)
+    assert await store.ask(before.id) == after
+
+
+@one_store_for_all_examples
+@given(call=anything_of(Call))
+async def test_a_call_comes_back_as_it_was_saved(store: Store, call: Call) -> None:
+    call = dataclasses.replace(call, ask_id=(ask := an_ask()).id)
+    await keep(store, ask, a_call(ask, link=call.name.link, request=call.name.request), call)
+    assert await store.write(lambda tx: tx.call(call.name)) == call
+
+
+async def test_what_is_not_there_is_none(store: Store) -> None:
+    assert await store.ask("nobody's") is None
+    assert await store.post(ask_id="nobody's", channel="telegram") is None
+    assert await store.cursor(channel="telegram", key="1") is None
+    assert await store.write(lambda tx: tx.call(CallName(link="a", request="1"))) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("naïve 日本 🎉 \u202e\u200b\x00\x1b", "naïve 日本 🎉 \u202e\u200b\x00\x1b"),
+        ("half \ud83d pair", "half \ufffd pair"),
+        ("\udc00", "\ufffd"),
+        ("a whole pair: \ud83c\udf89", "a whole pair: 🎉"),
+    ],
+)
+async def test_text_is_kept_and_half_a_surrogate_pair_becomes_a_replacement_sign(
+    store: Store, written: str, kept: str
+) -> None:
+    ask = answered(an_ask(text=written, title=written), written)
+    await keep(store, ask)
+    found = await store.ask(ask.id)
+    assert found == answered(an_ask(text=kept, title=kept, id=ask.id), kept)
+
+
+async def test_an_ask_is_saved_only_from_the_status_it_was_read_in(store: Store) -> None:
+    ask = an_ask()
+    await keep(store, ask)
+    assert await save(store, answered(ask, "the first"))
+    assert not await save(store, answered(ask, "the second"))
+    assert await store.ask(ask.id) == answered(ask, "the first")
+
+
+async def test_an_open_twin_is_the_newest_without_a_live_call(store: Store) -> None:
+    older, newer, waited_for = an_ask(), an_ask(), an_ask()
+    await keep(store, older, newer, waited_for, a_call(newer, ended_at=1500.0), a_call(waited_for))
+    assert await open_twin(store, older) == newer
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        answered(an_ask()),
+        an_ask(fingerprint="other words"),
+        an_ask(project=Project(key="/src/other", name="other")),
+    ],
+)
+async def test_an_ask_with_another_state_content_or_project_is_no_open_twin(
+    store: Store, other: Ask
+) -> None:
+    await keep(store, other)
+    assert await open_twin(store, an_ask()) is None
+
+
+KEPT: dict[str, Any] = {"kept": True, "kept_until": NOW + 1}
+
+
+@pytest.mark.parametrize(
+    "ask", [answered(an_ask(), **KEPT), timed_out(an_ask(), late=a_late_answer(), **KEPT)]
+)
+async def test_a_kept_answer_is_found_by_its_words(store: Store, ask: Ask) -> None:
+    await keep(store, ask, a_call(ask, ended_at=1500.0))
+    assert await kept_twin(store, ask) == ask
+
+
+async def test_of_two_kept_answers_the_newest_is_found(store: Store) -> None:
+    older, newer = answered(an_ask(), "80", **KEPT), answered(an_ask(), "81", **KEPT)
+    await keep(store, older, newer)
+    assert await kept_twin(store, older) == newer
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        an_ask(),
+        answered(an_ask()),
+        answered(an_ask(), kept=True, kept_until=NOW),
+        answered(an_ask(), **KEPT, delivered_at=2500.0),
+        answered(an_ask(), **KEPT, discarded=True),
+        answered(an_ask(fingerprint="other words"), **KEPT),
+        answered(an_ask(project=Project(key="/src/other", name="other")), **KEPT),
+        timed_out(an_ask(), **KEPT),
+    ],
+)
+async def test_an_answer_that_is_not_kept_is_not_handed_over(store: Store, ask: Ask) -> None:
+    await keep(store, ask)
+    assert await kept_twin(store, an_ask()) is None
+
+
+async def test_a_kept_answer_with_a_live_call_is_not_handed_over_twice(store: Store) -> None:
+    ask = answered(an_ask(), **KEPT)
+    await keep(store, ask, a_call(ask))
+    assert await kept_twin(store, ask) is None
+
+
+async def test_open_asks_come_by_deadline_and_those_without_one_last(store: Store) -> None:
+    never, late, soon = an_ask(deadline=None), an_ask(deadline=9.5), an_ask(deadline=3.25)
+    await keep(store, never, late, answered(an_ask()), soon)
+    assert await store.open_asks() == [soon, late, never]
+
+
+async def test_an_agents_open_asks_come_oldest_first(store: Store) -> None:
+    first, second = an_ask(deadline=9.0), an_ask(deadline=3.0)
+    others = answered(an_ask()), an_ask(client="codex"), an_ask(project=Project(key="/", name="/"))
+    await keep(store, first, *others, second)
+    found = await store.write(lambda tx: tx.open_asks_of(project="/src/shop", client="claude"))
+    assert found == [first, second]
+
+
+async def test_live_calls_are_found_by_ask_and_by_link(store: Store) -> None:
+    ask, other = an_ask(), an_ask()
+    mine, ended = a_call(ask), a_call(ask, request="2", ended_at=2000.0)
+    elsewhere = a_call(other, link="link-2")
+    await keep(store, ask, other, mine, ended, elsewhere, a_call(other, link="3", ended_at=2.0))
+    assert await store.write(lambda tx: tx.live_calls(ask.id)) == [mine]
+    assert await store.write(lambda tx: tx.live_calls_of("link-2")) == [elsewhere]
+    assert sorted(await store.write(lambda tx: tx.live_links())) == ["link-1", "link-2"]
+
+
+async def test_a_call_of_no_ask_is_refused(store: Store) -> None:
+    with pytest.raises(UnknownAsk):
+        await keep(store, a_call(an_ask()))
+
+
+async def test_history_is_the_ended_asks_newest_first_in_pages(store: Store) -> None:
+    first, second, third = (answered(an_ask(), at=at) for at in (10.0, 20.0, 30.0))
+    await keep(store, second, an_ask(), first, third)
+    assert await store.history(limit=2) == [third, second]
+    assert await store.history(limit=2, before=20.0) == [first]
+
+
+@pytest.mark.parametrize(
+    ("search", "hit"),
+    [
+        ("release", True),  # the title
+        ("ÄPFEL", True),  # the question
+        ("8081 B", True),  # the answer
+        ("after lunch", True),  # the late answer
+        ("100%", True),
+        ("1_0%", False),
+        ("r%e", False),
+        ("nowhere", False),
+    ],
+)
+async def test_history_finds_words_in_any_case_and_takes_wildcards_literally(
+    store: Store, search: str, hit: bool
+) -> None:
+    late = a_late_answer("After LUNCH")
+    ask = answered(an_ask(text="Wohin mit den Äpfeln?", title="RELEASE 100%"), "8081 b", late=late)
+    await keep(store, ask, answered(an_ask(text="something else")))
+    assert await store.history(limit=10, search=search) == ([ask] if hit else [])
+
+
+async def test_unsettled_delivery_is_an_answer_of_which_nobody_knows_where_it_went(
+    store: Store,
+) -> None:
+    unsettled = answered(an_ask(), at=10.0)
+    late = timed_out(an_ask(), at=20.0, late=a_late_answer())
+    await keep(
+        store,
+        unsettled,
+        late,
+        an_ask(),
+        timed_out(an_ask()),
+        answered(an_ask(), delivered_at=1.0),
+        answered(an_ask(), **KEPT),
+        answered(an_ask(), discarded=True),
+    )
+    assert await store.unsettled_delivery() == [unsettled, late]
+
+
+async def test_behind_are_open_asks_without_an_up_to_date_post(store: Store) -> None:
+    missing, stale, current = an_ask(), an_ask(revision=3), an_ask(revision=3)
+    elsewhere = an_ask()
+    posts = [
+        Post(ask_id=stale.id, channel="telegram", place="1", revision=2),
+        Post(ask_id=current.id, channel="telegram", place="2", revision=3),
+        Post(ask_id=elsewhere.id, channel="matrix", place="3", revision=1),
+    ]
+    await keep(store, missing, stale, current, elsewhere, *posts)
+    found = await store.behind(channel="telegram", since=NOW)
+    assert found == [missing, stale, elsewhere]
+
+
+async def test_behind_are_ended_asks_whose_post_shows_an_older_revision(store: Store) -> None:
+    stale, shown, never_shown, long_ago = (
+        answered(an_ask(), at=at) for at in (NOW + 1, NOW + 1, NOW + 1, NOW)
+    )
+    posts = [
+        Post(ask_id=ask.id, channel="telegram", place="1", revision=revision)
+        for ask, revision in ((stale, 1), (shown, 2), (long_ago, 1))
+    ]
+    await keep(store, stale, shown, never_shown, long_ago, *posts)
+    assert await store.behind(channel="telegram", since=NOW) == [stale]
+
+
+async def test_a_post_is_replaced_by_the_next_one_on_its_channel(store: Store) -> None:
+    ask = an_ask()
+    first = Post(ask_id=ask.id, channel="telegram", place="1", revision=1)
+    second = Post(ask_id=ask.id, channel="telegram", place="2", revision=4)
+    await keep(store, ask, first, second)
+    assert await store.post(ask_id=ask.id, channel="telegram") == second
+    assert await store.post(ask_id=ask.id, channel="matrix") is None
+
+
+async def test_a_post_of_an_ask_that_was_swept_meanwhile_is_not_an_error(store: Store) -> None:
+    gone = Post(ask_id="swept", channel="telegram", place="1", revision=1)
+    await keep(store, gone)
+    assert await store.post(ask_id="swept", channel="telegram") is None
+
+
+async def test_a_cursor_is_replaced_by_the_next_one_of_its_key(store: Store) -> None:
+    first, second = (
+        Cursor(channel="telegram", key="bot", value=value, at=1.5) for value in ("1", "2")
+    )
+    other = Cursor(channel="telegram", key="other bot", value="9", at=1.5)
+    await keep(store, first, other, second)
+    assert await store.cursor(channel="telegram", key="bot") == second
+    assert await store.cursor(channel="telegram", key="other bot") == other
+
+
+async def test_a_sweep_removes_what_ended_before_with_its_calls_and_posts(store: Store) -> None:
+    old = [answered(an_ask(), at=10.0) for _ in range(450)]
+    recent, still_open = answered(an_ask(), at=20.0), an_ask(created_at=1.0)
+    call, post = a_call(old[0]), Post(ask_id=old[0].id, channel="web", place="1", revision=1)
+    await keep(store, *old, recent, still_open, call, post)
+    assert await store.sweep(before=20.0) == 450
+    assert await store.history(limit=1000) == [recent]
+    assert await store.open_asks() == [still_open]
+    assert await store.post(ask_id=old[0].id, channel="web") is None
+    assert await store.write(lambda tx: tx.call(call.name)) is None
+    assert await store.sweep(before=20.0) == 0
+
+
+async def test_an_outcome_without_answers_is_kept(store: Store) -> None:
+    cancelled = dataclasses.replace(
+        an_ask(),
+        status=Status.CANCELLED,
+        settled_at=5.0,
+        outcome=Outcome(at=5.0, reason="not now"),
+    )
+    await keep(store, cancelled)
+    assert await store.history(limit=1, search="NOT now") == [cancelled]

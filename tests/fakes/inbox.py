@@ -1,0 +1,117 @@
+"""What is behind a channel, for its tests: the real broker, delivery and store, and pretend agents
+that ask without a link."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from chatbridge.core.broker import Broker
+from chatbridge.core.delivery import Delivery
+from chatbridge.core.intake import Intake
+from chatbridge.core.model import (
+    Agent,
+    Ask,
+    AskRequest,
+    CallName,
+    Option,
+    Project,
+    Question,
+    QuestionType,
+)
+from chatbridge.core.policy import Policy
+from chatbridge.core.ports import Channel, Clock, Inbox
+from chatbridge.store.sqlite import SqliteStore
+from tests.fakes.clock import StillClock
+
+SHOP = Project(key="/code/shop-api", name="shop-api")
+CLAUDE = Agent(client="claude-code", name="Claude Code")
+
+TEXT = Question(id="q_text", text="What should the commit say?", placeholder="feat: …")
+SELECT = Question(
+    id="q_db",
+    text="Which database should the integration tests use?",
+    type=QuestionType.SELECT,
+    options=(
+        Option(label="PostgreSQL in Docker (recommended)", description="About 9 s more"),
+        Option(label="SQLite"),
+    ),
+)
+MULTI = Question(
+    id="q_checks",
+    text="Which checks must pass?",
+    type=QuestionType.MULTI_SELECT,
+    options=(Option(label="Unit tests"), Option(label="Contract tests"), Option(label="Load test")),
+)
+CONFIRM = Question(id="q_go", text="Delete the old fixtures?", type=QuestionType.CONFIRM)
+OPTIONAL = Question(id="q_more", text="Anything else?", required=False)
+
+
+class Desk:
+    """Agents ask here, and a channel brings it to a person."""
+
+    def __init__(self, broker: Broker, inbox: Inbox, delivery: Delivery, clock: Clock) -> None:
+        self.broker = broker
+        self.inbox = inbox
+        self.delivery = delivery
+        self.clock = clock
+        self._requests = itertools.count(1)
+
+    async def ask(
+        self,
+        *questions: Question,
+        title: str | None = None,
+        timeout: float = 300.0,
+        project: Project = SHOP,
+        agent: Agent = CLAUDE,
+    ) -> Ask:
+        request = AskRequest(
+            project=project,
+            agent=agent,
+            tool="ask_user",
+            dialect="questions",
+            questions=questions or (SELECT,),
+            title=title,
+            timeout=timeout,
+        )
+        name = CallName(link="link", request=str(next(self._requests)))
+        return (await self.broker.ask(request, name))[0]
+
+    async def time_out(self, ask: Ask) -> Ask:
+        """Let time pass until this ask has timed out."""
+        assert isinstance(self.clock, StillClock)
+        assert ask.deadline is not None
+        self.clock.advance(ask.deadline - self.clock.time())
+        async with asyncio.timeout(5):
+            return await self.broker.ended(ask.id)
+
+
+@asynccontextmanager
+async def open_desk(
+    folder: Path, *, clock: Clock, channel: Channel, policy: Policy | None = None
+) -> AsyncIterator[Desk]:
+    """A desk whose deliveries go to one channel."""
+    store = await SqliteStore.open(folder / "chatbridge.db")
+    delivery = Delivery(store, clock=clock)
+    broker = Broker(
+        store,
+        clock=clock,
+        policy=policy or Policy(),
+        changed=delivery.changed,
+        drained=_drained,
+    )
+    tasks = [asyncio.create_task(broker.run()), asyncio.create_task(delivery.serve(channel))]
+    try:
+        yield Desk(broker, Intake(broker, store=store, clock=clock), delivery, clock)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        await store.close()
+
+
+async def _drained() -> None:
+    return None

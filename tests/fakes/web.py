@@ -1,0 +1,107 @@
+"""A running web inbox with something behind it, and the three kinds of visitors it can have."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+
+from chatbridge.channels.web.channel import WebChannel
+from chatbridge.core.policy import Policy
+from tests.fakes.clock import StillClock
+from tests.fakes.inbox import Desk, open_desk
+
+TOKEN = "a-token-of-the-tests-0123456789"
+MARK = {"X-Chatbridge": "fragment"}
+
+
+@dataclass(slots=True, kw_only=True)
+class Web:
+    desk: Desk
+    clock: StillClock
+    channel: WebChannel
+    address: str
+    script: httpx2.AsyncClient
+    """Has the token."""
+    browser: httpx2.AsyncClient
+    """Has logged in."""
+    stranger: httpx2.AsyncClient
+    running: asyncio.Task[None]
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.address).hostname or ""
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.address).port or 0
+
+    @property
+    def cookie(self) -> str:
+        return f"chatbridge-{self.port}"
+
+    async def new_code(self) -> str:
+        code: str = (await self.script.post("/api/login-codes")).json()["code"]
+        return code
+
+    async def log_in(self, client: httpx2.AsyncClient) -> None:
+        response = await client.post("/login", data={"code": await self.new_code()})
+        assert response.status_code == 303, response.text
+
+
+@asynccontextmanager
+async def running_web(
+    folder: Path,
+    *,
+    host: str = "127.0.0.1",
+    body_seconds: float = 10.0,
+    heartbeat: float = 15.0,
+    policy: Policy | None = None,
+) -> AsyncIterator[Web]:
+    clock = StillClock()
+    announced: list[str] = []
+    ready = asyncio.Event()
+    channel = WebChannel(
+        host=host,
+        port=0,
+        token=TOKEN,
+        clock=clock,
+        announce=announced.append,
+        agents=lambda: ("shop-api",),
+        body_seconds=body_seconds,
+        heartbeat=heartbeat,
+    )
+    async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
+        running = asyncio.create_task(channel.run(desk.inbox, ready=ready.set))
+        async with asyncio.timeout(5):
+            await ready.wait()
+        address = announced[0]
+        origin = {"Origin": address}
+        async with (
+            httpx2.AsyncClient(
+                base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}
+            ) as script,
+            httpx2.AsyncClient(base_url=address, headers=origin) as browser,
+            httpx2.AsyncClient(base_url=address, headers=origin) as stranger,
+        ):
+            web = Web(
+                desk=desk,
+                clock=clock,
+                channel=channel,
+                address=address,
+                script=script,
+                browser=browser,
+                stranger=stranger,
+                running=running,
+            )
+            await web.log_in(browser)
+            try:
+                yield web
+            finally:
+                running.cancel()
+                await asyncio.wait({running}, timeout=5)

@@ -1,0 +1,285 @@
+"""Who gets in: codes, cookies, the token, hosts and origins."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from chatbridge.channels.web.auth import CODE_SECONDS, COOKIE_SECONDS, Keys
+from chatbridge.channels.web.guard import HEADERS, Hosts
+from tests.fakes.inbox import CONFIRM
+from tests.fakes.web import MARK, TOKEN, Web, running_web
+
+
+@pytest.fixture
+async def web(tmp_path: Path) -> AsyncIterator[Web]:
+    async with running_web(tmp_path) as web:
+        yield web
+
+
+# ── codes ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_code_logs_one_browser_in_for_ninety_days(web: Web) -> None:
+    code = await web.new_code()
+    assert re.fullmatch(r"([2-9A-HJ-NP-Z]{4}-){2}[2-9A-HJ-NP-Z]{4}", code)
+    response = await web.stranger.post("/login", data={"code": code})
+    assert (response.status_code, response.headers["location"]) == (303, "/")
+    cookie = response.headers["set-cookie"]
+    assert cookie.startswith(f"{web.cookie}=")
+    for part in ("HttpOnly", "SameSite=strict", "Path=/", f"Max-Age={90 * 86400}"):
+        assert part in cookie
+    assert "secure" not in cookie.lower()
+    assert (await web.stranger.get("/")).status_code == 200
+
+
+async def test_a_code_works_once(web: Web) -> None:
+    code = await web.new_code()
+    await web.browser.post("/login", data={"code": code})
+    replayed = await web.stranger.post("/login", data={"code": code})
+    assert replayed.status_code == 401
+    assert "This link was used already. Run chatbridge inbox for a new one." in replayed.text
+    assert "set-cookie" not in replayed.headers
+
+
+async def test_opening_the_link_does_not_use_the_code_up(web: Web) -> None:
+    code = await web.new_code()
+    for _ in range(3):
+        page = await web.stranger.get(f"/login/{code}")
+        assert page.status_code == 200
+        assert f'value="{code}"' in page.text
+        assert "set-cookie" not in page.headers
+    assert (await web.stranger.post("/login", data={"code": code})).status_code == 303
+
+
+async def test_a_code_ends_after_ten_minutes(web: Web) -> None:
+    code = await web.new_code()
+    web.clock.advance(CODE_SECONDS)
+    response = await web.stranger.post("/login", data={"code": code})
+    assert response.status_code == 401
+    assert "Run chatbridge inbox for a new one." in response.text
+
+
+async def test_a_code_may_be_typed_in_small_letters_without_dashes(web: Web) -> None:
+    code = (await web.new_code()).lower().replace("-", " ")
+    assert (await web.stranger.post("/login", data={"code": code})).status_code == 303
+
+
+async def test_guessing_codes_is_slowed_down_and_ends_by_itself(web: Web) -> None:
+    for _ in range(10):
+        assert (await web.stranger.post("/login", data={"code": "AAAA"})).status_code == 401
+    code = await web.new_code()
+    assert (await web.stranger.post("/login", data={"code": code})).status_code == 429
+    web.clock.advance(61)
+    assert (await web.stranger.post("/login", data={"code": code})).status_code == 303
+
+
+async def test_only_the_token_makes_codes(web: Web) -> None:
+    assert (await web.browser.post("/api/login-codes")).status_code == 403
+    assert (await web.stranger.post("/api/login-codes")).status_code == 401
+
+
+async def test_a_code_without_an_origin_is_refused(web: Web) -> None:
+    async with httpx2.AsyncClient(base_url=web.address) as client:
+        response = await client.post("/login", data={"code": await web.new_code()})
+    assert response.status_code == 403
+
+
+# ── cookies and the token ─────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_cookie_ends_after_ninety_days(web: Web) -> None:
+    assert (await web.browser.get("/api/asks")).status_code == 200
+    web.clock.advance(COOKIE_SECONDS)
+    assert (await web.browser.get("/api/asks")).status_code == 401
+
+
+async def test_a_forged_cookie_is_no_cookie(web: Web) -> None:
+    real = web.browser.cookies[web.cookie]
+    expires, nonce, signature = real.split(".")
+    key = hmac.digest(b"another token", b"chatbridge web inbox cookie 1", "sha256")
+    stem = f"{expires}.{nonce}"
+    other = base64.urlsafe_b64encode(hmac.digest(key, stem.encode(), "sha256")).decode().rstrip("=")
+    forged = [
+        "",
+        ".",
+        "..",
+        "x",
+        stem,
+        f"{stem}.",
+        f"{int(expires) + 1}.{nonce}.{signature}",
+        f"{expires}.{nonce}x.{signature}",
+        f"{stem}.{signature[:-2]}",
+        f"{stem}.{other}",
+        f"{stem}.{signature}.{signature}",
+        "é.é.é",
+        TOKEN,
+        Keys("another token", clock=web.clock).new_cookie(),
+    ]
+    for value in forged:
+        headers = {"Cookie": f"{web.cookie}={value}".encode("latin-1")}
+        response = await web.stranger.get("/api/asks", headers=headers)
+        assert response.status_code == 401, value
+    headers = {"Cookie": f"{web.cookie}={real}".encode()}
+    assert (await web.stranger.get("/api/asks", headers=headers)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN],
+)
+async def test_a_wrong_token_is_401_even_with_a_cookie(web: Web, header: str) -> None:
+    response = await web.browser.get("/api/asks", headers={"Authorization": header})
+    assert response.status_code == 401
+    assert response.json()["error"]
+
+
+async def test_the_token_opens_the_api_and_no_page(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    assert (await web.script.get("/api/asks")).status_code == 200
+    assert (await web.script.get("/")).status_code == 401
+    fields = {"do": "choose", "step": "0", "option": "0"}
+    assert (await web.script.post(f"/asks/{ask.id}/form", data=fields)).status_code == 401
+    assert (await web.desk.inbox.ask(ask.id)).open
+
+
+def test_an_empty_token_lets_nobody_in(web: Web) -> None:
+    assert not Keys("", clock=web.clock).fits_token("")
+
+
+async def test_logging_out_takes_the_cookie_away(web: Web) -> None:
+    response = await web.browser.post("/logout")
+    assert (response.status_code, response.headers["location"]) == (303, "/login")
+    assert (await web.browser.get("/api/asks")).status_code == 401
+
+
+# ── strangers, other sites, other names ───────────────────────────────────────────────────────────
+
+PATHS = [
+    "/",
+    "/rows",
+    "/history",
+    "/asks/{id}",
+    "/asks/{id}/card",
+    "/asks/{id}/form",
+    "/logout",
+    "/no-such-page",
+    "/api",
+    "/api/",
+    "/api/asks",
+    "/api/asks/{id}",
+    "/api/asks/{id}/answer",
+    "/api/asks/{id}/cancel",
+    "/api/events",
+    "/api/login-codes",
+    "/api/no-such-call",
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
+async def test_a_stranger_learns_nothing_and_causes_nothing(
+    web: Web, path: str, method: str
+) -> None:
+    ask = await web.desk.ask(CONFIRM, title="Secret title")
+    before = await web.desk.inbox.ask(ask.id)
+    url = path.format(id=ask.id)
+    response = await web.stranger.request(
+        method, url, data={"do": "choose", "step": "0", "option": "0"}
+    )
+    if response.status_code == 303:
+        assert (method in ("GET", "HEAD"), response.headers["location"]) == (True, "/login")
+    else:
+        assert response.status_code == 401
+    assert ask.id not in response.text
+    assert "Secret" not in response.text
+    assert await web.desk.inbox.ask(ask.id) == before
+    unknown = await web.stranger.request(method, url.replace(ask.id, "nothing-like-it"))
+    assert (unknown.status_code, unknown.text) == (response.status_code, response.text)
+
+
+async def test_a_logged_out_page_s_script_gets_401_and_a_sentence_instead_of_the_log_in_page(
+    web: Web,
+) -> None:
+    response = await web.stranger.get("/rows", headers=MARK)
+    assert response.status_code == 401
+    assert response.headers["x-chatbridge-toast"].startswith("You%20are%20logged%20out.")
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "http://127.0.0.1", "http://127.0.0.1:1", "https://{own}", ""],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_another_sites_request_is_403_with_or_without_a_credential(
+    web: Web, origin: str, method: str
+) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    headers = {"Origin": origin.format(own=web.address.removeprefix("http://"))}
+    for client in (web.browser, web.script, web.stranger):
+        for path in (f"/asks/{ask.id}/form", f"/api/asks/{ask.id}/cancel", "/login", "/api/events"):
+            response = await client.request(method, path, headers=headers)
+            assert response.status_code == 403
+    assert (await web.desk.inbox.ask(ask.id)).open
+
+
+async def test_a_cookie_without_an_origin_changes_nothing(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    cookies = {"Cookie": f"{web.cookie}={web.browser.cookies[web.cookie]}"}
+    fields = {"do": "choose", "step": "0", "option": "0"}
+    path = f"/asks/{ask.id}/form"
+    async with httpx2.AsyncClient(base_url=web.address, headers=cookies) as client:
+        assert (await client.get(f"/asks/{ask.id}")).status_code == 200
+        assert (await client.post(path, data=fields)).status_code == 403
+        assert (await client.post(f"/api/asks/{ask.id}/cancel", json={})).status_code == 403
+        cross = {"Sec-Fetch-Site": "same-site"}
+        assert (await client.post(path, data=fields, headers=cross)).status_code == 403
+        assert (await web.desk.inbox.ask(ask.id)).open
+        ours = {"Sec-Fetch-Site": "same-origin"}
+        assert (await client.post(path, data=fields, headers=ours)).status_code == 303
+    assert not (await web.desk.inbox.ask(ask.id)).open
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil:{port}", ""],
+)
+async def test_a_foreign_host_is_403_for_everybody(web: Web, host: str) -> None:
+    headers = {"Host": host.format(port=web.port)}
+    for client in (web.browser, web.script, web.stranger):
+        for path in ("/", "/login", "/healthz", "/api/asks", "/static/inbox.css"):
+            response = await client.get(path, headers=headers)
+            assert response.status_code == 403
+
+
+async def test_this_computers_own_names_are_known(web: Web) -> None:
+    for host in ("localhost", "LOCALHOST", "[::1]", "127.0.0.1"):
+        headers = {"Host": f"{host}:{web.port}"}
+        assert (await web.script.get("/api/asks", headers=headers)).status_code == 200
+
+
+def test_a_configured_host_is_known_and_a_wildcard_knows_addresses_but_no_names() -> None:
+    assert Hosts("inbox.lan", 8787).knows("Inbox.lan:8787")
+    assert not Hosts("127.0.0.1", 8787).knows("inbox.lan:8787")
+    assert Hosts("192.168.1.5", 8787).knows_origin("http://192.168.1.5:8787")
+    anywhere = Hosts("0.0.0.0", 8787)
+    assert anywhere.knows("192.168.1.5:8787")
+    assert anywhere.knows("[fe80::1]:8787")
+    assert not anywhere.knows("evil.example:8787")
+    assert Hosts("127.0.0.1", 80).knows("localhost")
+
+
+async def test_every_response_carries_the_headers(web: Web) -> None:
+    for path in ("/", "/login", "/healthz", "/static/inbox.css", "/static/none", "/api/asks", "/x"):
+        for client in (web.browser, web.stranger):
+            headers = (await client.get(path)).headers
+            assert HEADERS.items() <= dict(headers).items(), path
+            assert "server" not in headers
+            assert "cache-control" in headers
+    assert (await web.browser.get("/history")).headers["cache-control"] == "no-store"
