@@ -28,6 +28,7 @@ from chatbridge.core.intake import Intake
 from chatbridge.core.ports import Channel
 from chatbridge.line_up import LineUp
 from chatbridge.links import Links
+from chatbridge.lock import Lock
 from chatbridge.settings import Settings, load
 from chatbridge.store.sqlite import SqliteStore
 from chatbridge.tools.ask_user import AskUser
@@ -79,60 +80,36 @@ class Hub:
     server: Server[Any]
 
 
-async def run_hub(
-    *,
-    state: Path,
-    config: Path | None,
-    lock: int,
-    started_by: str,
-    ready: Callable[[], None],
-) -> None:
-    """Serve links until SIGTERM or SIGINT. The lock is held by the caller throughout."""
+async def run_hub(lock: Lock, *, config: Path | None, ready: Callable[[], None]) -> None:
+    """Serve links until SIGTERM or SIGINT."""
     stop = stop_on_signals()
-    path = rendezvous.socket_path(str(state))
-    info = rendezvous.LockInfo(
-        pid=os.getpid(), version=__version__, socket=path, started_by=started_by
-    )
-
-    def announce(address: str) -> None:
-        info.web = address
-        rendezvous.write_lock(lock, info)
-
+    path = rendezvous.socket_path(str(lock.state))
     async with AsyncExitStack() as stack:
         links: Links | None = None
         hub = await stack.enter_async_context(
-            open_hub(
-                state=state,
-                config=config,
-                announce=announce,
-                agents=lambda: links.projects() if links else [],
-            )
+            open_hub(lock, config=config, agents=lambda: links.projects() if links else [])
         )
         links = Links(hub.server, hub.callers, settings=_digests(hub.settings))
         stack.push_async_callback(links.close)
         rendezvous.make_private(os.path.dirname(path))
         await links.listen(rendezvous.bind_socket(path))
-        rendezvous.write_lock(lock, info)
+        lock.listening(path)
         ready()
-        log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), state)
+        log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
         await stop.wait()
         log.info("hub stops; open questions stay open")
 
 
 @asynccontextmanager
 async def open_hub(
-    *,
-    state: Path,
-    config: Path | None,
-    announce: Callable[[str], None],
-    agents: Callable[[], list[str]],
+    lock: Lock, *, config: Path | None, agents: Callable[[], list[str]]
 ) -> AsyncIterator[Hub]:
     """Everything but the way in: a socket, or standard input. Channels come up in the background,
     so that tools answer before any channel is imported."""
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         settings = load(config)
-        store = await SqliteStore.open(settings.database(state))
+        store = await SqliteStore.open(settings.database(lock.state))
         stack.push_async_callback(store.close)
         delivery = Delivery(store, clock=clock)
         line_up = LineUp(delivery, clock=clock)
@@ -152,7 +129,7 @@ async def open_hub(
             spawn=background.spawn,
         )
         if settings.web.enabled:
-            line_up.add("web", lambda: _web(settings, state, clock, announce, agents))
+            line_up.add("web", lambda: _web(settings, lock, clock, agents))
         background.spawn(broker.run())
         background.spawn(line_up.run(Intake(broker, store=store, clock=clock)))
         yield Hub(settings=settings, callers=broker.callers, server=server)
@@ -173,18 +150,19 @@ def _tools(broker: Broker, settings: Settings) -> list[ToolHandler]:
 
 
 def _web(
-    settings: Settings,
-    state: Path,
-    clock: SystemClock,
-    announce: Callable[[str], None],
-    agents: Callable[[], list[str]],
+    settings: Settings, lock: Lock, clock: SystemClock, agents: Callable[[], list[str]]
 ) -> Channel:
     from chatbridge.channels.web.channel import WebChannel
 
     web = settings.web
-    token = web.token.get_secret_value() if web.token else web_token(state)
+    token = web.token.get_secret_value() if web.token else web_token(lock.state)
     return WebChannel(
-        host=web.host, port=web.port, token=token, clock=clock, announce=announce, agents=agents
+        host=web.host,
+        port=web.port,
+        token=token,
+        clock=clock,
+        announce=lock.inbox_at,
+        agents=agents,
     )
 
 

@@ -64,6 +64,7 @@ class Links:
             self._listener.close()
         connections = list(self._connections.values())
         for connection in connections:
+            await connection.session.say_stopping()
             connection.session.mute()
             if connection.writer.can_write_eof():
                 connection.writer.write_eof()
@@ -91,7 +92,7 @@ class Links:
         try:
             line = await asyncio.wait_for(reader.readline(), PREFACE_WITHIN)
             preface = json.loads(line)
-        except (ValueError, TimeoutError):
+        except (ValueError, RecursionError, TimeoutError):
             preface = None
         problem = _problem(preface)
         if problem is not None:
@@ -116,7 +117,7 @@ class Links:
             project=project_of(preface.get("cwd"), link=link, label=preface.get("label")),
             reader=reader,
             send=send,
-            delivered=self._callers.delivered,
+            callers=self._callers,
             confirms=True,
         )
         self._note_settings(preface, session)
@@ -157,6 +158,9 @@ def _problem(preface: object) -> str | None:
     link = preface.get("link")
     if not isinstance(link, str) or not link:
         return "the link's first line names no link id"
+    for name in ("cwd", "label"):
+        if not isinstance(preface.get(name), str | None):
+            return f"the link's first line has a {name} that is no text"
     protocol = preface.get("protocol")
     if protocol != PROTOCOL:
         return (

@@ -47,11 +47,11 @@ _parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
 
 
 def parse(source: str) -> tuple[Block, ...]:
-    """The blocks of `source`. What cannot be parsed, or would leave nothing, is shown as written."""
+    """The blocks of `source`. What cannot be parsed, or leaves nothing to see, is as written."""
     try:
         tokens = _parser.parse(source.replace(_AMPERSAND, "").replace("&", _AMPERSAND))
         blocks = _blocks(tokens)
-    except Exception:  # noqa: BLE001 - a question that a parser trips over must still be shown
+    except Exception:  # a question that the parser trips over must be shown all the same
         log.warning("a text could not be parsed as markdown", exc_info=True)
         return _as_written(source)
     too_deep = any(token.level >= MAX_BLOCK_DEPTH - 1 for token in tokens)
@@ -126,11 +126,12 @@ def _as_written(source: str) -> tuple[Block, ...]:
 
 def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
     """Marks nested deeper than MAX_INLINE_DEPTH are left out, their text is not."""
+    # A mark that is left out shares its parent's list: copying it up would be quadratic.
     stack: list[tuple[Token | None, list[Inline]]] = [(None, [])]
     for token in tokens:
         found = stack[-1][1]
         match token.type:
-            case "text":
+            case "text" if token.content:
                 found.append(Plain(_restored(token.content)))
             case "code_inline":
                 found.append(Code(_restored(token.content)))
@@ -140,28 +141,26 @@ def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
                 inside = _inlines(token.children or [], depth=depth + len(stack))
                 found.append(Link(inside, _address(token, "src")))
             case _ if token.nesting == 1:
-                stack.append((token, []))
+                shallow = depth + len(stack) <= MAX_INLINE_DEPTH or token.type == "link_open"
+                stack.append((token, []) if shallow else (None, found))
             case _ if token.nesting == -1:
                 opened, children = stack.pop()
-                assert opened is not None
-                stack[-1][1].extend(_marked(opened, children, depth=depth + len(stack)))
-    return tuple(inline for inline in stack[0][1] if inline != Plain(""))
+                if opened is not None:
+                    stack[-1][1].append(_marked(opened, tuple(children)))
+    return tuple(stack[0][1])
 
 
-def _marked(opened: Token, inside: list[Inline], *, depth: int) -> Iterable[Inline]:
-    children = tuple(inline for inline in inside if inline != Plain(""))
+def _marked(opened: Token, children: tuple[Inline, ...]) -> Inline:
     match opened.type:
-        case "link_open" if opened.markup == "autolink":
-            # Its own address has a "mailto:" before that nobody wrote.
-            return (Link(children, _inlines_text(children)),)
-        case "link_open":
-            return (Link(children, _address(opened, "href")),)
-        case _ if depth > MAX_INLINE_DEPTH:
-            return children
         case "strong_open":
-            return (Strong(children),)
+            return Strong(children)
+        case "em_open":
+            return Emphasis(children)
+        case _ if opened.markup == "autolink":
+            # The parser's address has a "mailto:" before it that nobody wrote.
+            return Link(children, _inlines_text(children))
         case _:
-            return (Emphasis(children),)
+            return Link(children, _address(opened, "href"))
 
 
 def _address(token: Token, attribute: str) -> str:

@@ -9,17 +9,19 @@ import logging
 import os
 import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from chatbridge.core.model import Project
-from chatbridge.settings import seconds
+from chatbridge.core.text import one_line
+from chatbridge.durations import LONGEST, seconds
 
 log = logging.getLogger(__name__)
 
 FILE = ".chatbridge.toml"
 SHORTEST_TIMEOUT = 30.0
+MAX_FILE = 64 * 1024
 
 
 class ProjectSettings(BaseModel):
@@ -28,7 +30,7 @@ class ProjectSettings(BaseModel):
     label: str | None = Field(default=None, max_length=40)
     enabled: bool = True
     default_timeout: Annotated[float, BeforeValidator(seconds)] | None = Field(
-        default=None, ge=SHORTEST_TIMEOUT
+        default=None, ge=SHORTEST_TIMEOUT, le=LONGEST
     )
 
 
@@ -55,14 +57,31 @@ def project_of(folder: str | None, *, link: str, label: str | None = None) -> Pr
 
 
 def settings_of(key: str) -> ProjectSettings:
-    """What the project's file says now. A file that cannot be used changes nothing."""
-    path = Path(key) / FILE
+    """What the project's file says now. What it may not say, or says wrongly, changes nothing."""
     if not key.startswith("/"):
         return ProjectSettings()
+    path = Path(key) / FILE
     try:
-        return ProjectSettings.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
+        found = _read(path)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        log.warning("%s is not used: %s", path, error)
         return ProjectSettings()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
-        log.warning("%s is not used: %s", path, " ".join(str(error).split()))
-        return ProjectSettings()
+    while True:
+        try:
+            return ProjectSettings.model_validate(found)
+        except ValidationError as error:
+            # Without the values: somebody may have put a token there.
+            for problem in error.errors(include_input=False, include_url=False):
+                name = str(problem["loc"][0])
+                log.warning("%s: %s is ignored: %s", path, one_line(name), problem["msg"])
+                found.pop(name, None)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():  # a named pipe would never end
+        return {}
+    with path.open("rb") as file:
+        content = file.read(MAX_FILE + 1)
+    if len(content) > MAX_FILE:
+        raise OSError(f"it is larger than {MAX_FILE} bytes")
+    return tomllib.loads(content.decode())

@@ -139,17 +139,18 @@ class Relay:
         if request is None:
             return
         message["id"] = request.id
-        reply = _line({"chatbridge": "reply", "call": request.call, "response": message})
         key = _key(request.call)
-        if request.generation == self.generation and self.connected:
+        reply = _dump({"chatbridge": "reply", "call": request.call, "response": message})
+        living = request.generation == self.generation and self.connected
+        if living:
             self._send(message)
-            # This hub may die before it has stored the reply.
-            if key in self.requests:
-                self._replies.append((key, reply))
         elif request.call is not None:
-            if key in self.requests or not self.connected:
-                self._replies.append((key, reply))
             self._send_line(reply)
+        # A living hub may die before it has stored the reply. One that is too long for a line would
+        # make every hub close the connection.
+        keep = key in self.requests or not self.connected
+        if keep and request.call is not None and len(reply) <= MAX_LINE:
+            self._replies.append((key, reply))
 
     def _overlong_from_client(self, request_id: RequestId | None) -> None:
         if request_id in self._hub_requests:
@@ -263,7 +264,7 @@ class Relay:
         self.to_client.put(_dump(message if params is None else {**message, "params": params}))
 
     def _send(self, message: Json) -> None:
-        self._send_line(_line(message))
+        self._send_line(_dump(message))
 
     def _send_line(self, line: bytes) -> None:
         if self.connected:
@@ -294,16 +295,8 @@ def _encodable(message: Json, line: bytes) -> bytes:
     """The line itself, unless it has half a surrogate pair: the hub's parser refuses those."""
     if b"\\ud" not in line and b"\\uD" not in line:
         return line
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")
-    return line
-
-
-def _line(message: Json) -> bytes:
-    return _encodable(message, _dump(message))
+    again = _dump(message)
+    return line if json.loads(again) == message else again
 
 
 def _is_id(value: object) -> bool:
@@ -322,4 +315,5 @@ def _member(value: object, *names: str) -> object:
 
 
 def _dump(message: Json) -> bytes:
-    return json.dumps(message, separators=(",", ":")).encode()
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")

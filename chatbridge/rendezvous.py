@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import sys
 
 from chatbridge.core.errors import HubAlreadyRunning, SettingsError, SocketUnusable
@@ -95,9 +96,9 @@ def make_private(directory: str) -> None:
 
 
 class LockInfo:
-    """What the holder of the lock says about itself."""
+    """What the holder of the lock says about itself; `error` if it could not start, and why."""
 
-    __slots__ = ("pid", "socket", "started_by", "version", "web")
+    __slots__ = ("error", "pid", "socket", "started_by", "version", "web")
 
     def __init__(
         self,
@@ -107,9 +108,10 @@ class LockInfo:
         socket: str | None,
         started_by: str,
         web: str | None = None,
+        error: str | None = None,
     ) -> None:
         self.pid, self.version, self.socket = pid, version, socket
-        self.started_by, self.web = started_by, web
+        self.started_by, self.web, self.error = started_by, web, error
 
 
 def read_lock(state: str) -> LockInfo | None:
@@ -121,13 +123,13 @@ def read_lock(state: str) -> LockInfo | None:
         return None
     if not isinstance(found, dict) or type(found.get("pid")) is not int:
         return None
-    path, web = found.get("socket"), found.get("web")
     return LockInfo(
         pid=found["pid"],
         version=str(found.get("version", "")),
-        socket=path if isinstance(path, str) and path else None,
+        socket=_text(found.get("socket")),
         started_by=str(found.get("started_by", "")),
-        web=web if isinstance(web, str) else None,
+        web=_text(found.get("web")),
+        error=_text(found.get("error")),
     )
 
 
@@ -177,24 +179,28 @@ def lock_holder(state: str) -> LockInfo | None:
     info = read_lock(state)
     if info is None:
         return None
-    if info.socket is not None:
-        try:
-            with connect(info.socket) as sock:
-                if _peer(sock)[0] == info.pid:
-                    return info
-        except (OSError, SocketUnusable):
-            pass
+    if _locks(info.pid, lock_path(state)):
+        return info
+    # The kernel's list may be hidden from us; whoever listens for links has the lock.
     try:
-        inode = os.stat(lock_path(state)).st_ino
+        with connect(info.socket or "") as sock:
+            return info if _peer(sock)[0] == info.pid else None
+    except (OSError, SocketUnusable):
+        return None
+
+
+def _locks(pid: int, path: str) -> bool:
+    try:
+        inode = os.stat(path).st_ino
         with open("/proc/locks", encoding="ascii") as file:
             rows = [line.split() for line in file]
     except OSError:
-        return None
-    # The device is not compared: btrfs and overlayfs show another one there than stat does.
-    holds = any(
-        "FLOCK" in row and str(info.pid) in row and row[-3].endswith(f":{inode}") for row in rows
+        return False
+    # The device is not compared: btrfs and overlayfs show another one there than stat does. A row
+    # with an arrow is a process that waits.
+    return any(
+        row[1] == "FLOCK" and row[4] == str(pid) and row[5].endswith(f":{inode}") for row in rows
     )
-    return info if holds else None
 
 
 def bind_socket(path: str) -> socket.socket:
@@ -209,6 +215,9 @@ def bind_socket(path: str) -> socket.socket:
     except FileNotFoundError:
         pass
     except ConnectionRefusedError:
+        # Linux refuses a connection to a plain file with the same error.
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise SocketUnusable(f"{path} is in the way: it is no socket. Remove it") from None
         os.unlink(path)
     except BlockingIOError:
         raise SocketUnusable(_taken(path)) from None
@@ -282,6 +291,10 @@ def _home() -> str:
             "there is no HOME variable and no home directory for this user. "
             "Set CHATBRIDGE_STATE_DIR to a folder of yours"
         ) from None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _check_length(path: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 
 from chatbridge import hub_start, rendezvous
@@ -47,8 +48,10 @@ class Search:
         self.report: int | None = None
         self._began, self._limit = now, limit
         self._pause, self._longest = pause, longest_pause
+        self._began_at = time.time()
         self._said = b""
         self._crashes = 0
+        self._held = False
 
     def step(self, now: float) -> socket.socket | None:
         """Try everything that can be tried now.
@@ -61,8 +64,9 @@ class Search:
             except (OSError, ChatbridgeError):
                 continue  # where a path cannot be used at all, the hub's own report says so
         self.check_deadline(now)
+        self._check_other_start()
         if self.start_at is not None and now >= self.start_at and self.report is None:
-            self._start()
+            self._start(now)
         self.delay(now)
         return None
 
@@ -81,6 +85,18 @@ class Search:
             f"no chatbridge hub came up within {self._limit:.0f} s{who}. "
             f"See {rendezvous.log_path(self.state)}, or run: chatbridge stop, then: chatbridge hub"
         )
+
+    def _check_other_start(self) -> None:
+        """Of ten links that start a hub at once one hears why it fails: the others read it."""
+        info = rendezvous.read_lock(self.state) if self._held else None
+        if info is None or info.error is None:
+            return
+        try:
+            written_at = os.stat(rendezvous.lock_path(self.state)).st_mtime
+        except OSError:
+            return
+        if written_at >= self._began_at:
+            raise NoHub(info.error)
 
     def report_ready(self, now: float) -> None:
         """Read what the hub that we started says about its start.
@@ -102,6 +118,7 @@ class Search:
             return
         if "error" in outcome:
             raise NoHub(str(outcome["error"]))
+        self._held = "held" in outcome
         # Another hub may hold the lock only because it is about to end: then start one after all.
         self.start_at = now + 2 * GRACE
 
@@ -119,7 +136,10 @@ class Search:
         except ChatbridgeError:
             return
 
-    def _start(self) -> None:
+    def _start(self, now: float) -> None:
+        if self._held and rendezvous.lock_holder(self.state) is not None:
+            self.start_at = now + GRACE  # it is still starting: a rival would only slow it down
+            return
         try:
             _, self.report = hub_start.start_hub(self.state)
         except (OSError, ChatbridgeError) as error:

@@ -18,11 +18,15 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
+from chatbridge.core.callers import Callers
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
+from chatbridge.lines import Overlong
 
 log = logging.getLogger(__name__)
 
 MAX_LINE = 4 * 1024 * 1024
+ENDS = 1024
 
 Send = Callable[[bytes], Awaitable[None]]
 
@@ -37,7 +41,7 @@ class Session:
         project: Project,
         reader: asyncio.StreamReader,
         send: Send,
-        delivered: Callable[[CallName], Awaitable[None]],
+        callers: Callers,
         confirms: bool,
     ) -> None:
         """`confirms`: the other side says when a response has reached the client. Where there is
@@ -47,13 +51,19 @@ class Session:
         self.present = True
         self._reader = reader
         self._send = send
-        self._delivered = delivered
+        self._callers = callers
         self._confirms = confirms
+        self._requests: set[str] = set()
+        """The requests of this connection that have no response yet."""
 
     async def serve(self, server: Server[Any]) -> None:
         """Until the other side closes."""
         read, write = _Reading(self), _Writing(self)
         await server.run(read, write, server.create_initialization_options())
+
+    async def say_stopping(self) -> None:
+        """The hub stops in good order: a link with nothing to ask need not start another."""
+        await self._say({"chatbridge": "stopping"})
 
     def mute(self) -> None:
         """From now on nothing is sent and nobody counts as cancelled: the SDK would answer every
@@ -66,12 +76,13 @@ class Session:
         """The next message of the client; None at the end."""
         while True:
             try:
-                line = await self._reader.readline()
-            except ValueError:
-                await self._refuse(types.INVALID_REQUEST, f"a line is over {MAX_LINE:,} bytes")
-                line = b""
+                line = await self._next_line()
             except ConnectionError:
                 line = b""
+            if isinstance(line, Overlong):
+                problem = f"a line is over {MAX_LINE:,} bytes"
+                await self._refuse(types.INVALID_REQUEST, problem, line.request_id())
+                continue
             if not line.endswith(b"\n"):
                 self.present = False  # an unfinished line is a cut connection: nothing was asked
                 return None
@@ -81,35 +92,87 @@ class Session:
             if message is not None:
                 return message
 
+    async def _next_line(self) -> bytes | Overlong:
+        """A line over the limit is passed over; only its ends are kept, for its id."""
+        head = tail = b""
+        while True:
+            try:
+                line = await self._reader.readuntil(b"\n")
+            except asyncio.IncompleteReadError as error:
+                return error.partial
+            except asyncio.LimitOverrunError as error:
+                piece = await self._reader.readexactly(error.consumed)
+                head, tail = head or piece[:ENDS], (tail + piece)[-ENDS:]
+                continue
+            return Overlong(head, tail + line) if head else line
+
     async def _parsed(self, line: bytes) -> SessionMessage | None:
         if b'"chatbridge"' in line and await self._took_private(line):
             return None
         try:
             message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValidationError:
-            await self._refuse(types.PARSE_ERROR, "this line is no JSON-RPC message")
-            return None
+            repaired = await self._repaired(line)
+            if repaired is None:
+                return None
+            message = repaired
+        if isinstance(message, types.JSONRPCRequest):
+            self._requests.add(json.dumps(message.id))
+        if isinstance(message, types.JSONRPCNotification):
+            await self._note_cancelled(message)
         return SessionMessage(message, metadata=ServerMessageMetadata(request_context=self))
+
+    async def _repaired(self, line: bytes) -> types.JSONRPCMessage | None:
+        """Half a surrogate pair becomes a question mark. Everything else that the SDK's parser does
+        not take is refused, under its own id if it has one: its caller waits for an answer."""
+        found: Any = None
+        try:
+            found = json.loads(line)
+            text = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
+            return types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except (ValueError, RecursionError):
+            request = found.get("id") if isinstance(found, dict) and "method" in found else None
+            if not isinstance(request, str | int):
+                request = Overlong(line[:ENDS], line[-ENDS:]).request_id()
+            code = types.PARSE_ERROR if found is None else types.INVALID_REQUEST
+            await self._refuse(code, "this line is no JSON-RPC message", request)
+            return None
+
+    async def _note_cancelled(self, message: types.JSONRPCNotification) -> None:
+        """The SDK tells a tool of this only while it runs; a response that was on its way when the
+        client cancelled has reached nobody."""
+        if message.method != "notifications/cancelled" or "requestId" not in (message.params or {}):
+            return
+        request = json.dumps((message.params or {})["requestId"])
+        try:
+            await self._callers.left(CallName(link=self.link, request=request))
+        except ChatbridgeError as error:
+            log.warning("link %s: the cancelled call %s stays: %s", self.link, request, error)
 
     async def _took_private(self, line: bytes) -> bool:
         try:
             private = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         if not isinstance(private, dict) or "chatbridge" not in private:
             return False
-        if private["chatbridge"] == "delivered" and "request" in private:
-            request = private["request"]
-            await self._delivered(CallName(link=self.link, request=json.dumps(request)))
-            await self._say({"chatbridge": "acknowledged", "request": request})
-        else:
-            log.debug("link %s: unknown private line %r", self.link, private["chatbridge"])
+        match private:
+            case {"chatbridge": "delivered", "request": request}:
+                await self._callers.delivered(self._name(request))
+                await self._say({"chatbridge": "acknowledged", "request": request})
+            case {"chatbridge": "resumed"}:
+                await self._callers.resumed(self.link, repeated=self._requests)
+            case {"chatbridge": what}:
+                log.debug("link %s: private line %r is not known", self.link, what)
         return True
 
-    async def _refuse(self, code: int, problem: str) -> None:
+    def _name(self, request: object) -> CallName:
+        return CallName(link=self.link, request=json.dumps(request))
+
+    async def _refuse(self, code: int, problem: str, request: object = None) -> None:
         log.warning("link %s: %s", self.link, problem)
         error = {"code": code, "message": problem}
-        await self._say({"jsonrpc": "2.0", "id": None, "error": error})
+        await self._say({"jsonrpc": "2.0", "id": request, "error": error})
 
     # ── out ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -118,9 +181,11 @@ class Session:
         line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         if isinstance(message, types.JSONRPCRequest):
             line = _with_call(line, item)
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._requests.discard(json.dumps(message.id))
         await self._write(line)
         if isinstance(message, types.JSONRPCResponse) and self.present and not self._confirms:
-            await self._delivered(CallName(link=self.link, request=json.dumps(message.id)))
+            await self._callers.delivered(self._name(message.id))
 
     async def _say(self, line: dict[str, Any]) -> None:
         await self._write(json.dumps(line).encode())

@@ -1,4 +1,4 @@
-"""What the owner has set: `config.toml`, then `CHATBRIDGE_…` variables, then credentials.
+"""What the owner has set: in `config.toml`, over it in credentials, over both in variables.
 
 Owns names, defaults and checks. What the settings mean is up to those who are given them;
 `config/chatbridge.example.toml` documents every key.
@@ -7,12 +7,19 @@ Owns names, defaults and checks. What the settings mean is up to those who are g
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+)
 from pydantic_settings import (
     BaseSettings,
     NestedSecretsSettingsSource,
@@ -20,23 +27,15 @@ from pydantic_settings import (
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
+from pydantic_settings import SettingsError as UnreadableVariable
 
 from chatbridge import rendezvous
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
+from chatbridge.durations import LONGEST, seconds
 
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY}
 TOOLS = ("ask_user", "wait_for_answer")
-
-
-def seconds(value: object) -> object:
-    """`90`, `"90"`, `"90 s"`, `"15min"`, `"8h"`, `"90d"`, as seconds."""
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?\s*", value)
-        if match is None:
-            raise ValueError('give seconds, or a number with a unit such as "15min", "8h", "90d"')
-        return float(match[1]) * _UNITS[match[2] or "s"]
-    return value
+SQLITE = "sqlite:///"
 
 
 def _listed(value: object) -> object:
@@ -46,8 +45,21 @@ def _listed(value: object) -> object:
     return tomllib.loads(f"x = {value}")["x"] if isinstance(value, str) else value
 
 
-Seconds = Annotated[float, BeforeValidator(seconds), Field(gt=0)]
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
+    if unknown := [name for name in names if name not in TOOLS]:
+        raise ValueError(f"there is no tool {unknown[0]!r}; there are: {', '.join(TOOLS)}")
+    return names
+
+
+def _sqlite_address(value: str) -> str:
+    # Without the value: the address of another kind of store has a password in it.
+    if len(value) <= len(SQLITE) or not value.startswith(SQLITE):
+        raise ValueError(f"accepted: {SQLITE}path/to/file.db")
+    return value
+
+
+Seconds = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=LONGEST)]
+Tools = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_known_tools)]
 
 
 class Web(BaseModel):
@@ -76,8 +88,8 @@ class Settings(BaseSettings):
     on_cancel: Literal["keep", "withdraw"] = "keep"
     on_timeout: Literal["never", "declared"] = "never"
     retention: Seconds = 90 * DAY
-    tools: Names = TOOLS
-    store: str | None = None
+    tools: Tools = TOOLS
+    store: Annotated[str, AfterValidator(_sqlite_address)] | None = None
     web: Web = Web()
 
     @classmethod
@@ -114,17 +126,10 @@ class Settings(BaseSettings):
         )
 
     def database(self, state_dir: Path) -> Path:
-        """Where the SQLite database is.
-
-        :raises SettingsError: the store is of a kind that is not built in.
-        """
+        """Where the SQLite database is."""
         if self.store is None:
             return state_dir / "chatbridge.db"
-        prefix = "sqlite:///"
-        if not self.store.startswith(prefix):
-            kind = self.store.split(":", 1)[0]
-            raise SettingsError(f"store: {kind} is not known; accepted: {prefix}path/to/file.db")
-        return Path("/" + self.store.removeprefix(prefix).lstrip("/"))
+        return Path("/" + self.store.removeprefix(SQLITE).lstrip("/"))
 
 
 def load(config: Path | None = None) -> Settings:
@@ -137,6 +142,8 @@ def load(config: Path | None = None) -> Settings:
         settings = Settings(**_read(path))
     except ValidationError as error:
         raise SettingsError(_explained(error, path)) from None
+    except UnreadableVariable as error:
+        raise SettingsError(f"{error}. Check the CHATBRIDGE_ variables") from None
     if not settings.min_timeout <= settings.default_timeout <= settings.max_timeout:
         raise SettingsError(
             f"min_timeout ({settings.min_timeout:g} s), default_timeout "
@@ -163,7 +170,7 @@ def _explained(error: ValidationError, path: Path) -> str:
         if item["type"] == "extra_forbidden":
             problems.append(f"{key} is not a setting")
         else:
-            problems.append(f"{key}: {item['msg']}")
+            problems.append(f"{key}: {item['msg'].removeprefix('Value error, ')}")
     listed = "; ".join(problems)
     return (
         f"{listed}. Check {path} and the CHATBRIDGE_ variables; "

@@ -15,38 +15,30 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from chatbridge import __version__, rendezvous, unavailable
+from chatbridge import unavailable
 from chatbridge.hub import open_hub, stop_on_signals
+from chatbridge.lock import Lock
 from chatbridge.projects import project_of
 from chatbridge.session import MAX_LINE, Session
 
 
-async def run_standalone(*, state: Path, config: Path | None, lock: int, label: str | None) -> None:
+async def run_standalone(lock: Lock, *, config: Path | None, label: str | None) -> None:
     """Serve one client until it closes standard input, or SIGTERM."""
     stop = stop_on_signals()
     reader, send = await _stdio()
     link = secrets.token_hex(16)
     project = project_of(os.getcwd(), link=link, label=label)
-    info = rendezvous.LockInfo(
-        pid=os.getpid(), version=__version__, socket=None, started_by="person"
-    )
-
-    def announce(address: str) -> None:
-        info.web = address
-        rendezvous.write_lock(lock, info)
-
     async with AsyncExitStack() as stack:
         hub = await stack.enter_async_context(
-            open_hub(state=state, config=config, announce=announce, agents=lambda: [project.name])
+            open_hub(lock, config=config, agents=lambda: [project.name])
         )
-        rendezvous.write_lock(lock, info)
         callers = hub.callers
         session = Session(
             link=link,
             project=project,
             reader=reader,
             send=send,
-            delivered=callers.delivered,
+            callers=callers,
             confirms=False,
         )
         callers.link_opened(link)

@@ -11,15 +11,13 @@ import asyncio
 import json
 import logging
 import os
-import signal
 import sys
-import time
 from pathlib import Path
 
 from chatbridge import __version__, rendezvous
 from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning
+from chatbridge.lock import Lock
 
-HANDOVER_WITHIN = 10.0
 PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 
 
@@ -29,19 +27,10 @@ def main(argv: list[str]) -> int:
     _log_to_stderr()
     report = Report(options.report_fd)
     try:
-        state = rendezvous.state_dir()
-        with _Lock(state, started_by=options.started_by) as lock:
+        with Lock(rendezvous.state_dir(), started_by=options.started_by) as lock:
             from chatbridge.hub import run_hub
 
-            asyncio.run(
-                run_hub(
-                    state=Path(state),
-                    config=options.config,
-                    lock=lock,
-                    started_by=options.started_by,
-                    ready=report.ready,
-                )
-            )
+            asyncio.run(run_hub(lock, config=options.config, ready=report.ready))
     except HubAlreadyRunning as error:
         report.held(error)
         sys.stderr.write(f"{error}\n")
@@ -60,13 +49,8 @@ def standalone_main(argv: list[str]) -> int:
     from chatbridge.standalone import run_standalone, run_unavailable
 
     try:
-        state = rendezvous.state_dir()
-        with _Lock(state, started_by="person") as lock:
-            asyncio.run(
-                run_standalone(
-                    state=Path(state), config=options.config, lock=lock, label=options.label
-                )
-            )
+        with Lock(rendezvous.state_dir(), started_by="person") as lock:
+            asyncio.run(run_standalone(lock, config=options.config, label=options.label))
     except ChatbridgeError as error:
         sys.stderr.write(f"{error}\n")
         asyncio.run(run_unavailable(str(error)))
@@ -97,38 +81,6 @@ class Report:
         except OSError:
             pass  # the link has gone; nobody is left to be told
         self._fd = None
-
-
-class _Lock:
-    """The hub's lock as a context. A service takes it over from a hub that a link started."""
-
-    def __init__(self, state: str, *, started_by: str) -> None:
-        self._state, self._started_by = state, started_by
-
-    def __enter__(self) -> int:
-        try:
-            self._lock = rendezvous.acquire_lock(self._state)
-        except HubAlreadyRunning:
-            if self._started_by != "service":
-                raise
-            self._lock = self._take_over()
-        return self._lock
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._lock)
-
-    def _take_over(self) -> int:
-        holder = rendezvous.lock_holder(self._state)
-        if holder is not None and holder.started_by == "link":
-            os.kill(holder.pid, signal.SIGTERM)
-        until = time.monotonic() + HANDOVER_WITHIN
-        while True:
-            try:
-                return rendezvous.acquire_lock(self._state)
-            except HubAlreadyRunning:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.05)
 
 
 def _options(argv: list[str]) -> argparse.Namespace:

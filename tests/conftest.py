@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # Suites and fakes that tests import get pytest's detailed assertion messages, too.
-pytest.register_assert_rewrite("tests.contract", "tests.fakes")
+pytest.register_assert_rewrite("tests.acceptance.bridge", "tests.contract", "tests.fakes")
 
 # The same examples on every run: a red test is red for everybody. Time limits of Hypothesis are
 # off because a busy machine is not a bug. To search further: pytest --hypothesis-profile=explore

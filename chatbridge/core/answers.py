@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from chatbridge.core.errors import InvalidAnswer
 from chatbridge.core.form import MAX_TEXT
 from chatbridge.core.model import Answer, Question, QuestionType
+from chatbridge.core.text import encodable
 
 
 def check_answers(questions: Sequence[Question], given: dict[str, Answer]) -> tuple[Answer, ...]:
@@ -33,32 +34,33 @@ def _checked(question: Question, answer: Answer, path: str) -> Answer:
     if answer.skipped:
         if question.required:
             raise InvalidAnswer(path, f"question {question.id!r} needs an answer")
-        return answer
-    if answer.custom_text is not None:
+        return Answer()
+    custom = answer.custom_text
+    if custom is not None:
         if not question.takes_other:
             raise InvalidAnswer(f"{path}.customText", f"a {question.type} question takes none")
-        _checked_text(answer.custom_text, f"{path}.customText")
+        custom = _checked_text(custom, f"{path}.customText")
     if question.type is QuestionType.TEXT:
         if len(answer.values) != 1:
             raise InvalidAnswer(f"{path}.values", "a text question takes one value")
-        _checked_text(answer.values[0], f"{path}.values[0]")
-        return answer
+        return Answer(values=(_checked_text(answer.values[0], f"{path}.values[0]"),))
     labels = [o.label for o in question.choices]
     for i, value in enumerate(answer.values):
         if value not in labels:
-            raise InvalidAnswer(
-                f"{path}.values[{i}]", f"{value!r} is not one of {', '.join(labels)}"
-            )
+            listed = ", ".join(labels)
+            raise InvalidAnswer(f"{path}.values[{i}]", f"{value!r} is not one of {listed}")
     if question.type is QuestionType.MULTI_SELECT:
         ordered = tuple(label for label in labels if label in answer.values)
-        return Answer(values=ordered, custom_text=answer.custom_text)
-    if len(answer.values) + (answer.custom_text is not None) != 1:
+        return Answer(values=ordered, custom_text=custom)
+    if len(answer.values) + (custom is not None) != 1:
         raise InvalidAnswer(f"{path}.values", f"a {question.type} question takes one value")
-    return answer
+    return Answer(values=answer.values, custom_text=custom)
 
 
-def _checked_text(text: str, path: str) -> None:
+def _checked_text(text: str, path: str) -> str:
+    text = encodable(text)
     if not text.strip():
         raise InvalidAnswer(path, "an empty text is no answer")
     if len(text) > MAX_TEXT:
         raise InvalidAnswer(path, f"{len(text):,} characters, at most {MAX_TEXT:,}")
+    return text

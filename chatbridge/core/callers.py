@@ -44,11 +44,27 @@ class Callers:
         self._tell(await self._store.write(work))
 
     async def left(self, name: CallName) -> None:
-        """The client has cancelled this call."""
+        """The client has cancelled this call. Once it has its response, a ticket too, there is
+        nothing left to cancel."""
 
         async def work(tx: Transaction) -> list[Ask]:
             call = await tx.call(name)
-            return await self._end(tx, [call] if call and call.live else [])
+            waits = call is not None and call.live and call.delivered_at is None
+            return await self._end(tx, [call] if call is not None and waits else [])
+
+        self._tell(await self._store.write(work))
+
+    async def resumed(self, link: str, *, repeated: set[str]) -> None:
+        """A link is back and has repeated its calls; those that it did not have no caller. One
+        whose ask has ended may have been answered meanwhile: its confirmation is still to come."""
+
+        async def work(tx: Transaction) -> list[Ask]:
+            gone = []
+            for call in await tx.live_calls_of(link):
+                ask = await tx.ask(call.ask_id)
+                if ask and ask.open and not call.ticket and call.name.request not in repeated:
+                    gone.append(call)
+            return await self._end(tx, gone)
 
         self._tell(await self._store.write(work))
 

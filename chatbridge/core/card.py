@@ -6,7 +6,7 @@ an agent wrote has been through `text.visible`; the question is markdown source,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from chatbridge.core import form
@@ -149,9 +149,9 @@ def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Car
     `latest_deadline` is how far the deadline can be moved; without it there is no "+15 min".
     """
     state = _state(ask)
-    fillable = state in (State.OPEN, State.LATE)
-    view = ask.draft.view if fillable else None
-    question = ask.questions[ask.draft.at] if _on_one_question(ask, view) else None
+    view = ask.draft.view if state in (State.OPEN, State.LATE) else None
+    on_one_question = view is not None and ask.draft.at < len(ask.questions)
+    question = ask.questions[ask.draft.at] if on_one_question else None
     outcome = ask.late or ask.outcome
     return Card(
         ask_id=ask.id,
@@ -203,41 +203,38 @@ def _state(ask: Ask) -> State:
     return State.KEPT if ask.kept else State.HANDING_OVER
 
 
-def _on_one_question(ask: Ask, view: View | None) -> bool:
-    if view in (View.QUESTION, View.OTHER):
-        return True
-    return view is View.CANCEL and ask.draft.at < len(ask.questions)
-
-
 def _title(ask: Ask) -> str | None:
     """A title that the question repeats says nothing."""
-    if not ask.title:
-        return None
-    title = one_line(ask.title)
-    only = ask.questions[0].text if len(ask.questions) == 1 else ""
-    return None if title.casefold() in only.casefold() else title
+    title = one_line(ask.title or "")
+    only = one_line(ask.questions[0].text) if len(ask.questions) == 1 else ""
+    return None if not title or title.casefold() in only.casefold() else title
 
 
 def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
     entry, step = ask.draft.entries[ask.draft.at], ask.draft.step
-    multi = question.type is QuestionType.MULTI_SELECT
     choices = []
     for i, option in enumerate(question.choices):
-        label, recommended = split_recommended(one_line(option.label))
+        label, recommended = _label(question, option.label)
         picked = i in entry.picked
         choices.append(
             Choice(
                 number=i + 1,
-                label=label.capitalize() if question.type is QuestionType.CONFIRM else label,
+                label=label,
                 description=visible(option.description) if option.description else None,
                 recommended=recommended,
                 picked=picked,
                 does=form.Toggle(step=step, option=i, on=not picked)
-                if multi
+                if question.type is QuestionType.MULTI_SELECT
                 else form.Choose(step=step, option=i),
             )
         )
     return tuple(choices)
+
+
+def _label(question: Question, label: str) -> tuple[str, bool]:
+    """An option's label as a person sees it, and whether the agent recommends it."""
+    label, recommended = split_recommended(one_line(label))
+    return label.capitalize() if question.type is QuestionType.CONFIRM else label, recommended
 
 
 def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
@@ -246,24 +243,30 @@ def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
         return tuple(
             Line(
                 question=visible(q.text),
-                answer=answer_text(form.entry_answer(q, e)),
+                answer=_said(q, form.entry_answer(q, e)),
                 edit=form.Edit(step=ask.draft.step, question=i),
             )
             for i, (q, e) in enumerate(zip(ask.questions, ask.draft.entries, strict=True))
         )
     if view is not None:
         return ()
-    answers = ask.answer.answers if ask.answer else ()
-    if not answers and ask.outcome:
-        answers = ask.outcome.answers
+    outcome = ask.late or ask.outcome
+    answers = outcome.answers if outcome else ()
     return tuple(
         Line(
             question=visible(q.text),
-            answer=answer_text(answers[i]) if answers else None,
+            answer=_said(q, answers[i]) if answers else None,
             by_default=bool(answers) and answers[i].decided_by is not None,
         )
         for i, q in enumerate(ask.questions)
     )
+
+
+def _said(question: Question, answer: Answer) -> str | None:
+    if question.type is not QuestionType.TEXT:
+        labels = tuple(_label(question, value)[0] for value in answer.values)
+        answer = replace(answer, values=labels)
+    return answer_text(answer)
 
 
 def answer_text(answer: Answer) -> str | None:
@@ -289,19 +292,14 @@ def _buttons(
     if state is State.OPEN and view is not View.CANCEL:
         cancel = form.AskCancel(step=ask.draft.step)
         buttons.append(Button(role=Role.CANCEL, label="Cancel question", does=cancel))
-    if (
-        state is State.OPEN
-        and ask.deadline is not None
-        and latest_deadline is not None
-        and ask.deadline < latest_deadline
-    ):
+    latest = latest_deadline or 0.0
+    if state is State.OPEN and ask.deadline is not None and ask.deadline < latest:
         buttons.append(Button(role=Role.EXTEND, label="+15 min", does=Act.EXTEND))
     return tuple(buttons)
 
 
 def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Button]:
-    draft = ask.draft
-    step = draft.step
+    draft, step = ask.draft, ask.draft.step
     if view is View.CANCEL:
         return [
             Button(role=Role.BACK, label="Keep it open", does=form.Back(step=step)),
@@ -326,9 +324,8 @@ def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Butto
         entry = draft.entries[draft.at]
         if entry.text is not None:
             drop = form.DropOther(step=step)
-            buttons.append(Button(role=Role.DROP_OTHER, label=visible(entry.text), does=drop))
-        chosen = len(entry.picked) + (entry.text is not None)
-        label = f"Done ({chosen})"
+            buttons.append(Button(role=Role.DROP_OTHER, label=one_line(entry.text), does=drop))
+        label = f"Done ({len(entry.picked) + (entry.text is not None)})"
         buttons.append(Button(role=Role.DONE, label=label, does=form.Done(step=step)))
     return buttons
 
@@ -343,8 +340,8 @@ def _end_buttons(ask: Ask, state: State) -> tuple[Button, ...]:
 
 
 def _declared(ask: Ask) -> str | None:
-    texts = [answer_text(q.on_timeout) for q in ask.questions if q.on_timeout is not None]
-    return " · ".join(t for t in texts if t) or None
+    texts = [_said(q, q.on_timeout) for q in ask.questions if q.on_timeout is not None]
+    return " · ".join(one_line(t) for t in texts if t) or None
 
 
 def _soon_at(ask: Ask) -> float | None:

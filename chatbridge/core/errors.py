@@ -51,7 +51,7 @@ class UnknownAsk(ChatbridgeError):
     """There is no such question."""
 
     def __init__(self, ask_id: str, *, known: tuple[str, ...] = ()) -> None:
-        self.ask_id = ask_id
+        self.ask_id, self.known = ask_id, known
         now = f" Open now: {', '.join(known)}." if known else " None is open."
         super().__init__(f"no question with the id {ask_id!r} in this project.{now}")
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from chatbridge.core.model import Answer, Draft, Entry, Question, QuestionType, View
+from chatbridge.core.text import encodable
 
 MAX_TEXT = 10_000
 """The longest text a person can send as one answer or reason, in characters."""
@@ -184,7 +185,10 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
     if isinstance(event, Cancel):
         return _cancel(event.reason)
     if isinstance(event, AnswerAnyway):
-        return UNFIT if draft.late else _show(replace(draft, late=True))
+        if draft.late:
+            return UNFIT
+        view = _under_cancel(draft) if draft.view is View.CANCEL else draft.view
+        return _show(replace(draft, late=True), view=view)
     match draft.view:
         case View.CANCEL:
             return _on_cancel(draft, event)
@@ -200,11 +204,14 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
 
 def _on_cancel(draft: Draft, event: Event) -> Step:
     if isinstance(event, Back):
-        everything_done = draft.at >= len(draft.entries)
-        return _show(draft, view=View.REVIEW if everything_done else View.QUESTION)
+        return _show(draft, view=_under_cancel(draft))
     if isinstance(event, Text):
-        return _cancel(event.text)
+        return _cancel(event.text) if event.text.strip() else EMPTY
     return UNFIT
+
+
+def _under_cancel(draft: Draft) -> View:
+    return View.REVIEW if draft.at >= len(draft.entries) else View.QUESTION
 
 
 def _on_review(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
@@ -232,7 +239,8 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
     multi = question.type is QuestionType.MULTI_SELECT
     match event:
         case Choose(option=option):
-            if multi or not 0 <= option < len(question.choices):
+            single = question.type in (QuestionType.SELECT, QuestionType.CONFIRM)
+            if not single or not 0 <= option < len(question.choices):
                 return UNFIT
             return _move_on(questions, _enter(draft, Entry(picked=(option,), done=True)))
         case Toggle(option=option, on=on):
@@ -247,7 +255,7 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
         case Done():
             if not multi:
                 return UNFIT
-            if question.required and not entry.picked and entry.text is None:
+            if _lacks_choice(question, entry):
                 return NONE_PICKED
             return _move_on(questions, _enter(draft, replace(entry, done=True)))
         case Text(text=text):
@@ -262,14 +270,22 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
             return _move_on(questions, _enter(draft, Entry(done=True)))
         case Back():
             if draft.editing:
+                if _lacks_choice(question, entry):
+                    return NONE_PICKED  # the review would call a required answer skipped
                 return _show(draft, view=View.REVIEW, at=len(questions), editing=False)
             return _show(draft, at=draft.at - 1) if draft.at else UNFIT
         case _:
             return UNFIT
 
 
+def _lacks_choice(question: Question, entry: Entry) -> bool:
+    multi = question.type is QuestionType.MULTI_SELECT
+    return multi and question.required and not entry.picked and entry.text is None
+
+
 def _take_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
     """A text is the whole answer, except for a multi-select, where it joins what is picked."""
+    text = encodable(text)
     if not text.strip():
         return EMPTY
     if len(text) > MAX_TEXT:
@@ -318,7 +334,7 @@ def _submit(questions: Sequence[Question], draft: Draft) -> Step:
 
 
 def _cancel(reason: str | None) -> Step:
-    reason = (reason or "").strip() or None
+    reason = encodable(reason or "").strip() or None
     if reason and len(reason) > MAX_TEXT:
         return TOO_LONG
     return Cancelled(reason=reason)

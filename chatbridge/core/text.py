@@ -10,8 +10,13 @@ import unicodedata
 RECOMMENDED = "(recommended)"
 
 _KEPT_CONTROLS = "\n\t"
-_JOINER = "\u200d"
-_HIDDEN = frozenset("\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2028\u2029\u034f")
+_NON_JOINER, _JOINER = "\u200c", "\u200d"
+_EMOJI_SELECTORS = "\ufe0e\ufe0f"
+_VIRAMA = 9
+_HIDDEN = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2028\u2029\u2065\u3164\uffa0"
+    "\ufff0\ufff1\ufff2\ufff3\ufff4\ufff5\ufff6\ufff7\ufff8"
+)
 """Blank or line-breaking characters whose category does not give them away."""
 
 
@@ -26,16 +31,42 @@ def visible(text: str) -> str:
 
 
 def _tricky(text: str, i: int) -> bool:
-    char = text[i]
+    """Whether a character could deceive where it stands. Those that a script or an emoji needs
+    there are no trick: they change how the neighbours look."""
+    char, before, after = text[i], text[i - 1 : i], text[i + 1 : i + 2]
     if char in _KEPT_CONTROLS:
         return False
     if char == _JOINER:  # family and flag emoji are several symbols joined by it
-        return not (_symbol(text[i - 1 : i]) and _symbol(text[i + 1 : i + 2]))
-    return char in _HIDDEN or unicodedata.category(char) in ("Cc", "Cf", "Cs")
+        return not (_after_virama(before) or (_symbol(before) and _symbol(after)))
+    if char == _NON_JOINER:  # Persian and its relatives part letters with it
+        return not (_after_virama(before) or (_joining(before) and _joining(after)))
+    if char in _EMOJI_SELECTORS:
+        return not (before == "ℹ" or _category(before)[:1] in ("S", "P", "N"))
+    if "\ufe00" <= char <= "\ufe0d" or "\U000e0100" <= char <= "\U000e01ef":
+        return not unicodedata.name(before or " ", "").startswith("CJK")
+    ignorable = char in _HIDDEN or "\U000e0000" <= char <= "\U000e0fff"
+    return ignorable or _category(char) in ("Cc", "Cf", "Cs")
 
 
 def _symbol(char: str) -> bool:
-    return bool(char) and (unicodedata.category(char) in ("So", "Sk") or char == "\ufe0f")
+    return _category(char) in ("So", "Sk") or (bool(char) and char in "\ufe0f↔")
+
+
+def _after_virama(before: str) -> bool:
+    return bool(before) and unicodedata.combining(before) == _VIRAMA
+
+
+def _joining(char: str) -> bool:
+    return bool(char) and unicodedata.bidirectional(char) == "AL"
+
+
+def _category(char: str) -> str:
+    return unicodedata.category(char) if char else ""
+
+
+def encodable(text: str) -> str:
+    """`text` without lone surrogates, which JSON can carry and neither a store nor a chat can."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def one_line(text: str) -> str:

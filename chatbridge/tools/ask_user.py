@@ -34,8 +34,8 @@ browser. Use it when you need a decision, a clarification or a confirmation that
 
 Give either `questions` (1 to 10, ideally 1 to 3, each with a type) or one `question`, with \
 `options` or without. Keep questions short. Prefer select, multi-select or confirm to text: a tap \
-is quicker than typing; a free answer ("Other") is always offered beside options. Put your advice last in a \
-label: "(recommended)".
+is quicker than typing; a free answer ("Other") is always offered beside options. Mark your advice \
+at the end of a label: "(recommended)".
 
 Answered: go on with what was chosen; an optional question that was skipped has no values. \
 Cancelled: they will not answer; respect it, and the reason if there is one. Timed out: nobody \
@@ -81,8 +81,8 @@ class AskUser:
         )
         ask, waiting = await self._broker.ask(request, call.name)
         log.info("ask %s call=%s project=%s", ask.id, call.id, call.project.name)
-        ended = None
-        if given.wait:
+        ended = None if ask.open else ask
+        if ask.open and given.wait:
             ended = await call.watch(self._broker.ended(ask.id), waiting, limit=policy.max_block)
         if ended is None:
             await self._broker.callers.ticket(call.name)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Option, Question, QuestionType
-from chatbridge.core.text import shortened
+from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.outcomes import QUESTION, QUESTIONS
 
 SHORTEST_TIMEOUT = 10.0
@@ -90,6 +90,9 @@ class _Arguments(_Shape):
     title: str | None = Field(default=None, max_length=MAX_TITLE)
     timeout: Annotated[int | None, BeforeValidator(_whole)] = None
     wait: bool | None = None
+
+
+_FIELDS = {name for shape in (_Arguments, _Question, _Option) for name in shape.model_fields}
 
 
 # ── from arguments to questions ───────────────────────────────────────────────────────────────────
@@ -230,13 +233,19 @@ def _new_id() -> str:
 
 
 def _refused(sentence: str, path: str, given: object, accepted: str) -> ToolInputError:
-    return ToolInputError(sentence, path=path, given=shortened(repr(given), 120), accepted=accepted)
+    return ToolInputError(
+        sentence,
+        path=path,
+        given=shortened(repr(given), 120),
+        accepted=shortened(one_line(accepted), 400),
+    )
 
 
 def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputError:
     """The first problem that the shape check found, in the contract's words where it has some."""
     first = error.errors(include_url=False)[0]
-    parts = [p for p in first["loc"] if isinstance(p, int) or p.isidentifier()]
+    # What pydantic adds for unions and validators is no part of the path.
+    parts = [p for p in first["loc"] if isinstance(p, int) or p in _FIELDS]
     path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts).lstrip(".")
     kind, given, names = first["type"], first["input"], [p for p in parts if isinstance(p, str)]
     accepted = first["msg"][0].lower() + first["msg"][1:]

@@ -44,6 +44,8 @@ class ToolCall:
         task = asyncio.ensure_future(waiting)
         loop = asyncio.get_running_loop()
         until = None if limit is None else loop.time() + limit
+        # Waited since the call came, also to an earlier hub; a stepped clock cannot turn it back.
+        began = loop.time() - max(time.time() - call.started_at, 0.0)
         try:
             while not task.done():
                 pause = None if self.report is None else HEARTBEAT
@@ -54,7 +56,7 @@ class ToolCall:
                     pause = left if pause is None else min(pause, left)
                 await asyncio.wait({task}, timeout=pause)
                 if self.report is not None and not task.done():
-                    waited = time.time() - call.started_at
+                    waited = loop.time() - began
                     await self.report(waited, f"waiting for an answer, {_spoken(waited)}")
             return task.result()
         finally:

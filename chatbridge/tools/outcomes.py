@@ -72,7 +72,7 @@ def _outcome(ask: Ask, call: Call) -> dict[str, Any]:
     reason = WITHDRAWN if ask.status is Status.WITHDRAWN else ask.outcome and ask.outcome.reason
     if reason:
         result["reason"] = reason
-    if call.late:
+    if call.late or ask.late is not None:
         result["late"] = True
     return result
 

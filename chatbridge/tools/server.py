@@ -20,7 +20,7 @@ from chatbridge import __version__
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName
-from chatbridge.core.text import one_line
+from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
 from chatbridge.tools.call import Caller, ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import agent_of
@@ -63,10 +63,9 @@ def build_server(
         call = _call(ctx, caller)
         tool = by_name.get(params.name)
         if tool is None:
-            known = ", ".join(by_name)
-            return text_result(
-                f"There is no tool {params.name!r}; there are: {known}", is_error=True
-            )
+            name = shortened(repr(params.name), 120)
+            known = ", ".join(by_name) or "none, chatbridge is switched off here"
+            return text_result(f"There is no tool {name}; there are: {known}", is_error=True)
         try:
             return await tool.run(params.arguments or {}, call)
         except asyncio.CancelledError:

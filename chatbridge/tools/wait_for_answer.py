@@ -8,8 +8,9 @@ from typing import Any
 from mcp_types import CallToolResult, Tool, ToolAnnotations
 
 from chatbridge.core.broker import Broker
-from chatbridge.core.errors import ToolInputError
-from chatbridge.core.model import Project
+from chatbridge.core.errors import ToolInputError, UnknownAsk
+from chatbridge.core.model import Ask, Project
+from chatbridge.core.text import shortened
 from chatbridge.tools.ask_user import ICON
 from chatbridge.tools.call import ToolCall
 from chatbridge.tools.outcomes import result_of, ticket_of
@@ -63,13 +64,27 @@ class WaitForAnswer:
         block = self._broker.policy.max_block
         if block is not None:
             limit = block if limit is None else min(limit, block)
-        ask, waiting = await self._broker.follow(ask_id, call.name, project=call.project.key)
-        ended = await call.watch(self._broker.ended(ask.id), waiting, limit=limit)
+        try:
+            ask, waiting = await self._broker.follow(ask_id, call.name, project=call.project.key)
+        except UnknownAsk as error:
+            raise _unknown(ask_id, error.known) from None
+        ended: Ask | None = ask
+        if ask.open:
+            ended = await call.watch(self._broker.ended(ask.id), waiting, limit=limit)
         if ended is None:
             await self._broker.callers.ticket(call.name)
             return ticket_of(ask)
         log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
         return result_of(ended, waiting)
+
+
+def _unknown(ask_id: str, known: tuple[str, ...]) -> ToolInputError:
+    return ToolInputError(
+        "no question with this id in this project",
+        path="askId",
+        given=shortened(repr(ask_id), 120),
+        accepted=f"one that is open: {', '.join(known)}" if known else "none, as none is open",
+    )
 
 
 def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
@@ -78,7 +93,7 @@ def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
         raise ToolInputError(
             "Validation error: askId is required",
             path="askId",
-            given=repr(ask_id),
+            given=shortened(repr(ask_id), 120),
             accepted="the askId of a pending result",
         )
     number = isinstance(wait, int | float) and not isinstance(wait, bool)
@@ -86,7 +101,7 @@ def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
         raise ToolInputError(
             "Validation error: waitSeconds is out of range",
             path="waitSeconds",
-            given=repr(wait),
+            given=shortened(repr(wait), 120),
             accepted=f"a number from 0 to {LONGEST_WAIT}",
         )
     return ask_id, None if wait is None else float(wait)

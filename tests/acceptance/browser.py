@@ -1,25 +1,27 @@
 """A web inbox with the real broker, store and delivery behind it, and a browser in front of it.
 
-`running_inbox` is the one place that wires the inside; tests speak to it as an agent would.
+`running_inbox` is the one place that knows what is behind the inbox; tests speak to it as an agent
+would.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.clock import SystemClock
 from chatbridge.core import asks
 from chatbridge.core.broker import Broker
-from chatbridge.core.delivery import Delivery
-from chatbridge.core.intake import Intake
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -27,19 +29,23 @@ from chatbridge.core.model import (
     AskRequest,
     CallName,
     Option,
+    Outcome,
     Person,
     Project,
     Question,
     QuestionType,
 )
 from chatbridge.core.policy import Policy
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.core.ports import Inbox
+from tests.fakes.inbox import open_desk
 
 TOKEN = "a-token-of-the-tests"
 POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0)
 PHONE = (390, 844)
 NARROW = (360, 800)
 DESKTOP = (1280, 800)
+PATIENCE_MS = 10_000
+LINK = "link"
 TELEGRAM = Person(name="Robin", channel="telegram")
 
 
@@ -51,9 +57,7 @@ def multi(text: str, *labels: str, required: bool = True) -> Question:
     return _choice(QuestionType.MULTI_SELECT, text, labels, required)
 
 
-def _choice(
-    kind: QuestionType, text: str, labels: tuple[str, ...], required: bool
-) -> Question:
+def _choice(kind: QuestionType, text: str, labels: tuple[str, ...], required: bool) -> Question:
     options = tuple(
         Option(label=label, description=description or None)
         for label, _, description in (label.partition(" | ") for label in labels)
@@ -76,11 +80,9 @@ class RunningInbox:
     """An agent's side of a running inbox, and the other places where its owner may answer."""
 
     address: str
-    store: SqliteStore
     broker: Broker
-    intake: Intake
-    clock: SystemClock
-    _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+    inbox: Inbox
+    _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _calls: dict[str, CallName] = field(default_factory=dict)
 
     async def ask(
@@ -100,15 +102,13 @@ class RunningInbox:
             title=title,
             timeout=timeout,
         )
-        name = CallName(link="link", request=str(next(self._numbers)))
+        name = CallName(link=LINK, request=str(next(self._numbers)))
         ask, _ = await self.broker.ask(request, name)
         self._calls[ask.id] = name
         return ask
 
     async def now(self, ask: Ask) -> Ask:
-        found = await self.store.ask(ask.id)
-        assert found is not None
-        return found
+        return await self.inbox.ask(ask.id)
 
     async def hand_over(self, ask: Ask) -> None:
         """The agent confirms that it has the answer."""
@@ -121,89 +121,121 @@ class RunningInbox:
 
     async def time_out(self, ask: Ask) -> None:
         await self.broker.change(
-            ask.id, lambda a: asks.timed_out(a, now=self.clock.time(), policy=POLICY)
+            ask.id, lambda a: asks.timed_out(a, now=time.time(), policy=POLICY)
         )
 
     async def answer_elsewhere(self, ask: Ask, *values: str) -> None:
-        await self.intake.answer(ask.id, (Answer(values=values),), person=TELEGRAM)
+        await self.inbox.answer(ask.id, (Answer(values=values),), person=TELEGRAM)
 
 
 @asynccontextmanager
-async def running_inbox(folder: Path, *, port: int = 0) -> AsyncIterator[RunningInbox]:
+async def running_inbox(folder: Path) -> AsyncIterator[RunningInbox]:
     clock = SystemClock()
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    async with AsyncExitStack() as stack:
-        store = await SqliteStore.open(folder / "chatbridge.db")
-        stack.push_async_callback(store.close)
-        delivery = Delivery(store, clock=clock)
-
-        async def drained() -> None: ...
-
-        broker = Broker(
-            store, clock=clock, policy=POLICY, changed=delivery.changed, drained=drained
-        )
-        intake = Intake(broker, store=store, clock=clock)
-        channel = WebChannel(
-            host="127.0.0.1",
-            port=port,
-            token=TOKEN,
-            clock=clock,
-            announce=address.set_result,
-            agents=lambda: ["shop-api", "billing"],
-        )
-        for work in (
-            broker.run(),
-            delivery.serve(channel),
-            channel.run(intake, ready=lambda: None),
-        ):
-            task = asyncio.create_task(work)
-            stack.push_async_callback(_stopped, task)
-        yield RunningInbox(await address, store, broker, intake, clock)
+    channel = WebChannel(
+        host="127.0.0.1",
+        port=0,
+        token=TOKEN,
+        clock=clock,
+        announce=address.set_result,
+        agents=lambda: ["shop-api", "billing"],
+    )
+    async with open_desk(folder, clock=clock, channel=channel, policy=POLICY) as desk:
+        serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))
+        desk.broker.callers.link_opened(LINK)
+        try:
+            yield RunningInbox(address=await address, broker=desk.broker, inbox=desk.inbox)
+        finally:
+            serving.cancel()
+            await asyncio.wait({serving})
 
 
-async def _stopped(task: "asyncio.Task[None]") -> None:
-    task.cancel()
-    await asyncio.wait({task})
+@dataclass(slots=True)
+class Visit:
+    """The owner's browser, logged in."""
+
+    inbox: RunningInbox
+    context: BrowserContext
+    page: Page
+    errors: list[str]
+    """What the pages' scripts, or the policy against foreign ones, complained about."""
+
+    async def open(self, where: Ask | str = "/") -> Page:
+        """Go there, and wait until the page is live."""
+        return await self._show(self.page, where)
+
+    async def open_tab(self, where: Ask | str = "/") -> Page:
+        return await self._show(await self.context.new_page(), where)
+
+    async def _show(self, page: Page, where: Ask | str) -> Page:
+        path = f"/asks/{where.id}" if isinstance(where, Ask) else where
+        await page.goto(f"{self.inbox.address}{path}")
+        await expect(page.locator("#live")).to_have_text("Live")
+        return page
 
 
 @asynccontextmanager
-async def running_browser(executable: str) -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        # A test may run as root in a container, where Chromium has no sandbox.
-        browser = await playwright.chromium.launch(
-            executable_path=executable, args=["--no-sandbox"]
+async def visiting(
+    browser: Browser, folder: Path, size: tuple[int, int], *, script: bool = True
+) -> AsyncIterator[Visit]:
+    async with running_inbox(folder) as inbox:
+        context = await browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            has_touch=size[0] < DESKTOP[0],
+            java_script_enabled=script,
+            timezone_id="UTC",
+            locale="en-GB",
         )
+        context.set_default_timeout(PATIENCE_MS)
+        errors: list[str] = []
+        context.on("weberror", lambda error: errors.append(str(error.error)))
+        context.on(
+            "console",
+            lambda message: errors.append(message.text) if message.type == "error" else None,
+        )
+        page = await context.new_page()
+        await _log_in(page, inbox)
+        yield Visit(inbox, context, page, errors)
+        await context.close()
+
+
+async def _log_in(page: Page, inbox: RunningInbox) -> None:
+    """As the owner does: the terminal's link, and one button."""
+    bearer = {"Authorization": f"Bearer {TOKEN}"}
+    reply = await page.request.post(f"{inbox.address}/api/login-codes", headers=bearer)
+    code = (await reply.json())["code"]
+    await page.goto(f"{inbox.address}/login/{code}")
+    await page.get_by_role("button", name="Log in").click()
+    await page.wait_for_url(f"{inbox.address}/")
+
+
+# ── fixtures, for a test module to name: browser, visit = shared_browser, visit_at_each_size ──────
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared_browser(chromium: str) -> AsyncIterator[Browser]:
+    """One for all tests of a module: starting it takes longer than most of them."""
+    async with async_playwright() as playwright:
+        # Where tests run as root, as in containers, Chromium has no sandbox.
+        browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield browser
         await browser.close()
 
 
-async def logged_in(
-    browser: Browser, inbox: RunningInbox, size: tuple[int, int] = PHONE, *, dark: bool = False
-) -> BrowserContext:
-    """A browser that the owner has logged in, in the way that the owner does."""
-    context = await browser.new_context(
-        viewport={"width": size[0], "height": size[1]},
-        color_scheme="dark" if dark else "light",
-        has_touch=size[0] < 960,
-        timezone_id="UTC",
-        locale="en-GB",
-    )
-    context.set_default_timeout(10_000)
-    bearer = {"Authorization": f"Bearer {TOKEN}"}
-    response = await context.request.post(f"{inbox.address}/api/login-codes", headers=bearer)
-    assert response.ok, await response.text()
-    code = (await response.json())["code"]
-    page = await context.new_page()
-    await page.goto(f"{inbox.address}/login/{code}")
-    await page.get_by_role("button", name="Log in").click()
-    await page.wait_for_url(lambda url: "/login" not in url)
-    await page.close()
-    return context
+@pytest_asyncio.fixture(loop_scope="session", params=[PHONE, DESKTOP], ids=["phone", "desktop"])
+async def visit_at_each_size(
+    request: pytest.FixtureRequest, browser: Browser, tmp_path: Path
+) -> AsyncIterator[Visit]:
+    async with visiting(browser, tmp_path, request.param) as visit:
+        yield visit
 
 
-async def open_page(context: BrowserContext, inbox: RunningInbox, path: str = "/") -> Page:
-    """The page, once it is live."""
-    page = await context.new_page()
-    await page.goto(f"{inbox.address}{path}")
-    await page.locator("#live", has_text="Live").wait_for()
-    return page
+IN_BROWSER = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def outcome_of(visit: Visit, ask: Ask) -> Outcome:
+    """What the agent is told, once the ask has ended."""
+    async with asyncio.timeout(PATIENCE_MS / 1000):
+        ended = await visit.inbox.broker.ended(ask.id)
+    assert ended.outcome is not None
+    return ended.outcome

@@ -95,7 +95,8 @@ def anything_of(hint: Any) -> st.SearchStrategy[Any]:
 
 
 def any_ask() -> st.SearchStrategy[Ask]:
-    def ended_or_not(ask: Ask, identity: str, at: float) -> Ask:
-        return dataclasses.replace(ask, id=identity, settled_at=None if ask.open else at)
+    def ended_or_not(ask: Ask, at: float) -> Ask:
+        # A fresh id: all examples go into one store.
+        return dataclasses.replace(ask, id=str(uuid4()), settled_at=None if ask.open else at)
 
-    return st.builds(ended_or_not, anything_of(Ask), st.uuids().map(str), st.floats(0, 1e10))
+    return st.builds(ended_or_not, anything_of(Ask), st.floats(0, 1e10))

@@ -9,26 +9,33 @@ START = 1_794_782_460.0  # 2026-11-15 22:41:00 UTC
 
 class StillClock:
     def __init__(self, at: float = START) -> None:
-        self._now = at
+        self._wall = at
+        self._monotonic = 1000.0
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
 
     def time(self) -> float:
-        return self._now
+        return self._wall
 
     def monotonic(self) -> float:
-        return self._now
+        return self._monotonic
 
     async def sleep(self, seconds: float) -> None:
         wakes: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._sleepers.append((self._now + seconds, wakes))
+        self._sleepers.append((self._monotonic + seconds, wakes))
         if seconds <= 0:
             wakes.set_result(None)
         await wakes
 
     def advance(self, seconds: float) -> None:
         """Move both times on, and wake who slept until then."""
-        self._now += seconds
+        self._wall += seconds
+        self._monotonic += seconds
         for until, wakes in self._sleepers:
-            if until <= self._now and not wakes.done():
+            if until <= self._monotonic and not wakes.done():
                 wakes.set_result(None)
         self._sleepers = [sleeper for sleeper in self._sleepers if not sleeper[1].done()]
+
+    def step(self, seconds: float) -> None:
+        """Set the wall clock, as a person, a time server or a suspended machine's resume does.
+        Nobody who sleeps notices."""
+        self._wall += seconds

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 20.0
@@ -34,7 +34,7 @@ class LinkClient:
         )
         self._rest = b""
 
-    def __enter__(self) -> LinkClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -163,7 +163,8 @@ async def test_a_cancellation_needs_no_body(web: Web) -> None:
 async def test_an_unknown_ask_is_404(web: Web, path: str) -> None:
     method = "POST" if path else "GET"
     url = f"/api/asks/no-such-id/{path}".rstrip("/")
-    response = await web.script.request(method, url, json={"answers": []} if path == "answer" else {})
+    body: dict[str, object] = {"answers": []} if path == "answer" else {}
+    response = await web.script.request(method, url, json=body)
     assert response.status_code == 404
     assert "no-such-id" in response.json()["error"]
 

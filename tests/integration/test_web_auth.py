@@ -8,13 +8,12 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from chatbridge.channels.web.auth import CODE_SECONDS, COOKIE_SECONDS, Keys
 from chatbridge.channels.web.guard import HEADERS, Hosts
 from tests.fakes.inbox import CONFIRM
-from tests.fakes.web import MARK, TOKEN, Web, running_web
+from tests.fakes.web import MARK, TOKEN, Web, running_web, visitor
 
 
 @pytest.fixture
@@ -86,7 +85,7 @@ async def test_only_the_token_makes_codes(web: Web) -> None:
 
 
 async def test_a_code_without_an_origin_is_refused(web: Web) -> None:
-    async with httpx2.AsyncClient(base_url=web.address) as client:
+    async with visitor(web.address, {}) as client:
         response = await client.post("/login", data={"code": await web.new_code()})
     assert response.status_code == 403
 
@@ -123,16 +122,16 @@ async def test_a_forged_cookie_is_no_cookie(web: Web) -> None:
         Keys("another token", clock=web.clock).new_cookie(),
     ]
     for value in forged:
-        headers = {"Cookie": f"{web.cookie}={value}".encode("latin-1")}
+        headers = {b"Cookie": f"{web.cookie}={value}".encode("latin-1")}
         response = await web.stranger.get("/api/asks", headers=headers)
         assert response.status_code == 401, value
-    headers = {"Cookie": f"{web.cookie}={real}".encode()}
+    headers = {b"Cookie": f"{web.cookie}={real}".encode()}
     assert (await web.stranger.get("/api/asks", headers=headers)).status_code == 200
 
 
 @pytest.mark.parametrize(
     "header",
-    ["", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN],
+    ["", "Bearer", "bearer x", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN],
 )
 async def test_a_wrong_token_is_401_even_with_a_cookie(web: Web, header: str) -> None:
     response = await web.browser.get("/api/asks", headers={"Authorization": header})
@@ -182,26 +181,22 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
-async def test_a_stranger_learns_nothing_and_causes_nothing(
-    web: Web, path: str, method: str
-) -> None:
+async def test_a_stranger_learns_nothing_and_causes_nothing(web: Web, method: str) -> None:
     ask = await web.desk.ask(CONFIRM, title="Secret title")
     before = await web.desk.inbox.ask(ask.id)
-    url = path.format(id=ask.id)
-    response = await web.stranger.request(
-        method, url, data={"do": "choose", "step": "0", "option": "0"}
-    )
-    if response.status_code == 303:
-        assert (method in ("GET", "HEAD"), response.headers["location"]) == (True, "/login")
-    else:
-        assert response.status_code == 401
-    assert ask.id not in response.text
-    assert "Secret" not in response.text
+    fields = {"do": "choose", "step": "0", "option": "0"}
+    for path in PATHS:
+        response = await web.stranger.request(method, path.format(id=ask.id), data=fields)
+        if response.status_code == 303:
+            assert (method in ("GET", "HEAD"), response.headers["location"]) == (True, "/login")
+        else:
+            assert response.status_code == 401, path
+        assert ask.id not in response.text
+        assert "Secret" not in response.text
+        unknown = await web.stranger.request(method, path.format(id="nothing-like-it"))
+        assert (unknown.status_code, unknown.text) == (response.status_code, response.text)
     assert await web.desk.inbox.ask(ask.id) == before
-    unknown = await web.stranger.request(method, url.replace(ask.id, "nothing-like-it"))
-    assert (unknown.status_code, unknown.text) == (response.status_code, response.text)
 
 
 async def test_a_logged_out_page_s_script_gets_401_and_a_sentence_instead_of_the_log_in_page(
@@ -214,14 +209,23 @@ async def test_a_logged_out_page_s_script_gets_401_and_a_sentence_instead_of_the
 
 @pytest.mark.parametrize(
     "origin",
-    ["http://evil.example", "null", "http://127.0.0.1", "http://127.0.0.1:1", "https://{own}", ""],
+    [
+        "http://evil.example",
+        "null",
+        "http://127.0.0.1",
+        "http://127.0.0.1:1",
+        "https://{own}",
+        "http://localhost:{port}",
+        "",
+    ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_another_sites_request_is_403_with_or_without_a_credential(
     web: Web, origin: str, method: str
 ) -> None:
     ask = await web.desk.ask(CONFIRM)
-    headers = {"Origin": origin.format(own=web.address.removeprefix("http://"))}
+    own = web.address.removeprefix("http://")
+    headers = {"Origin": origin.format(own=own, port=web.port)}
     for client in (web.browser, web.script, web.stranger):
         for path in (f"/asks/{ask.id}/form", f"/api/asks/{ask.id}/cancel", "/login", "/api/events"):
             response = await client.request(method, path, headers=headers)
@@ -234,7 +238,7 @@ async def test_a_cookie_without_an_origin_changes_nothing(web: Web) -> None:
     cookies = {"Cookie": f"{web.cookie}={web.browser.cookies[web.cookie]}"}
     fields = {"do": "choose", "step": "0", "option": "0"}
     path = f"/asks/{ask.id}/form"
-    async with httpx2.AsyncClient(base_url=web.address, headers=cookies) as client:
+    async with visitor(web.address, cookies) as client:
         assert (await client.get(f"/asks/{ask.id}")).status_code == 200
         assert (await client.post(path, data=fields)).status_code == 403
         assert (await client.post(f"/api/asks/{ask.id}/cancel", json={})).status_code == 403
@@ -248,7 +252,14 @@ async def test_a_cookie_without_an_origin_changes_nothing(web: Web) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost.evil:{port}", ""],
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "localhost.x:{port}",
+        "",
+    ],
 )
 async def test_a_foreign_host_is_403_for_everybody(web: Web, host: str) -> None:
     headers = {"Host": host.format(port=web.port)}
@@ -267,8 +278,7 @@ async def test_this_computers_own_names_are_known(web: Web) -> None:
 def test_a_configured_host_is_known_and_a_wildcard_knows_addresses_but_no_names() -> None:
     assert Hosts("inbox.lan", 8787).knows("Inbox.lan:8787")
     assert not Hosts("127.0.0.1", 8787).knows("inbox.lan:8787")
-    assert Hosts("192.168.1.5", 8787).knows_origin("http://192.168.1.5:8787")
-    anywhere = Hosts("0.0.0.0", 8787)
+    anywhere = Hosts("::", 8787)
     assert anywhere.knows("192.168.1.5:8787")
     assert anywhere.knows("[fe80::1]:8787")
     assert not anywhere.knows("evil.example:8787")

@@ -48,7 +48,7 @@ class Api:
     async def _asks(self, request: Request) -> Response:
         status = request.query_params.get("status", "open")
         if status != "open":
-            raise Refusal(422, f"status: given {status!r}; accepted: open", path="status")
+            raise Refusal(422, f"status: given {status!r}; accepted: open", more={"path": "status"})
         return json_response([ask_object(ask) for ask in await self._inbox.open_asks()])
 
     async def _ask(self, request: Request) -> Response:
@@ -77,9 +77,8 @@ class Api:
 
     async def _ended(self, ask_id: str) -> Refusal:
         ask = await self._inbox.ask(ask_id)
-        found = ask_object(ask)
-        how = {key: found[key] for key in ("status", "outcome", "late") if key in found}
-        return Refusal(409, f"this question has ended: {ask.status}", **how)
+        how = {k: v for k, v in ask_object(ask).items() if k in ("status", "outcome", "late")}
+        return Refusal(409, f"this question has ended: {ask.status}", more=how)
 
     async def _stream(self, request: Request) -> EventStream:
         returning = "last-event-id" in request.headers

@@ -39,6 +39,8 @@ class Limits:
 def build_app(
     inbox: Inbox,
     *,
+    assets: Assets,
+    templates: Templates,
     hosts: Hosts,
     cookie: str,
     keys: Keys,
@@ -47,8 +49,6 @@ def build_app(
     agents: Callable[[], Sequence[str]],
     limits: Limits,
 ) -> ASGIApp:
-    assets = Assets()
-    templates = Templates(assets)
     codes = LoginCodes(clock=clock)
     body_seconds = limits.body_seconds
     api = Api(
@@ -71,6 +71,7 @@ def build_app(
             Refusal: errors.refused,
             HTTPException: errors.not_routed,
             ChatbridgeError: errors.failed,
+            Exception: errors.crashed,
         },
     )
     app.router.redirect_slashes = False
@@ -103,9 +104,12 @@ class Errors:
             return self._response(request, Refusal(404, _no_such(error), title=title))
         return self._response(request, Refusal(503, str(error)))
 
+    async def crashed(self, request: Request, _error: Exception) -> Response:
+        return self._response(request, Refusal(500, "The inbox failed. The hub's log says why."))
+
     def _response(self, request: Request, refusal: Refusal) -> Response:
         status = refusal.status
-        if request.url.path.startswith("/api/"):
+        if request.scope["path"].startswith("/api/"):
             return json_response({"error": refusal.sentence, **refusal.more}, status=status)
         title = refusal.title or TITLES.get(status, "That did not work")
         return self._templates.page("error.html", status=status, title=title, text=refusal.sentence)

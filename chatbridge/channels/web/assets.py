@@ -40,7 +40,7 @@ class Assets:
         return [Route("/static/{name:path}", self._serve), *at_root]
 
     async def _serve(self, request: Request) -> Response:
-        name = request.path_params.get("name", request.url.path.lstrip("/"))
+        name = request.path_params.get("name", request.scope["path"].lstrip("/"))
         file = self._files.get(name)
         if file is None:
             raise Refusal(404, "There is no such file.")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from chatbridge.channels.web.app import Limits, build_app
+from chatbridge.channels.web.assets import Assets
 from chatbridge.channels.web.auth import Keys
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, Events
 from chatbridge.channels.web.guard import Hosts
 from chatbridge.channels.web.receive import BODY_SECONDS
+from chatbridge.channels.web.render import Templates
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.core.model import Ask
 from chatbridge.core.ports import Clock, Inbox
@@ -43,28 +46,31 @@ class WebChannel:
         self._agents = agents
         self._limits = Limits(body_seconds=body_seconds, heartbeat=heartbeat)
         self._events = Events()
+        self._assets, self._templates = _look()
 
     async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
-        listener = listen(self._host, self._port)
-        port: int = listener.getsockname()[1]
-        app = build_app(
-            inbox,
-            hosts=Hosts(self._host, port),
-            # Browsers share cookies between the ports of a host: two hubs need two names.
-            cookie=f"chatbridge-{port}",
-            keys=self._keys,
-            events=self._events,
-            clock=self._clock,
-            agents=self._agents,
-            limits=self._limits,
-        )
-        async with serving(app, listener):
-            try:
-                self._announce(_address(self._host, port))
-                ready()
-                await asyncio.Event().wait()
-            finally:
-                self._events.close()
+        with listen(self._host, self._port) as listener:
+            port: int = listener.getsockname()[1]
+            app = build_app(
+                inbox,
+                assets=self._assets,
+                templates=self._templates,
+                hosts=Hosts(self._host, port),
+                # Browsers share cookies between the ports of a host: two hubs need two names.
+                cookie=f"chatbridge-{port}",
+                keys=self._keys,
+                events=self._events,
+                clock=self._clock,
+                agents=self._agents,
+                limits=self._limits,
+            )
+            async with serving(app, listener):
+                try:
+                    self._announce(_address(self._host, port))
+                    ready()
+                    await asyncio.Event().wait()
+                finally:
+                    self._events.close()
 
     async def drain(self) -> None:
         """A page keeps nothing back: what was sent has been put in."""
@@ -72,6 +78,13 @@ class WebChannel:
     async def show(self, ask: Ask, *, place: str | None) -> str:
         self._events.publish(ask)
         return ask.id
+
+
+@cache
+def _look() -> tuple[Assets, Templates]:
+    """Read and compiled once in a process: a channel that is brought up again finds it ready."""
+    assets = Assets()
+    return assets, Templates(assets)
 
 
 def _address(host: str, port: int) -> str:

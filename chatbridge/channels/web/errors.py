@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 
 class Refusal(Exception):
-    """Answered with `status`: JSON for the API, a page for a browser."""
+    """Answered with `status`: JSON for the API, with `more` in it, and a page for a browser."""
 
     def __init__(
-        self, status: int, sentence: str, *, title: str | None = None, **more: Any
+        self,
+        status: int,
+        sentence: str,
+        *,
+        title: str | None = None,
+        more: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(sentence)
-        self.status, self.sentence, self.title, self.more = status, sentence, title, more
+        self.status, self.sentence, self.title, self.more = status, sentence, title, more or {}

@@ -56,7 +56,7 @@ class Pages:
 
     async def _list(self, request: Request) -> Response:
         asks = await self._inbox.open_asks()
-        if len(asks) == 1 and not request.url.query:
+        if len(asks) == 1 and not request.scope["query_string"]:
             return RedirectResponse(f"/asks/{quote(asks[0].id)}", status_code=303)
         return self._page("list.html", asks=self._draw_all(asks), current=None)
 

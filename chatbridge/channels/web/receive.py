@@ -172,7 +172,8 @@ def _kind(value: object) -> str:
 
 
 def _invalid(path: str, problem: str) -> Refusal:
-    return Refusal(422, f"{path}: {problem}" if path else problem, path=path)
+    sentence = f"{path}: {problem}" if path else problem
+    return Refusal(422, sentence, more={"path": path})
 
 
 # ── the pages' forms ──────────────────────────────────────────────────────────────────────────────

@@ -176,6 +176,8 @@ def ended_sentence(ask: Ask) -> str:
 
 
 class Templates:
+    """All templates, compiled at once: the first page must not wait for it, nor the hub's loop."""
+
     def __init__(self, assets: Assets) -> None:
         self._jinja = Environment(
             loader=FileSystemLoader(TEMPLATES),
@@ -194,6 +196,8 @@ class Templates:
             "asks": (),
         }
         self._jinja.filters |= {"iso": iso, "clock": clock, "left": left}
+        for name in self._jinja.list_templates():
+            self._jinja.get_template(name)
 
     def page(self, name: str, *, status: int = 200, **context: object) -> Response:
         html = self._jinja.get_template(name).render(**context)

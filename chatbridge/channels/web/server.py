@@ -85,6 +85,8 @@ class _Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # Whoever listens to uvicorn's log: a line of it would hold a log-in link's path.
+        self.access_log = False
         if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
         else:
@@ -105,7 +107,6 @@ async def serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
         ws="none",
         lifespan="off",
         log_config=None,
-        access_log=False,
         proxy_headers=False,
         server_header=False,
         date_header=False,

@@ -1,113 +1,19 @@
 // Makes the inbox live: sends taps without a reload, swaps in what changed, counts down, keeps what
 // is typed. Every form also works without it. No polling: one event stream says what changed.
 
+import { announceTimeLeft, countDown, setClock, showLocalTimes } from "./clock.js";
+import { copyUnsent, fitsLimit, forgetSent, restoreDrafts, saveDraft } from "./drafts.js";
+import { onKey } from "./keys.js";
+import { all, announce, card, find, parse, toast } from "./page.js";
+
 const FRAGMENT = { "X-Chatbridge": "fragment" };
 const BANNER_AFTER_MS = 3000;
 const REPLY_WITHIN_MS = 15000;
 const LONGEST_PAUSE_S = 30;
-const EXTEND_BELOW_S = 15 * 60;
 const STALE_AFTER_MS = 60000;
+const SETTLING_MS = 350;
 
-const find = (selector, root = document) => root.querySelector(selector);
-const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-const card = () => find("#card");
-const parse = (html) => new DOMParser().parseFromString(html, "text/html");
-const announce = (text) => { find("#announcer").textContent = text; };
-
-let toastTimer;
-function toast(text) {
-  find("#toast").textContent = text;
-  clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => { find("#toast").textContent = ""; }, 6000);
-}
-
-// ── time, on the server's clock ────────────────────────────────────────────────────────────────
-
-let skew = 0;
-const serverNow = () => Date.now() / 1000 + skew;
-
-function setClock(element) {
-  if (element?.dataset.now) skew = Number(element.dataset.now) - Date.now() / 1000;
-}
-
-function timeLeft(seconds) {
-  const whole = Math.max(0, Math.floor(seconds));
-  const minutes = Math.floor(whole / 60);
-  if (minutes < 10) return `${minutes}:${String(whole % 60).padStart(2, "0")} left`;
-  return minutes < 60 ? `${minutes} min left` : `${Math.floor(minutes / 60)} h ${minutes % 60} min left`;
-}
-
-function countDown(root) {
-  for (const element of all("[data-deadline]", root)) {
-    const left = Number(element.dataset.deadline) - serverNow();
-    const text = timeLeft(left);
-    if (element.textContent !== text) element.textContent = text;
-    element.classList.toggle("soon", serverNow() >= Number(element.dataset.soon));
-    const bar = element.nextElementSibling;
-    if (bar?.matches("progress")) bar.setAttribute("value", Math.max(0, Math.round(left)));
-    const extend = find("#extend", element.parentElement);
-    if (extend) extend.hidden = left >= EXTEND_BELOW_S;
-  }
-}
-
-let announcedAt = Infinity;
-function announceTime() {
-  const shown = card() && find("[data-deadline]", card());
-  const left = shown ? Number(shown.dataset.deadline) - serverNow() : Infinity;
-  const mark = left <= 30 ? 30 : left <= 120 ? 120 : Infinity;
-  if (mark < announcedAt && left > 0) announce(mark === 30 ? "30 seconds left" : "2 minutes left");
-  announcedAt = mark;
-}
-
-function showLocalTimes(root) {
-  for (const element of all("time[datetime]", root)) {
-    const at = new Date(element.dateTime);
-    const sameDay = at.toDateString() === new Date().toDateString();
-    const weekday = sameDay || element.closest(".rows") ? {} : { weekday: "short" };
-    element.textContent = at.toLocaleString([], { ...weekday, hour: "2-digit", minute: "2-digit" });
-  }
-}
-
-// ── drafts: what is typed stays on this page until it is sent ──────────────────────────────────
-
-const draftsOf = (root) => `draft/${root.dataset.ask}/`;
-const draftKey = (field, root = card()) => `${draftsOf(root)}${root.dataset.number}/${field.id}`;
-const draftKeys = (root) => Object.keys(sessionStorage).filter((key) => key.startsWith(draftsOf(root)));
-
-function saveDraft(field) {
-  if (field.value === field.defaultValue) sessionStorage.removeItem(draftKey(field));
-  else sessionStorage.setItem(draftKey(field), field.value);
-}
-
-function restoreDrafts(root) {
-  for (const field of all("[data-draft]", root)) {
-    const draft = sessionStorage.getItem(draftKey(field, root));
-    if (draft === null) continue;
-    field.value = draft;
-    if (draft && field.closest("details")) field.closest("details").open = true;
-  }
-  const unsent = find("#unsent", root);
-  if (!unsent) return;
-  const texts = draftKeys(root).map((key) => sessionStorage.getItem(key)).filter((text) => text.trim());
-  unsent.hidden = texts.length === 0;
-  find("#unsent-text", unsent).value = texts.join("\n\n");
-}
-
-function forgetSent(fields, root, ended) {
-  const sent = fields.has("reason") ? ["reason"] : fields.has("text") ? ["answer", "other"] : [];
-  for (const id of sent) sessionStorage.removeItem(`${draftsOf(root)}${root.dataset.number}/${id}`);
-  if (ended) for (const key of draftKeys(root)) sessionStorage.removeItem(key);
-}
-
-function checkLength(field) {
-  const limit = Number(field.dataset.limit);
-  const length = [...field.value].length;
-  const problem = length > limit
-    ? `This answer is too long (${length.toLocaleString("en")} of ${limit.toLocaleString("en")}).` : "";
-  field.setAttribute("aria-invalid", String(Boolean(problem)));
-  find("#too-long").textContent = problem;
-  return !problem;
-}
+// ── swapping in what changed ───────────────────────────────────────────────────────────────────
 
 function countChosen(root) {
   const primary = find("[data-chosen]", root);
@@ -115,8 +21,6 @@ function countChosen(root) {
   const chosen = all('[aria-checked="true"]', root).length + (find("#other", root)?.value.trim() ? 1 : 0);
   primary.textContent = primary.dataset.chosen + (chosen ? ` (${chosen} chosen)` : "");
 }
-
-// ── swapping in what changed ───────────────────────────────────────────────────────────────────
 
 function prepare(root) {
   showLocalTimes(root);
@@ -139,19 +43,28 @@ function swapCard(html, { own = false } = {}) {
   const active = old.contains(document.activeElement) ? document.activeElement : null;
   const caret = active?.matches("textarea") ? [active.selectionStart, active.selectionEnd] : null;
   const moved = ["state", "view", "number"].some((name) => old.dataset[name] !== fresh.dataset[name]);
-  for (const box of all("details[open]", old)) find(`#${box.id}`, fresh)?.setAttribute("open", "");
   const dialog = find("dialog[open]", old);
+  for (const box of all("[open]", old)) find(`#${box.id}`, fresh)?.setAttribute("open", "");
   prepare(fresh);
   for (const { name, value } of [...fresh.attributes]) old.setAttribute(name, value);
   old.removeAttribute("aria-busy");
   [...fresh.children].forEach((part, i) => {
-    const was = old.children[i];
-    if (dialog && was.contains(dialog)) dialog.removeAttribute("open");
-    if (!was.isEqualNode(part)) was.replaceWith(part);
-    else if (dialog && was.contains(dialog)) dialog.setAttribute("open", "");
+    if (!old.children[i].isEqualNode(part)) old.children[i].replaceWith(part);
   });
-  if (dialog && !dialog.isConnected) find(`#${dialog.id}`, old)?.showModal();
+  if (dialog && !dialog.isConnected) reopen(find(`#${dialog.id}`, old));
+  if (moved) letSettle(old);
   restoreFocus({ old, active, caret, moved, own });
+}
+
+function reopen(dialog) {
+  dialog?.removeAttribute("open");
+  dialog?.showModal();
+}
+
+// The second tap of a double tap must not answer the question that has just appeared under it.
+function letSettle(element) {
+  element.classList.add("settling");
+  setTimeout(() => element.classList.remove("settling"), SETTLING_MS);
 }
 
 function restoreFocus({ old, active, caret, moved, own }) {
@@ -217,15 +130,24 @@ function onSubmit(event) {
   const fields = new URLSearchParams(new FormData(form));
   const name = fields.get("do");
   if (name === "ask_cancel") return find("#cancel").showModal();
-  if (!all("[data-limit]").every(checkLength) && fields.has("text")) return;
+  if (fields.has("text") && !all("[data-limit]").every(fitsLimit)) return;
   if (name === "toggle") flip(form);
   else {
     sending = true;
     card().setAttribute("aria-busy", "true");
     event.submitter?.classList.add("sending");
   }
+  if (name === "done" && takenBack(find("#other"))) {
+    enqueue(form.action, new URLSearchParams({ do: "drop_other", step: fields.get("step") }));
+  }
+  enqueue(form.action, fields);
+}
+
+const takenBack = (field) => field.defaultValue && !field.value.trim();
+
+function enqueue(action, fields) {
   waiting += 1;
-  queue = queue.then(() => send(form.action, fields)).finally(settle);
+  queue = queue.then(() => send(action, fields)).finally(settle);
 }
 
 function flip(form) {
@@ -251,7 +173,7 @@ async function send(action, fields) {
   if (response.status === 401) return loggedOut();
   const fresh = find("#card", parse(html));
   if (!fresh) return toast(`That did not work (${response.status}). Nothing was sent.`);
-  if (response.ok) forgetSent(fields, card(), fresh.dataset.view === "end");
+  if (response.ok) forgetSent(fields, card(), { ended: fresh.dataset.view === "end" });
   if (response.ok && fields.has("reason")) find("#cancel")?.close();
   if (waiting === 1) swapCard(html, { own: true });
 }
@@ -372,47 +294,12 @@ function applyConnection(root) {
   }
 }
 
-// ── keys ───────────────────────────────────────────────────────────────────────────────────────
-
-const visible = (element) => element.checkVisibility();
-
-function onKey(event) {
-  if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
-    return (find("dialog[open] [data-primary]") ?? find("#primary"))?.click();
-  }
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-  if (event.target.closest("input, textarea, select, [contenteditable]") || find("dialog[open]")) return;
-  const key = event.key.toLowerCase();
-  if (key === "j" || key === "k") return moveRow(key === "j" ? 1 : -1);
-  const target = all("[data-key]").find((each) => each.dataset.key === key && !each.hidden);
-  if (!target) return;
-  event.preventDefault();
-  target.click();
-}
-
-function moveRow(by) {
-  const rows = all(".row").filter(visible);
-  const at = rows.indexOf(document.activeElement);
-  const from = at < 0 ? rows.findIndex((row) => row.ariaCurrent) : at;
-  rows[Math.min(Math.max(from + by, 0), rows.length - 1)]?.focus();
-}
-
-async function copyText() {
-  const field = find("#unsent-text");
-  field.select();
-  // The clipboard's own interface is only there on https and on this computer.
-  const copied = navigator.clipboard
-    ? await navigator.clipboard.writeText(field.value).then(() => true, () => document.execCommand("copy"))
-    : document.execCommand("copy");
-  toast(copied ? "Copied." : "The text is selected. Copy it with your browser.");
-}
-
 // ── start ──────────────────────────────────────────────────────────────────────────────────────
 
 let ticking;
 function tick() {
   countDown(document);
-  announceTime();
+  announceTimeLeft();
   if (connection === "broken") showPause();
 }
 
@@ -430,20 +317,24 @@ document.addEventListener("keydown", onKey);
 document.addEventListener("input", ({ target }) => {
   if (!target.matches("[data-draft]")) return;
   saveDraft(target);
-  if (target.dataset.limit) checkLength(target);
+  if (target.dataset.limit) fitsLimit(target);
   countChosen(card());
 });
-document.addEventListener("click", ({ target }) => {
+document.addEventListener("click", (event) => {
+  const { target } = event;
+  const other = target.closest("summary")?.parentElement;
+  if (other) {
+    event.preventDefault();
+    other.open = !other.open;
+    if (other.open) find("textarea", other).focus();
+  }
   if (target.closest("#try-now")) retry();
-  if (target.closest("#copy")) copyText();
+  if (target.closest("#copy")) {
+    copyUnsent().then((done) => toast(done ? "Copied." : "The text is selected. Copy it with your browser."));
+  }
   const opener = target.closest("[data-opens]");
   if (opener) find(`#${opener.dataset.opens}`).showModal();
 });
-document.addEventListener("toggle", ({ target, newState }) => {
-  if (newState === "open" && target.matches("details.other") && target.contains(document.activeElement)) {
-    find("textarea", target).focus();
-  }
-}, true);
 document.addEventListener("visibilitychange", onVisibility);
 window.addEventListener("offline", disconnected);
 window.addEventListener("online", retry);

@@ -1,0 +1,155 @@
+"""`chatbridge inbox`: a link that logs a browser in to the web inbox, and a hub if none runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+import urllib.error
+import urllib.request
+from functools import cache
+from urllib.parse import urlsplit
+
+from chatbridge import rendezvous
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.search import FIRST_LIMIT, NoHub, Search
+
+HELP = """\
+usage: chatbridge inbox [--open]
+
+Prints a link that logs your browser in to the inbox. It works once, for 10 minutes.
+A hub is started if none runs.
+
+  --open   open the link in this computer's browser, too
+"""
+ADDRESS_WITHIN = 5.0
+"""A hub that has just started takes a moment longer to open its inbox."""
+REPLY_WITHIN = 10.0
+
+
+def main(argv: list[str]) -> int:
+    if "-h" in argv or "--help" in argv:
+        print(HELP, end="")
+        return 0
+    unknown = [word for word in argv if word != "--open"]
+    if unknown:
+        sys.stderr.write(f"chatbridge inbox does not know {unknown[0]!r}.\n\n{HELP}")
+        return 2
+    try:
+        state = rendezvous.state_dir()
+        find_hub(state)
+        address = inbox_address(state)
+        link = f"{address}/login/{new_code(address, token(state))}"
+    except (ChatbridgeError, NoHub) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    print(f"Open this link (works once, 10 minutes):\n  {link}\n")
+    if urlsplit(address).hostname in ("127.0.0.1", "::1", "localhost"):
+        print('Only this computer can reach it. For a phone: chatbridge setup, "Browser".')
+    if "--open" in argv and not open_in_browser(link, state):
+        sys.stderr.write("No browser could be opened. Open the link yourself.\n")
+    return 0
+
+
+def find_hub(state: str) -> None:
+    """Return once a hub runs.
+
+    :raises NoHub: none does, and none could be started.
+    """
+    search = Search(state, time.monotonic(), start_after=0.0, limit=FIRST_LIMIT)
+    try:
+        while (connection := search.step(time.monotonic())) is None:
+            pause = max(0.0, search.next_at - time.monotonic())
+            if search.report is None:
+                time.sleep(pause)
+            elif select.select([search.report], [], [], pause)[0]:
+                search.report_ready(time.monotonic())
+    finally:
+        search.close()
+    connection.close()
+
+
+def inbox_address(state: str) -> str:
+    """:raises ChatbridgeError: the hub that runs has none."""
+    until = time.monotonic() + ADDRESS_WITHIN
+    while (address := _announced(state)) is None:
+        if not _wanted():
+            raise ChatbridgeError(
+                f"The web inbox is off. Set web.enabled = true in {rendezvous.config_path()} "
+                "(or CHATBRIDGE_WEB__ENABLED), then: chatbridge stop, and again: chatbridge inbox"
+            )
+        if time.monotonic() > until:
+            raise ChatbridgeError(
+                "The hub runs without its web inbox; its log says why: "
+                f"{rendezvous.log_path(state)}. Then: chatbridge stop, and again: chatbridge inbox"
+            )
+        time.sleep(0.05)
+    return address
+
+
+def _announced(state: str) -> str | None:
+    info = rendezvous.read_lock(state)
+    return info.web if info is not None else None
+
+
+@cache
+def _wanted() -> bool:
+    from chatbridge import settings
+
+    return settings.load().web.enabled
+
+
+def token(state: str) -> str:
+    """:raises ChatbridgeError: there is none to be found."""
+    given = os.environ.get("CHATBRIDGE_WEB__TOKEN")
+    if given:
+        return given
+    if os.path.exists(rendezvous.config_path()) or "CREDENTIALS_DIRECTORY" in os.environ:
+        from chatbridge import settings
+
+        secret = settings.load().web.token
+        if secret is not None:
+            return secret.get_secret_value()
+    path = os.path.join(state, "web-token")
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ChatbridgeError(f"The inbox's token cannot be read: {error}") from error
+
+
+def new_code(address: str, secret: str) -> str:
+    """:raises ChatbridgeError: the inbox does not give one."""
+    request = urllib.request.Request(  # noqa: S310 - the address is our own hub's
+        f"{address}/api/login-codes", method="POST", headers={"Authorization": f"Bearer {secret}"}
+    )
+    # Without the handler the token could go to a proxy that the environment names.
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(request, timeout=REPLY_WITHIN) as response:
+            return str(json.load(response)["code"])
+    except urllib.error.HTTPError as error:
+        if error.code == 401:
+            raise ChatbridgeError(
+                "The hub uses another token than this terminal's settings name (web.token, "
+                "CHATBRIDGE_WEB__TOKEN). To use this one: chatbridge stop, and again: "
+                "chatbridge inbox"
+            ) from error
+        raise ChatbridgeError(f"The inbox at {address} answered with {error.code}.") from error
+    except (OSError, ValueError, KeyError) as error:
+        raise ChatbridgeError(f"The inbox at {address} does not answer: {error}") from error
+
+
+def open_in_browser(link: str, state: str) -> bool:
+    """Through a private file: a browser's arguments can be read by every user of the computer."""
+    import webbrowser
+    from html import escape
+    from pathlib import Path
+
+    path = os.path.join(state, "inbox.html")
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with open(file, "w", encoding="utf-8") as out:
+        out.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(link)}">\n')
+    return webbrowser.open(Path(path).as_uri())

@@ -1,0 +1,27 @@
+"""Times as people write them: `90`, `"15min"`, `"8h"`."""
+
+from __future__ import annotations
+
+import re
+
+from chatbridge.core.policy import DAY, HOUR
+
+LONGEST = 3650 * DAY
+"""Beyond it dates can no longer be written."""
+
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY}
+
+
+def seconds(value: object) -> object:
+    """`90`, `"90"`, `"90 s"`, `"15min"`, `"8h"`, `"90d"`, as seconds; for a validator.
+
+    :raises ValueError:
+    """
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?\s*", value)
+        if match is None:
+            raise ValueError('give seconds, or a number with a unit such as "15min", "8h", "90d"')
+        return float(match[1]) * _UNITS[match[2] or "s"]
+    if isinstance(value, bool):
+        raise ValueError("true and false are no time")
+    return value

@@ -1,0 +1,70 @@
+"""The hub's lock while it is held, and what its file says about the holder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from chatbridge import __version__, rendezvous
+from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning
+
+HANDOVER_WITHIN = 10.0
+LOOK_EVERY = 0.05
+
+
+class Lock:
+    """A context that holds the lock of a state directory. A service takes it over from a hub that
+    a link started; everybody else is refused.
+
+    :raises HubAlreadyRunning: on entering.
+    """
+
+    def __init__(self, state: str, *, started_by: str) -> None:
+        self.state = Path(state)
+        self._started_by = started_by
+        self._info = rendezvous.LockInfo(
+            pid=os.getpid(), version=__version__, socket=None, started_by=started_by
+        )
+
+    def __enter__(self) -> Lock:
+        try:
+            self._file = rendezvous.acquire_lock(str(self.state))
+        except HubAlreadyRunning:
+            if self._started_by != "service":
+                raise
+            self._file = self._take_over()
+        self._write()
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, ChatbridgeError):
+            self._info.error = str(error)
+            self._write()
+        os.close(self._file)
+
+    def listening(self, socket: str) -> None:
+        """From now on links can connect there."""
+        self._info.socket = socket
+        self._write()
+
+    def inbox_at(self, address: str) -> None:
+        self._info.web = address
+        self._write()
+
+    def _write(self) -> None:
+        rendezvous.write_lock(self._file, self._info)
+
+    def _take_over(self) -> int:
+        holder = rendezvous.lock_holder(str(self.state))
+        if holder is not None and holder.started_by == "link":
+            os.kill(holder.pid, signal.SIGTERM)
+        until = time.monotonic() + HANDOVER_WITHIN
+        while True:
+            try:
+                return rendezvous.acquire_lock(str(self.state))
+            except HubAlreadyRunning:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(LOOK_EVERY)

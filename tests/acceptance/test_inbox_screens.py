@@ -1,0 +1,228 @@
+"""All screens of the inbox: they fit a narrow phone, need no mouse, and run nothing of an agent's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+from playwright.async_api import Browser, Page, expect
+
+from chatbridge.core import form
+from chatbridge.core.model import Answer, Ask, Person
+from tests.acceptance.browser import (
+    DESKTOP,
+    IN_BROWSER,
+    NARROW,
+    PHONE,
+    Visit,
+    confirm,
+    multi,
+    outcome_of,
+    select,
+    shared_browser,
+    text,
+    visiting,
+)
+
+pytestmark = IN_BROWSER
+browser = shared_browser
+
+ME = Person(name="you", channel="web")
+DATABASE = select(
+    "Which database should the integration tests use?\n\nTwo tests need `SKIP LOCKED`.",
+    "PostgreSQL in Docker (recommended) | One container for each run, about 9 s more",
+    "Keep SQLite, mark the two tests as skipped",
+    "Testcontainers with a shared server | Faster, but state leaks between runs",
+)
+CHECKS = multi("Which checks must pass?", "Unit tests", "Contract tests", required=False)
+HOSTILE = select(
+    "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'> "
+    f"[a link](javascript:window.hacked=1) {'endless' * 60}",
+    f"<b onmouseover='window.hacked=1'>{'wide' * 40}</b> | <style>body {{ display: none }}</style>",
+    "\u202egnp.exe",
+)
+
+TOO_SMALL_OR_OUTSIDE = """() => {
+  const width = document.documentElement.clientWidth;
+  const found = [];
+  if (document.documentElement.scrollWidth > width) found.push("the page is wider than the screen");
+  for (const each of document.querySelectorAll("a, button, input, textarea, summary")) {
+    if (!each.checkVisibility() || each.matches(".unseen, .skip-link, [type=hidden]")) continue;
+    const { width: w, height: h, left, right } = each.getBoundingClientRect();
+    const least = each.matches(".primary") ? 52 : 44;
+    if (w < 44 || h < least || left < -0.5 || right > width + 0.5) {
+      found.push(`${each.outerHTML.slice(0, 90)} ${w} x ${h}, ${left} to ${right}`);
+    }
+  }
+  return found;
+}"""
+
+
+async def screens(visit: Visit) -> AsyncIterator[str]:
+    """Brings the page to one screen after another, and says which."""
+    inbox, page = visit.inbox, visit.page
+
+    async def put(ask: Ask, event: Callable[[int], form.Event]) -> None:
+        step = (await inbox.now(ask)).draft.step
+        await inbox.inbox.put(ask.id, event(step), person=ME)
+
+    await visit.open()
+    yield "empty"
+    asks = {
+        "select": await inbox.ask(DATABASE, timeout=30),
+        "text": await inbox.ask(text("What should the commit say?"), timeout=300),
+        "confirm": await inbox.ask(confirm("Delete the old fixtures?"), timeout=700),
+        "hostile": await inbox.ask(HOSTILE, project="p" * 60, agent="a" * 60, title="t" * 100),
+        "form": await inbox.ask(CHECKS, text("And why?", required=False), title="Release"),
+    }
+    await visit.open("/?all")
+    yield "list"
+    for name, ask in asks.items():
+        await visit.open(ask)
+        yield name
+    await page.get_by_text("Other…").click()
+    yield "other of a multi-select"
+    await page.get_by_role("button", name="Cancel question…").click()
+    yield "cancel"
+    await page.keyboard.press("Escape")
+    await put(asks["form"], lambda step: form.Skip(step=step))
+    await expect(page.get_by_text("question 2 of 2")).to_be_visible()
+    yield "second step"
+    await put(asks["form"], lambda step: form.Skip(step=step))
+    await expect(page.get_by_text("check and send")).to_be_visible()
+    yield "review"
+    await visit.open(asks["select"])
+    await put(asks["select"], lambda step: form.Other(step=step))
+    await expect(page.locator("#answer")).to_be_visible()
+    yield "other of a select"
+    await put(asks["select"], lambda step: form.AskCancel(step=step))
+    await expect(page.get_by_role("heading", name="Cancel this question?")).to_be_visible()
+    yield "cancel, from another channel"
+    await inbox.inbox.cancel(asks["select"].id, reason="No " * 200, person=ME)
+    await expect(page.get_by_role("heading", name="Cancelled")).to_be_visible()
+    yield "cancelled"
+    await inbox.time_out(asks["confirm"])
+    await visit.open(asks["confirm"])
+    yield "timed out"
+    await page.get_by_role("button", name="Answer anyway").click()
+    yield "late answer"
+    await visit.open(asks["text"])
+    await page.locator("#answer").fill("typed")
+    await inbox.answer_elsewhere(asks["text"], "done")
+    await expect(page.get_by_label("Your unsent text")).to_be_visible()
+    yield "answered elsewhere"
+    await visit.open("/history")
+    yield "history"
+    await visit.context.set_offline(True)
+    await expect(page.locator("#banner")).to_be_visible()
+    yield "offline"
+    await visit.context.set_offline(False)
+    for path in ("/login", "/login/K7Q2-M9XD-4TPA", "/asks/unknown"):
+        await page.goto(f"{inbox.address}{path}")
+        yield path
+
+
+async def test_no_screen_is_wider_than_a_narrow_phone_or_has_a_small_target(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with visiting(browser, tmp_path, NARROW) as visit:
+        found = {
+            name: bad
+            async for name in screens(visit)
+            if (bad := await visit.page.evaluate(TOO_SMALL_OR_OUTSIDE))
+        }
+    assert found == {}
+
+
+async def test_what_an_agent_wrote_is_shown_as_text_and_never_runs(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with visiting(browser, tmp_path, DESKTOP) as visit:
+        ask = await visit.inbox.ask(HOSTILE, project="<i>shop</i>", agent="<script>1</script>")
+        for path in ("/?all", f"/asks/{ask.id}"):
+            page = await visit.open(path)
+            for words in ("<script>window.hacked = 1</script>", "<i>shop</i>"):
+                await expect(page.get_by_text(words).filter(visible=True).first).to_be_visible()
+            assert await page.evaluate("window.hacked") is None
+            assert await page.locator("script:not([src]), img, i, style").count() == 0
+        await expect(page.get_by_text("⟨U+202E⟩gnp.exe")).to_be_visible()
+        assert visit.errors == []
+
+
+async def test_a_whole_form_can_be_answered_with_the_keyboard_alone(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with visiting(browser, tmp_path, DESKTOP) as visit:
+        await visit.inbox.ask(confirm("Later?"), timeout=5000)
+        ask = await visit.inbox.ask(CHECKS, text("And why?"), title="Release", timeout=900)
+        page = await visit.open()
+        await page.keyboard.press("j")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#live")).to_have_text("Live")
+        await page.keyboard.press("2")
+        await expect(page.get_by_role("checkbox", name="Contract tests")).to_be_checked()
+        await page.keyboard.press("o")
+        await page.keyboard.type("12 xmh?")  # no single-key action while a field has the focus
+        await page.keyboard.press("Control+Enter")
+        await expect(page.locator("#answer")).to_be_focused()
+        await page.keyboard.type("because")
+        await page.keyboard.press("Control+Enter")
+        await expect(page.get_by_role("heading", name="Check your answers")).to_be_focused()
+        await page.keyboard.press("b")
+        await expect(page.locator("#answer")).to_have_value("because")
+        await page.keyboard.press("Control+Enter")
+        await expect(page.get_by_role("heading", name="Check your answers")).to_be_focused()
+        await page.keyboard.press("Control+Enter")
+        assert (await outcome_of(visit, ask)).answers == (
+            Answer(values=("Contract tests",), custom_text="12 xmh?"),
+            Answer(values=("because",)),
+        )
+        await page.keyboard.press("?")
+        await expect(page.get_by_role("heading", name="Keys")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await page.keyboard.press("h")
+        await expect(page.get_by_role("heading", name="History")).to_be_visible()
+
+
+async def test_a_form_works_without_script(browser: Browser, tmp_path: Path) -> None:
+    async with visiting(browser, tmp_path, PHONE, script=False) as visit:
+        ask = await visit.inbox.ask(CHECKS, text("And why?"))
+        page = visit.page
+        await page.goto(f"{visit.inbox.address}/asks/{ask.id}")
+        await page.get_by_role("checkbox", name="Unit tests").click()
+        await page.get_by_text("Other…").click()
+        await page.get_by_label("Other", exact=True).fill("The licence check")
+        await _press(page, "Next")
+        await page.locator("#answer").fill("because")
+        await _press(page, "Next")
+        await _press(page, "Send answers")
+        first, second = (await outcome_of(visit, ask)).answers
+        assert first == Answer(values=("Unit tests",), custom_text="The licence check")
+        assert second == Answer(values=("because",))
+
+
+def _press(page: Page, name: str) -> Awaitable[None]:
+    return page.get_by_role("button", name=name).click()
+
+
+async def test_the_inbox_can_be_installed(browser: Browser, tmp_path: Path) -> None:
+    async with visiting(browser, tmp_path, PHONE) as visit:
+        page = await visit.open()
+        session = await visit.context.new_cdp_session(page)
+        errors = (await session.send("Page.getInstallabilityErrors"))["installabilityErrors"]
+        # A test's context counts as a private window, where nothing can be installed.
+        assert [error["errorId"] for error in errors] == ["in-incognito"]
+
+
+async def test_the_picture_in_the_readme_is_a_page_of_the_inbox(
+    browser: Browser, tmp_path: Path
+) -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    folder = docs if os.environ.get("CHATBRIDGE_WRITE_PICTURES") == "1" else tmp_path
+    async with visiting(browser, tmp_path, PHONE) as visit:
+        ask = await visit.inbox.ask(DATABASE, timeout=720)
+        page = await visit.open(ask)
+        await expect(page.get_by_role("button", name="PostgreSQL in Docker")).to_be_visible()
+        await page.screenshot(path=folder / "inbox.png")
+    assert (folder / "inbox.png").stat().st_size > 10_000

@@ -1,0 +1,49 @@
+"""A chat service in memory that keeps what was posted and can refuse, forget and break."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from chatbridge.core.errors import PostGone
+from chatbridge.core.model import Ask
+from chatbridge.core.ports import Inbox
+
+
+class Chat:
+    """The `Channel` and its service in one. `faults` are raised one by one, before the effect."""
+
+    name = "chat"
+    keeps_posts = True
+
+    def __init__(self, *, pace: float = 0.0) -> None:
+        self.pace = pace
+        self.messages: dict[str, list[int]] = {}
+        """The revisions that each message has shown, by its place."""
+        self.asks: dict[str, str] = {}
+        self.faults: list[Exception] = []
+        self.lose_response = False
+        self.shown: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
+
+    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+        ready()
+        await asyncio.Event().wait()
+
+    async def drain(self) -> None:
+        return None
+
+    async def show(self, ask: Ask, *, place: str | None) -> str:
+        if self.faults:
+            raise self.faults.pop(0)
+        if place is None:
+            place = f"message-{len(self.messages) + 1}"
+            self.messages[place] = []
+            self.asks[place] = ask.id
+        elif place not in self.messages:
+            raise PostGone
+        self.messages[place].append(ask.revision)
+        self.shown.put_nowait((place, ask.revision))
+        if self.lose_response:
+            self.lose_response = False
+            raise ConnectionResetError
+        return place

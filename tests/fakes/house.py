@@ -1,0 +1,240 @@
+"""One person's machine for a test: a state directory of its own, real processes, and the person.
+
+Nothing of it outlives the test: the hub that a link started is ended by its pid.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from chatbridge import rendezvous
+from tests.fakes.link_client import PATIENCE, ROOT, LinkClient
+
+Json = dict[str, Any]
+COLOURS: Json = {
+    "questions": [
+        {"id": "c", "question": "Which colour?", "type": "select", "options": ["red", "blue"]}
+    ]
+}
+INITIALIZE: Json = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "claude-code", "version": "2"},
+}
+STATELESS: Json = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": {"name": "claude-code", "version": "2"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+class House:
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.state = folder / "s"
+        self.project = folder / "shop"
+        (self.project / ".git").mkdir(parents=True)
+        self.environment = {
+            "HOME": str(folder),
+            "CHATBRIDGE_STATE_DIR": str(self.state),
+            "CHATBRIDGE_RUNTIME_DIR": str(self.state),
+            **settings,
+        }
+
+    # ── processes ─────────────────────────────────────────────────────────────────────────────────
+
+    def agent(self) -> Agent:
+        return Agent(self.environment, cwd=self.project)
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "chatbridge", *words],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self.environment},
+        )
+
+    def hubs(self) -> list[int]:
+        """The pids of all hubs with this state directory that run now."""
+        found = []
+        needle = os.fsencode(f"CHATBRIDGE_STATE_DIR={self.state}")
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    words = (entry / "cmdline").read_bytes().split(b"\0")
+                    ours = needle in (entry / "environ").read_bytes().split(b"\0")
+                except OSError:
+                    continue
+                if ours and b"hub" in words:
+                    found.append(int(entry.name))
+        return found
+
+    def hub(self) -> int:
+        info = rendezvous.read_lock(str(self.state))
+        assert info
+        return info.pid
+
+    def kill_hub(self, how: signal.Signals = signal.SIGKILL) -> int:
+        """End the hub and wait until it has gone."""
+        pid = self.hub()
+        gone = os.pidfd_open(pid)
+        os.kill(pid, how)
+        _wait_readable(gone)
+        os.close(gone)
+        return pid
+
+    @contextmanager
+    def service(self) -> Iterator[int]:
+        """A hub as a service manager runs it; its pid."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "chatbridge", "hub", "--started-by", "service"],
+            stderr=subprocess.DEVNULL,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self.environment},
+        )
+        try:
+            yield process.pid
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+    def until_hub(self, pid: int) -> None:
+        for _ in _until_patience():
+            info = rendezvous.lock_holder(str(self.state))
+            if info is not None and info.pid == pid and info.web:
+                return
+        raise AssertionError("that hub did not come up")
+
+    def close(self) -> None:
+        for pid in self.hubs():
+            os.kill(pid, signal.SIGKILL)
+
+    # ── the person ────────────────────────────────────────────────────────────────────────────────
+
+    def api(self, path: str, body: Json | None = None) -> Any:
+        with self._open(path, body) as response:
+            return json.load(response)
+
+    def status(self, path: str, body: Json | None = None) -> int:
+        try:
+            with self._open(path, body) as response:
+                return int(response.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    def asks(self) -> list[Json]:
+        found: list[Json] = self.api("/api/asks?status=open")
+        return found
+
+    def until(self, fits: Callable[[Json], bool] = lambda ask: True) -> Json:
+        """The first open ask that fits, now or as soon as it comes."""
+        return self._watch(lambda ask: ask["status"] == "open" and fits(ask), known=self.asks)
+
+    def until_it(self, ask: Json, fits: Callable[[Json], bool]) -> Json:
+        """This ask once it fits."""
+
+        def known() -> list[Json]:
+            return [self.api(f"/api/asks/{ask['id']}")]
+
+        return self._watch(lambda seen: seen["id"] == ask["id"] and fits(seen), known=known)
+
+    def _watch(self, fits: Callable[[Json], bool], *, known: Callable[[], list[Json]]) -> Json:
+        until = time.monotonic() + PATIENCE
+        with self._open("/api/events") as events:
+            for ask in known():
+                if fits(ask):
+                    return ask
+            for line in events:
+                if line.startswith(b"data:"):
+                    seen: Json = json.loads(line[5:])
+                    if fits(seen):
+                        return seen
+                assert time.monotonic() < until, "no such ask came"
+        raise AssertionError("the event stream ended")
+
+    def answer(self, ask: Json, value: str = "blue") -> Json:
+        answers = [{"questionId": ask["questions"][0]["id"], "values": [value]}]
+        done: Json = self.api(f"/api/asks/{ask['id']}/answer", {"answers": answers})
+        return done
+
+    def _open(self, path: str, body: Json | None = None) -> Any:
+        request = urllib.request.Request(
+            self._web() + path,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "Authorization": f"Bearer {self._token()}",
+                "Content-Type": "application/json",
+            },
+        )
+        return urllib.request.urlopen(request, timeout=PATIENCE)
+
+    def _web(self) -> str:
+        """The living hub's inbox; its address is in the lock file once the channel is up."""
+        for _ in _until_patience():
+            info = rendezvous.lock_holder(str(self.state))
+            if info is not None and info.web:
+                return info.web
+        raise AssertionError("no inbox came up")
+
+    def _token(self) -> str:
+        return (self.state / "web-token").read_text().strip()
+
+
+class Agent(LinkClient):
+    """An agent behind a real link, in the handshake era."""
+
+    def __enter__(self) -> Agent:
+        return self
+
+    def initialize(self) -> Json:
+        self.request("init", "initialize", INITIALIZE)
+        reply = self.receive()
+        self.notify("notifications/initialized")
+        return reply
+
+    def ask(self, id: str | int, arguments: Json = COLOURS, *, stateless: bool = False) -> None:
+        meta = {"_meta": STATELESS} if stateless else {}
+        self.request(id, "tools/call", {"name": "ask_user", "arguments": arguments, **meta})
+
+    def result(self) -> Json:
+        """The next response's structured content, with its id."""
+        reply = self.receive()
+        assert "result" in reply, reply
+        return {"id": reply["id"], **reply["result"].get("structuredContent", reply["result"])}
+
+
+@contextmanager
+def house(**settings: str) -> Iterator[House]:
+    """Short paths: a socket's may have 107 bytes."""
+    folder = Path(tempfile.mkdtemp(prefix="cb-"))
+    here = House(folder, **settings)
+    try:
+        yield here
+    finally:
+        here.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_readable(fd: int) -> None:
+    ready, _, _ = select.select([fd], [], [], PATIENCE)
+    assert ready, "the process did not end"
+
+
+def _until_patience() -> Iterator[None]:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        yield
+        time.sleep(0.02)

@@ -1,0 +1,236 @@
+"""Callers that go, come back and never come back: nothing is asked twice, no answer is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core import form
+from chatbridge.core.errors import AskEnded
+from chatbridge.core.model import Status
+from tests.fakes.world import BLUE, OWNER, World, name, world
+
+HALF_A_DAY = 12 * 3600.0
+
+
+async def gone(hub: World, link: str = "link-1") -> None:
+    await hub.broker.callers.link_closed(link)
+
+
+async def test_asking_again_after_the_caller_went_waits_on_the_same_card(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        first = await hub.ask(link="a", timeout=100.0)
+        await gone(hub, "a")
+        again = await hub.ask(link="b", timeout=200.0)
+        assert again.id == first.id
+        assert again.deadline == hub.clock.time() + 200
+        assert len(await hub.inbox.open_asks()) == 1
+
+
+async def test_the_later_of_two_deadlines_counts(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        first = await hub.ask(link="a", timeout=1000.0)
+        await gone(hub, "a")
+        assert (await hub.ask(link="b", timeout=20.0)).deadline == first.deadline
+
+
+async def test_a_cancelled_call_leaves_its_ask_open_for_the_next_one(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        first = await hub.ask(number=1)
+        await hub.broker.callers.left(name())
+        assert (await hub.now(first)).open
+        assert (await hub.ask(number=2)).id == first.id
+
+
+async def test_a_cancelled_call_withdraws_its_ask_where_the_owner_wants_that(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, withdraw_on_cancel=True) as hub:
+        ask = await hub.ask()
+        await hub.broker.callers.left(name())
+        assert (await hub.ended(ask)).status is Status.WITHDRAWN
+
+
+async def test_the_card_says_after_two_minutes_that_nobody_waits_and_takes_it_back(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        await gone(hub, "a")
+        hub.clock.advance(119)
+        assert not (await hub.now(ask)).alone
+        hub.clock.advance(2)
+        alone = await hub.until(lambda a: a.alone)
+        assert alone.revision > ask.revision
+        back = await hub.ask(link="b")
+        assert not back.alone
+        assert back.revision > alone.revision
+
+
+async def test_an_answer_that_nobody_waits_for_is_kept_and_handed_over_once(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        await gone(hub, "a")
+        assert (await hub.inbox.answer(ask.id, BLUE, person=OWNER)).kept
+        taken, call = await hub.call(link="b")
+        assert taken.id == ask.id
+        assert call.late
+        await hub.broker.callers.delivered(name("b"))
+        has_it = await hub.now(ask)
+        assert has_it.delivered_at
+        assert not has_it.kept
+        assert (await hub.ask(link="c")).id != ask.id
+
+
+async def test_a_kept_answer_is_not_shared_while_it_is_being_handed_over(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        await gone(hub, "a")
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        taken, other = await asyncio.gather(hub.ask(link="b"), hub.ask(link="c"))
+        assert sorted((taken.id == ask.id, other.id == ask.id)) == [False, True]
+
+
+async def test_a_kept_answer_whose_taker_dies_is_kept_again(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        await gone(hub, "a")
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        await hub.ask(link="b")
+        await gone(hub, "b")
+        assert (await hub.ask(link="c")).id == ask.id
+
+
+async def test_a_kept_answer_is_forgotten_after_its_time(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        await gone(hub, "a")
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        hub.clock.advance(HALF_A_DAY + 1)
+        assert (await hub.ask(link="b")).id != ask.id
+
+
+async def test_a_discarded_answer_is_given_to_nobody(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        await gone(hub, "a")
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        assert (await hub.inbox.discard(ask.id)).discarded
+        assert (await hub.ask(link="b")).id != ask.id
+
+
+async def test_an_answer_given_after_the_time_out_is_kept_once(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a", timeout=60.0)
+        hub.clock.advance(61)
+        await hub.ended(ask)
+        await hub.broker.callers.delivered(name("a"))
+        tap = form.Choose(step=0, option=1)
+        with pytest.raises(AskEnded):
+            await hub.inbox.put(ask.id, tap, person=OWNER)
+        await hub.inbox.put(ask.id, form.AnswerAnyway(step=0), person=OWNER)
+        await hub.inbox.put(ask.id, form.Choose(step=1, option=1), person=OWNER)
+        late = await hub.now(ask)
+        assert late.status is Status.TIMED_OUT
+        assert late.late
+        assert late.late.answers == BLUE
+        with pytest.raises(AskEnded):
+            await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        taken, call = await hub.call(link="b")
+        assert taken.id == ask.id
+        assert call.late
+
+
+async def test_a_time_outs_confirmation_does_not_pass_for_the_late_answers(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a", timeout=60.0)
+        hub.clock.advance(61)
+        await hub.ended(ask)
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        await hub.broker.callers.delivered(name("a"))
+        assert (await hub.ask(link="b")).id == ask.id
+
+
+async def test_an_answer_that_is_not_confirmed_in_time_is_called_kept(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask()
+        assert not (await hub.inbox.answer(ask.id, BLUE, person=OWNER)).kept
+        hub.clock.advance(6)
+        assert (await hub.until(lambda a: a.kept)).id == ask.id
+        await hub.broker.callers.delivered(name())
+        assert not (await hub.now(ask)).kept
+
+
+async def test_a_ticket_counts_as_a_caller_and_its_holder_can_fetch_again_and_again(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a", number=1)
+        await hub.broker.callers.ticket(name("a", 1))
+        await hub.broker.callers.delivered(name("a", 1))
+        assert (await hub.ask(link="b")).id != ask.id
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        for number in (2, 3):
+            fetched, _ = await hub.broker.follow(ask.id, name("a", number), project="/src/shop")
+            assert fetched.status is Status.ANSWERED
+            await hub.broker.callers.delivered(name("a", number))
+
+
+async def test_asking_again_instead_of_using_the_ticket_shows_no_second_card(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(number=1)
+        await hub.broker.callers.ticket(name(number=1))
+        await hub.broker.callers.delivered(name(number=1))
+        assert (await hub.ask(number=2)).id == ask.id
+
+
+async def test_a_link_that_comes_back_after_a_restart_finds_its_ask(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+    async with world(tmp_path, hub.clock) as after:
+        assert (await after.ask(link="a")).id == ask.id
+        after.clock.advance(11)
+        assert (await after.ask(link="b")).id != ask.id
+
+
+async def test_a_link_that_does_not_come_back_counts_as_gone_after_ten_seconds(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+    async with world(tmp_path, hub.clock) as after:
+        assert (await after.ask(link="b", number=1)).id != ask.id
+        after.clock.advance(11)
+        await after.until(lambda a: a.id == ask.id and a.alone_since is not None)
+        assert (await after.ask(link="c")).id == ask.id
+
+
+async def test_an_answer_committed_before_a_crash_reaches_the_repeated_call(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+    async with world(tmp_path, hub.clock) as after:
+        again, call = await after.call(link="a")
+        assert (await after.ended(again)).outcome == (await after.now(ask)).outcome
+        assert not call.late
+
+
+async def test_a_confirmation_repeated_to_the_next_hub_counts(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+    async with world(tmp_path, hub.clock) as after:
+        await after.broker.callers.delivered(name("a"))
+        await after.broker.callers.delivered(name("a"))
+        assert (await after.now(ask)).delivered_at
+        assert (await after.ask(link="b")).id != ask.id

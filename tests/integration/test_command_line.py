@@ -1,0 +1,153 @@
+"""The words of the command line, and `chatbridge stop`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge import __version__, rendezvous
+from tests.fakes.link_client import ROOT
+
+HOLDER = """
+import os, signal, sys
+from chatbridge import rendezvous
+if sys.argv[2] == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+state = sys.argv[1]
+lock = rendezvous.acquire_lock(state)
+path = None
+if sys.argv[2] == "listening":
+    path = rendezvous.socket_path(state)
+    listener = rendezvous.bind_socket(path)
+rendezvous.write_lock(
+    lock, rendezvous.LockInfo(pid=os.getpid(), version="1", socket=path, started_by="link")
+)
+print("holds", flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="cb-") as directory:
+        yield Path(os.path.realpath(directory))
+
+
+def environment(state: Path) -> dict[str, str]:
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT),
+        "CHATBRIDGE_STATE_DIR": str(state),
+        "CHATBRIDGE_RUNTIME_DIR": str(state),
+    }
+
+
+def chatbridge(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "chatbridge", *words],
+        env=environment(state),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+def holder(state: Path, manner: str) -> subprocess.Popen[str]:
+    """A process that holds the lock as a hub does."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(state), manner],
+        env=environment(state),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "holds\n"
+    process.stdout.close()
+    return process
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["help"]])
+def test_help_lists_every_command(state: Path, words: list[str]) -> None:
+    done = chatbridge(state, *words)
+    assert done.returncode == 0
+    assert all(f"\n  {name} " in done.stdout for name in ("mcp", "hub", "stop", "inbox", "demo"))
+
+
+def test_the_version_is_the_packages(state: Path) -> None:
+    assert chatbridge(state, "--version").stdout == f"chatbridge {__version__}\n"
+
+
+def test_an_unknown_command_is_answered_with_those_that_exist(state: Path) -> None:
+    done = chatbridge(state, "halt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'halt'" in done.stderr
+    assert "stop" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--labl", "x"], ["--label"], ["--label="], ["x"]])
+def test_a_wrong_flag_of_a_link_is_refused_and_stdout_stays_clean(
+    state: Path, words: list[str]
+) -> None:
+    done = chatbridge(state, "mcp", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage: chatbridge mcp" in done.stderr
+
+
+def test_the_links_help_is_not_written_where_mcp_goes(state: Path) -> None:
+    done = chatbridge(state, "mcp", "--help")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "--label NAME" in done.stderr
+
+
+def test_stop_without_a_hub_says_so(state: Path) -> None:
+    done = chatbridge(state, "stop")
+    assert (done.returncode, done.stdout) == (0, "The hub is not running.\n")
+
+
+@pytest.mark.parametrize("manner", ["listening", "still starting"])
+def test_stop_ends_the_hub_and_waits_for_it(state: Path, manner: str) -> None:
+    process = holder(state, manner)
+    done = chatbridge(state, "stop")
+    assert (done.returncode, done.stdout) == (0, f"The hub (pid {process.pid}) has stopped.\n")
+    os.close(rendezvous.acquire_lock(str(state)))
+    assert process.wait(10) == -signal.SIGTERM
+
+
+def test_stop_never_signals_a_process_that_only_has_the_pid_of_a_dead_hub(state: Path) -> None:
+    process = holder(state, "listening")
+    process.kill()
+    process.wait()
+    innocent = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+    lock = rendezvous.acquire_lock(str(state))
+    info = rendezvous.LockInfo(pid=innocent.pid, version="1", socket=None, started_by="link")
+    rendezvous.write_lock(lock, info)
+    os.close(lock)
+    try:
+        assert chatbridge(state, "stop").stdout == "The hub is not running.\n"
+        assert innocent.poll() is None
+    finally:
+        innocent.kill()
+        innocent.wait()
+
+
+def test_a_hub_that_does_not_stop_is_reported(
+    state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from chatbridge.cli import stop
+
+    process = holder(state, "stubborn")
+    monkeypatch.setattr(stop, "PATIENCE", 0.2)
+    try:
+        assert stop.stop(str(state)) == 1
+        assert f"pid {process.pid}" in capsys.readouterr().err
+    finally:
+        process.kill()
+        process.wait()

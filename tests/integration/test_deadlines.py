@@ -1,0 +1,114 @@
+"""Deadlines against answers: what a person did in time counts, whatever happened meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from chatbridge.core.model import Ask, Status
+from tests.fakes.world import BLUE, OWNER, World, world
+
+
+def backlog(ask: Ask) -> Callable[[World], Awaitable[None]]:
+    """A channel whose service has kept one answer for it."""
+
+    async def drained(hub: World) -> None:
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+
+    return drained
+
+
+async def never(_: World) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_an_answer_given_while_the_hub_was_down_counts_though_the_deadline_passed(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(timeout=60.0)
+    hub.clock.advance(3600)
+    async with world(tmp_path, hub.clock, drained=backlog(ask)) as after:
+        assert (await after.ended(ask)).status is Status.ANSWERED
+
+
+async def test_a_deadline_that_passed_while_the_hub_was_down_is_applied_after_the_backlog(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(timeout=60.0)
+    hub.clock.advance(3600)
+    async with world(tmp_path, hub.clock) as after:
+        assert (await after.ended(ask)).status is Status.TIMED_OUT
+
+
+async def test_a_channel_that_never_drains_holds_deadlines_for_a_minute_at_most(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(timeout=60.0)
+    hub.clock.advance(3600)
+    async with world(tmp_path, hub.clock, drained=never) as after:
+        waiting = asyncio.ensure_future(after.ended(ask))
+        await after.ask(link="b")  # the new hub works meanwhile
+        after.clock.advance(59)
+        assert (await after.now(ask)).open
+        after.clock.advance(2)
+        assert (await waiting).status is Status.TIMED_OUT
+
+
+async def test_a_clock_that_steps_forward_lets_the_backlog_in_before_the_deadline(
+    tmp_path: Path,
+) -> None:
+    kept: list[Ask] = []
+
+    async def drained(hub: World) -> None:
+        for ask in kept:
+            await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+
+    async with world(tmp_path, drained=drained) as hub:
+        kept.append(await hub.ask(timeout=600.0))
+        hub.clock.step(3600)
+        hub.clock.advance(30)  # the next look at the wall clock
+        assert (await hub.ended(kept[0])).status is Status.ANSWERED
+
+
+async def test_a_suspended_machine_does_not_skip_a_deadline(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(timeout=600.0)
+        hub.clock.step(3600)  # asleep: monotonic time stood still
+        hub.clock.advance(30)
+        assert (await hub.ended(ask)).status is Status.TIMED_OUT
+
+
+async def test_a_clock_that_steps_back_leaves_the_ask_open_until_its_deadline(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(timeout=600.0)
+        hub.clock.step(-3600)
+        hub.clock.advance(630)
+        assert (await hub.now(ask)).open
+        waiting = asyncio.ensure_future(hub.ended(ask))
+        while not waiting.done():
+            hub.clock.advance(30)
+            await asyncio.sleep(0)
+        assert (await waiting).status is Status.TIMED_OUT
+        assert hub.clock.time() >= (ask.deadline or 0)
+
+
+async def test_a_nearer_deadline_is_not_slept_over(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        await hub.ask(timeout=1800.0, number=1, link="a")
+        near = await hub.ask(timeout=10.0, number=2, link="b")
+        hub.clock.advance(11)
+        assert (await hub.ended(near)).status is Status.TIMED_OUT
+
+
+async def test_many_deadlines_at_once_are_all_applied(tmp_path: Path) -> None:
+    async with world(tmp_path, max_open_asks=1000) as hub:
+        asks = [await hub.ask(timeout=60.0, link=f"l{i}") for i in range(450)]
+        hub.clock.advance(61)
+        ended = await asyncio.gather(*(hub.ended(ask) for ask in asks))
+        assert {ask.status for ask in ended} == {Status.TIMED_OUT}

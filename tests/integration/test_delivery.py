@@ -1,0 +1,149 @@
+"""Delivery: whatever fails in between, each channel ends up showing each ask's newest state."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from chatbridge.core.delivery import Delivery
+from chatbridge.core.errors import RetryLater
+from chatbridge.core.model import Ask, Question
+from chatbridge.core.ports import Channel
+from tests.fakes.chat import Chat
+from tests.fakes.world import BLUE, OWNER, PATIENCE, World, world
+
+
+@asynccontextmanager
+async def serving(hub: World, *channels: Channel) -> AsyncIterator[None]:
+    """Delivery to these channels, fed by the world's changes."""
+    delivery = Delivery(hub.store, clock=hub.clock)
+
+    async def feed() -> None:
+        while True:
+            delivery.changed(await hub.changes.get())
+
+    tasks = [asyncio.ensure_future(delivery.serve(channel)) for channel in channels]
+    tasks.append(asyncio.ensure_future(feed()))
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def shown(chat: Chat, ask: Ask) -> str:
+    """Wait until the chat shows this revision, and the store knows; where."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            place, revision = await chat.shown.get()
+            if revision >= ask.revision and chat.asks[place] == ask.id:
+                return place
+
+
+async def test_an_ask_is_posted_once_and_then_edited(tmp_path: Path) -> None:
+    chat = Chat()
+    async with world(tmp_path) as hub, serving(hub, chat):
+        ask = await hub.ask()
+        place = await shown(chat, ask)
+        ended = await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        assert await shown(chat, ended) == place
+        assert list(chat.messages) == [place]
+
+
+async def test_changes_that_come_faster_than_the_pace_become_one_edit(tmp_path: Path) -> None:
+    chat = Chat(pace=1.0)
+    async with world(tmp_path) as hub, serving(hub, chat):
+        ask = await hub.ask(timeout=100.0)
+        place = await shown(chat, ask)
+        for _ in range(5):
+            newest = await hub.inbox.extend(ask.id)
+        hub.clock.advance(1)
+        await shown(chat, newest)
+        assert chat.messages[place] == [ask.revision, newest.revision]
+
+
+async def test_a_pause_that_the_service_asks_for_is_kept(tmp_path: Path) -> None:
+    chat = Chat()
+    chat.faults = [RetryLater("slow down", after=30.0)]
+    async with world(tmp_path) as hub, serving(hub, chat):
+        ask = await hub.ask()
+        while chat.faults:
+            await asyncio.wait_for(asyncio.sleep(0), PATIENCE)
+        hub.clock.advance(29)
+        assert chat.messages == {}
+        hub.clock.advance(2)
+        await shown(chat, ask)
+
+
+async def test_a_card_that_was_deleted_is_posted_again_while_the_ask_is_open(
+    tmp_path: Path,
+) -> None:
+    chat = Chat()
+    async with world(tmp_path) as hub, serving(hub, chat):
+        ask = await hub.ask()
+        gone = await shown(chat, ask)
+        del chat.messages[gone]
+        chat.messages["another"] = []
+        again = await shown(chat, await hub.inbox.extend(ask.id))
+        assert again != gone
+
+
+async def test_a_channel_that_breaks_is_tried_again_and_disturbs_no_other(tmp_path: Path) -> None:
+    broken, sound = Chat(), Chat()
+    sound.name = "other"
+    broken.faults = [OSError("no route"), ValueError("a bug"), OSError("no route")]
+    async with world(tmp_path) as hub, serving(hub, broken, sound):
+        ask = await hub.ask()
+        await shown(sound, ask)
+        async with asyncio.timeout(PATIENCE):
+            while broken.faults:
+                hub.clock.advance(10)
+                await asyncio.sleep(0)
+            hub.clock.advance(60)
+        await shown(broken, ask)
+
+
+async def test_after_a_restart_what_was_missed_is_shown_and_nothing_twice(tmp_path: Path) -> None:
+    chat = Chat()
+    async with world(tmp_path) as hub:
+        async with serving(hub, chat):
+            seen = await hub.ask(number=1)
+            await shown(chat, seen)
+            until_noted = await hub.ask(Question(id="q", text="Second?"), number=2)
+            await shown(chat, until_noted)
+            async with asyncio.timeout(PATIENCE):
+                while await hub.store.behind(channel="chat", since=0.0):
+                    pass  # the post is noted after it was sent
+        ended = await hub.inbox.answer(seen.id, BLUE, person=OWNER)
+        missed = await hub.ask(Question(id="q", text="Third?"), number=3)
+    async with world(tmp_path, hub.clock) as after, serving(after, chat):
+        await shown(chat, ended)
+        await shown(chat, missed)
+        assert sorted(chat.asks.values()) == sorted([seen.id, until_noted.id, missed.id])
+
+
+async def test_a_send_with_an_unknown_effect_leaves_a_card_that_works(tmp_path: Path) -> None:
+    chat = Chat()
+    chat.lose_response = True
+    async with world(tmp_path) as hub, serving(hub, chat):
+        ask = await hub.ask()
+        first = await shown(chat, ask)
+        async with asyncio.timeout(PATIENCE):
+            while len(chat.messages) < 2:
+                hub.clock.advance(1)
+                await asyncio.sleep(0)
+        assert {chat.asks[first]} == set(chat.asks.values()) == {ask.id}
+
+
+async def test_an_ask_that_ended_before_anybody_saw_it_is_not_posted(tmp_path: Path) -> None:
+    chat = Chat()
+    async with world(tmp_path) as hub:
+        unseen = await hub.ask(number=1)
+        await hub.inbox.cancel(unseen.id, reason=None, person=OWNER)
+        async with serving(hub, chat):
+            ask = await hub.ask(Question(id="q", text="Second?"), number=2)
+            await shown(chat, ask)
+        assert unseen.id not in chat.asks.values()

@@ -1,0 +1,194 @@
+"""A link that finds no hub starts one, and tells its client what became of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from chatbridge import rendezvous
+from tests.fakes.link_client import ROOT, LinkClient
+from tests.fakes.scripted_hub import scripted_hub
+
+FAKE_HUB = ROOT / "tests" / "fakes" / "start_only_hub"
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="cb-") as directory:
+        monkeypatch.setenv("CHATBRIDGE_RUNTIME_DIR", directory)
+        yield Path(os.path.realpath(directory))
+
+
+@pytest.fixture
+def environment(state: Path) -> dict[str, str]:
+    return {
+        "CHATBRIDGE_STATE_DIR": str(state),
+        "CHATBRIDGE_RUNTIME_DIR": str(state),
+        "PYTHONPATH": str(FAKE_HUB),
+    }
+
+
+def report(state: Path, **said: object) -> None:
+    """What every hub that is started from now on reports."""
+    (state / "report").write_text(json.dumps(said) + "\n")
+
+
+def starts(state: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (state / "starts").read_text().splitlines()]
+
+
+def test_the_hubs_error_is_the_answer_to_every_call(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, error="telegram rejected the bot token (401)")
+    with LinkClient(environment, cwd=state) as client:
+        client.request(0, "initialize", {"protocolVersion": "2025-11-25"})
+        assert client.receive()["result"]["serverInfo"]["name"] == "chatbridge"
+        client.request(1, "tools/list")
+        assert client.receive()["result"]["tools"][0]["name"] == "ask_user"
+        client.call(2)
+        client.call(3)
+        for call in (2, 3):
+            message = client.receive()
+            assert (message["id"], message["result"]["isError"]) == (call, True)
+            assert "telegram rejected" in message["result"]["content"][0]["text"]
+        client.request(4, "resources/list")
+        assert client.receive()["error"]["code"] == -32601
+
+
+def test_the_next_call_tries_again_and_finds_the_hub_that_was_repaired(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, error="broken")
+    with LinkClient(environment, cwd=state) as client:
+        client.call(1)
+        assert client.receive()["result"]["isError"]
+        with scripted_hub(str(state)) as hub:
+            client.call(2)
+            connection, _ = hub.accept()
+            connection.respond(connection.receive(), {"fine": True})
+            assert client.receive()["result"] == {"fine": True}
+
+
+def test_a_start_error_after_a_lost_hub_ends_the_open_calls(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, error="the configuration is broken now")
+    with LinkClient(environment, cwd=state) as client:
+        with scripted_hub(str(state)) as hub:
+            connection, _ = hub.accept()
+            client.call(1)
+            connection.receive()
+        assert client.receive()["result"]["content"][0]["text"] == "the configuration is broken now"
+
+
+def test_a_hub_that_ends_without_a_word_is_started_three_times_and_its_last_line_shown(
+    state: Path, environment: dict[str, str]
+) -> None:
+    with LinkClient(environment, cwd=state) as client:
+        client.call(1)
+        text = client.receive()["result"]["content"][0]["text"]
+    assert "RuntimeError: no report today" in text
+    assert str(state / "hub.log") in text
+    assert len(starts(state)) == 3
+
+
+def test_another_hub_that_holds_the_lock_is_waited_for(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, held=True, pid=1)
+    with LinkClient(environment, cwd=state) as client:
+        call = client.call(1)
+        while not (state / "starts").exists():
+            assert client.hears_nothing(0.05)
+        with scripted_hub(str(state)) as hub:
+            connection, _ = hub.accept()
+            assert connection.receive() == call
+
+
+def test_the_error_of_a_hub_that_another_link_started_is_found_in_the_lock_file(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, held=True, pid=1)
+    with LinkClient(environment, cwd=state) as client:
+        client.call(1)
+        while not (state / "starts").exists():
+            assert client.hears_nothing(0.05)
+        lock = rendezvous.acquire_lock(str(state))
+        info = rendezvous.LockInfo(pid=1, version="1", socket=None, started_by="link", error="bad")
+        rendezvous.write_lock(lock, info)
+        os.close(lock)
+        assert client.receive()["result"]["content"][0]["text"] == "bad"
+
+
+def test_a_hub_is_started_detached_and_with_the_links_settings(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, error="enough")
+    extra = {
+        "CHATBRIDGE_TELEGRAM__TOKEN": "1:x",
+        "CHATBRIDGE_CONFIG": "my.toml",
+        "NOTIFY_SOCKET": "/n",
+    }
+    with LinkClient({**environment, **extra}, cwd=state) as client:
+        client.request(0, "initialize")
+        client.receive()
+        (start,) = starts(state)
+        assert start["argv"] == ["--started-by", "link", "--report-fd", "3"]
+        assert start["cwd"] == "/"
+        assert start["session"] not in (os.getsid(0), os.getsid(client.process.pid))
+        assert start["parent"] != client.process.pid
+        children = Path(f"/proc/{client.process.pid}/task/{client.process.pid}/children")
+        assert children.read_text() == "", "the link has a child left"
+    assert start["open"] == [0, 1, 2, 3]
+    given = start["environment"]
+    assert given["CHATBRIDGE_TELEGRAM__TOKEN"] == "1:x"
+    assert given["CHATBRIDGE_CONFIG"] == str(state / "my.toml")
+    assert "NOTIFY_SOCKET" not in given
+
+
+def test_an_unusable_state_directory_is_explained_in_the_answer(tmp_path: Path) -> None:
+    open_to_all = tmp_path / "state"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    with LinkClient({"CHATBRIDGE_STATE_DIR": str(open_to_all)}) as client:
+        client.call(1)
+        text = client.receive()["result"]["content"][0]["text"]
+    assert f"chmod 700 {open_to_all}" in text
+
+
+def test_a_switched_off_link_lists_no_tools_and_starts_nothing(
+    state: Path, environment: dict[str, str]
+) -> None:
+    with LinkClient({**environment, "CHATBRIDGE_ENABLED": "False"}, cwd=state) as client:
+        client.request(0, "initialize")
+        assert "result" in client.receive()
+        client.request(1, "tools/list")
+        assert client.receive()["result"]["tools"] == []
+        client.call(2)
+        assert "CHATBRIDGE_ENABLED" in client.receive()["result"]["content"][0]["text"]
+    assert list(state.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_sdks_client_understands_a_link_without_a_hub(
+    state: Path, environment: dict[str, str], mode: str
+) -> None:
+    report(state, error="no hub today")
+    parameters = StdioServerParameters(
+        command=sys.executable, args=["-m", "chatbridge", "mcp"], env=environment, cwd=state
+    )
+    async with Client(stdio_client(parameters), mode=mode) as client:
+        listed = await client.list_tools()
+        assert [tool.name for tool in listed.tools] == ["ask_user"]
+        result = await client.call_tool("ask_user", {"questions": []})
+        assert result.is_error

@@ -1,0 +1,160 @@
+"""The file of the SQLite store: who can read it, which files are refused, and closing it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core.errors import NewerDatabase, StoreError
+from chatbridge.store.sqlite import SqliteStore
+from tests.contract.asks import an_ask
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "chatbridge.db"
+
+
+@pytest.fixture
+async def store(path: Path) -> AsyncIterator[SqliteStore]:
+    opened = await SqliteStore.open(path)
+    yield opened
+    await opened.close()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def overwrite(path: Path, content: bytes, *, start: int = 0) -> None:
+    with path.open("r+b" if path.exists() else "wb") as file:
+        file.seek(start)
+        file.write(content)
+
+
+async def test_no_file_of_the_store_can_be_read_by_others(path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        store = await SqliteStore.open(path)
+        await store.write(lambda tx: tx.add_ask(an_ask()))
+        modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+        await store.close()
+    finally:
+        os.umask(umask)
+    assert modes == {path.name + end: 0o600 for end in ("", "-wal", "-shm")}
+
+
+async def test_a_file_that_others_can_read_is_made_private(path: Path) -> None:
+    await (await SqliteStore.open(path)).close()
+    os.chmod(path, 0o644)
+    await (await SqliteStore.open(path)).close()
+    assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+async def test_every_commit_is_synced_to_disk_and_reads_cannot_write(store: SqliteStore) -> None:
+    assert [tuple(row) for row in await store._writing.rows("PRAGMA synchronous")] == [(2,)]
+    assert [tuple(row) for row in await store._writing.rows("PRAGMA journal_mode")] == [("wal",)]
+    with pytest.raises(StoreError):
+        await store._reading.change("DELETE FROM asks")
+
+
+async def test_what_was_written_is_there_after_opening_again(path: Path) -> None:
+    ask = an_ask()
+    first = await SqliteStore.open(path)
+    await first.write(lambda tx: tx.add_ask(ask))
+    await first.close()
+    second = await SqliteStore.open(path)
+    assert await second.ask(ask.id) == ask
+    await second.close()
+
+
+async def test_closing_finishes_what_is_queued_and_refuses_what_comes_after(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    asks = [an_ask() for _ in range(250)]
+    queued = [
+        asyncio.create_task(store.write(lambda tx, ask=ask: tx.add_ask(ask)))  # type: ignore[misc]
+        for ask in asks
+    ]
+    await asyncio.sleep(0)
+    await store.close()
+    await asyncio.wait_for(asyncio.gather(*queued), 10)
+    with pytest.raises(StoreError, match="closed"):
+        await store.write(lambda tx: tx.add_ask(an_ask()))
+    with pytest.raises(StoreError, match="closed"):
+        await store.open_asks()
+    await store.close()
+    again = await SqliteStore.open(path)
+    assert len(await again.open_asks()) == len(asks)
+    await again.close()
+
+
+async def test_a_newer_database_is_refused_and_left_as_it_was(path: Path) -> None:
+    await (await SqliteStore.open(path)).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = contents(path.parent)
+    with pytest.raises(NewerDatabase, match=r"schema version 99.*knows up to 1"):
+        await SqliteStore.open(path)
+    assert contents(path.parent) == before
+
+
+async def test_a_newer_version_that_is_still_in_the_log_is_refused_too(
+    path: Path, tmp_path: Path
+) -> None:
+    await (await SqliteStore.open(path)).close()
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+        # As a kill leaves it: the log not yet carried into the file.
+        for name in (path.name, path.name + "-wal"):
+            (crashed / name).write_bytes((tmp_path / name).read_bytes())
+    before = contents(crashed)
+    assert before[path.name][60:64] == b"\0\0\0\1"
+    with pytest.raises(NewerDatabase):
+        await SqliteStore.open(crashed / path.name)
+    after = contents(crashed)
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.parametrize("junk", [b"not a database at all\n" * 100, b"\xff" * 5000])
+async def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(
+    path: Path, junk: bytes
+) -> None:
+    overwrite(path, junk)
+    with pytest.raises(StoreError, match=re.escape(str(path)) + ".*not a SQLite database"):
+        await SqliteStore.open(path)
+    assert contents(path.parent) == {path.name: junk}
+
+
+async def test_another_programs_database_is_refused_and_left_as_it_was(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    before = contents(path.parent)
+    with pytest.raises(StoreError, match="belongs to another program"):
+        await SqliteStore.open(path)
+    assert contents(path.parent) == before
+
+
+async def test_a_damaged_database_is_called_damaged(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    await store.write(lambda tx: tx.add_ask(an_ask()))
+    await store.close()
+    overwrite(path, b"\x5a" * (os.stat(path).st_size - 4096), start=4096)
+    store = await SqliteStore.open(path)
+    with pytest.raises(StoreError, match=re.escape(str(path)) + ".*damaged"):
+        await store.open_asks()
+    await store.close()
+
+
+async def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "chatbridge.db"
+    with pytest.raises(StoreError, match=re.escape(str(path)) + ".*folder exists"):
+        await SqliteStore.open(path)

@@ -1,0 +1,153 @@
+"""The SQLite schema: every version leads to the newest, and every statement has its index."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.core.errors import StoreError
+from chatbridge.store import migrate, sqlite, transaction
+from chatbridge.store.sqlite import SqliteStore
+from tests.contract.asks import an_ask
+
+SCRIPTS = sorted(Path(str(migrate.SCHEMA)).glob("*.sql"))
+STATEMENTS = {
+    name: value
+    for module in (sqlite, transaction)
+    for name, value in vars(module).items()
+    if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", value)
+}
+A_MIGRATION = """
+    ALTER TABLE asks ADD COLUMN colour TEXT;
+    UPDATE asks SET colour = 'blue';
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "chatbridge.db"
+
+
+@pytest.fixture
+def schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the schema's folder, in use instead of the real one."""
+    folder = tmp_path / "schema"
+    shutil.copytree(str(migrate.SCHEMA), folder)
+    monkeypatch.setattr(migrate, "SCHEMA", folder)
+    return folder
+
+
+def query(path: Path, sql: str, parameters: Any = ()) -> list[Any]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(sql, parameters).fetchall()
+
+
+async def test_the_scripts_are_numbered_without_a_gap() -> None:
+    assert [int(script.name[:4]) for script in SCRIPTS] == list(range(1, len(SCRIPTS) + 1))
+
+
+@pytest.mark.parametrize("version", range(1, len(SCRIPTS) + 1))
+async def test_every_older_version_comes_to_the_same_schema(
+    tmp_path: Path, path: Path, version: int
+) -> None:
+    with closing(sqlite3.connect(path)) as old:
+        for script in SCRIPTS[:version]:
+            old.executescript(script.read_text())
+        old.execute(f"PRAGMA user_version = {version}")
+    fresh = tmp_path / "fresh.db"
+    for each in (path, fresh):
+        await (await SqliteStore.open(each)).close()
+    objects = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+    assert query(path, objects) == query(fresh, objects)
+    assert query(path, "PRAGMA user_version") == [(len(SCRIPTS),)]
+
+
+async def test_a_migration_is_applied_once_and_keeps_what_is_there(
+    path: Path, schema: Path
+) -> None:
+    ask = an_ask()
+    store = await SqliteStore.open(path)
+    await store.write(lambda tx: tx.add_ask(ask))
+    await store.close()
+    next_version = len(SCRIPTS) + 1
+    (schema / f"{next_version:04}_colour.sql").write_text(A_MIGRATION)
+    for _ in range(2):
+        store = await SqliteStore.open(path)
+        assert await store.ask(ask.id) == ask
+        await store.close()
+    assert query(path, "SELECT colour FROM asks") == [("blue",)]
+    assert query(path, "PRAGMA user_version") == [(next_version,)]
+
+
+async def test_a_migration_that_fails_leaves_the_version_before_it(
+    path: Path, schema: Path
+) -> None:
+    ask = an_ask()
+    store = await SqliteStore.open(path)
+    await store.write(lambda tx: tx.add_ask(ask))
+    await store.close()
+    broken = schema / f"{len(SCRIPTS) + 1:04}_colour.sql"
+    broken.write_text(f"{A_MIGRATION} DROP TABLE no_such_table;")
+    with pytest.raises(StoreError, match="no_such_table"):
+        await SqliteStore.open(path)
+    assert query(path, "PRAGMA user_version") == [(len(SCRIPTS),)]
+    broken.unlink()
+    store = await SqliteStore.open(path)
+    assert await store.ask(ask.id) == ask
+    await store.close()
+
+
+def plan(path: Path, sql: str) -> list[str]:
+    parameters: Any = defaultdict(int) if ":" in sql else [0] * sql.count("?")
+    return [row[3] for row in query(path, "EXPLAIN QUERY PLAN " + sql, parameters)]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+async def test_no_statement_walks_through_a_whole_table(path: Path, statement: str) -> None:
+    await (await SqliteStore.open(path)).close()
+    partial = {
+        name
+        for name, sql in query(path, "SELECT name, sql FROM sqlite_master WHERE type = 'index'")
+        if sql and "WHERE" in sql
+    }
+    scans = [line for line in plan(path, STATEMENTS[statement]) if line.startswith("SCAN")]
+    walked = {re.sub(r"SCAN \w+ USING (COVERING )?INDEX ", "", line) for line in scans}
+    # An index of the few rows that are wanted may be walked through; nothing else.
+    assert walked <= partial
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        ("ASK", "sqlite_autoindex_asks_1 (id=?)"),
+        ("_SAVE_ASK", "sqlite_autoindex_asks_1 (id=?)"),
+        ("OPEN_TWIN", "asks_open_twins (fingerprint=?)"),
+        ("OPEN_TWIN", "calls_of_ask (ask=? AND ended_at=?)"),
+        ("KEPT_TWIN", "asks_kept_twins (fingerprint=?)"),
+        ("KEPT_TWIN", "calls_of_ask (ask=? AND ended_at=?)"),
+        ("OPEN_ASKS_OF", "asks_open_agents (project=? AND client=?)"),
+        ("OPEN_ASKS", "asks_open (status=?)"),
+        ("LIVE_CALLS", "calls_of_ask (ask=? AND ended_at=?)"),
+        ("LIVE_CALLS_OF", "calls_live (link=? AND ended_at=?)"),
+        ("LIVE_LINKS", "calls_live"),
+        ("HISTORY", "asks_ended (settled_at<?)"),
+        ("UNSETTLED_DELIVERY", "asks_unsettled"),
+        ("BEHIND", "COVERING INDEX asks_open_revisions (status=?)"),
+        ("BEHIND", "asks_ended (settled_at>?)"),
+        ("REMOVE_ENDED", "COVERING INDEX asks_ended (settled_at<?)"),
+    ],
+)
+async def test_a_hot_statement_uses_its_index(path: Path, statement: str, index: str) -> None:
+    await (await SqliteStore.open(path)).close()
+    lines = plan(path, STATEMENTS[statement])
+    assert any(line.endswith(index) for line in lines), lines
+    sorted_in_memory = [line for line in lines if "TEMP B-TREE" in line]
+    # Only one ask's or one link's live calls are sorted.
+    assert not sorted_in_memory or statement.startswith("LIVE_CALLS")

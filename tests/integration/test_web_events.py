@@ -1,0 +1,185 @@
+"""The event stream: what a page learns, when it comes back, and what a slow one cannot do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.channels.web import events
+from chatbridge.channels.web.events import Events
+from chatbridge.core.model import Answer, Person
+from tests.fakes.inbox import CONFIRM, SELECT, TEXT
+from tests.fakes.web import TOKEN, Web, running_web
+
+ADA = Person(name="Ada", channel="telegram")
+
+
+@pytest.fixture
+async def web(tmp_path: Path) -> AsyncIterator[Web]:
+    async with running_web(tmp_path) as web:
+        yield web
+
+
+class Stream:
+    """Server-sent events, read by hand."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    async def line(self) -> str:
+        async with asyncio.timeout(5):
+            return (await self._reader.readline()).decode().rstrip("\r\n")
+
+    async def next(self) -> dict[str, Any]:
+        fields: dict[str, str] = {}
+        while True:
+            line = await self.line()
+            name, separator, value = line.partition(": ")
+            if separator and name in ("event", "id", "data"):
+                fields[name] = value
+            if "data" in fields and not line:
+                assert fields["event"] == "ask"
+                ask: dict[str, Any] = json.loads(fields["data"])
+                assert fields["id"] == str(ask["revision"])
+                return ask
+
+
+@asynccontextmanager
+async def stream(web: Web, *more: str) -> AsyncIterator[Stream]:
+    reader, writer = await asyncio.open_connection(web.host, web.port)
+    head = [
+        "GET /api/events HTTP/1.1",
+        f"Host: {web.host}:{web.port}",
+        f"Authorization: Bearer {TOKEN}",
+        *more,
+    ]
+    writer.write("".join(f"{line}\r\n" for line in [*head, ""]).encode())
+    opened = Stream(reader)
+    assert "200" in await opened.line()
+    while line := await opened.line():
+        if line.startswith("content-type"):
+            assert line == "content-type: text/event-stream; charset=utf-8"
+    try:
+        yield opened
+    finally:
+        writer.close()
+
+
+async def test_a_page_gets_all_open_asks_and_then_every_change(web: Web) -> None:
+    first = await web.desk.ask(SELECT, timeout=60)
+    second = await web.desk.ask(TEXT, timeout=120)
+    async with stream(web) as page:
+        assert [(await page.next())["id"] for _ in range(2)] == [first.id, second.id]
+        third = await web.desk.ask(CONFIRM)
+        assert (await page.next())["id"] == third.id
+        await web.desk.inbox.answer(third.id, (Answer(values=("yes",)),), person=ADA)
+        ended = await page.next()
+        assert (ended["status"], ended["outcome"]["by"]) == ("answered", "Ada")
+        assert ended["revision"] > third.revision
+
+
+async def test_all_pages_learn_of_a_change(web: Web) -> None:
+    async with stream(web) as one, stream(web) as two:
+        ask = await web.desk.ask(CONFIRM)
+        assert (await one.next())["id"] == (await two.next())["id"] == ask.id
+
+
+async def test_a_page_that_comes_back_learns_what_ended_meanwhile(web: Web) -> None:
+    ended = await web.desk.ask(CONFIRM, timeout=60)
+    still_open = await web.desk.ask(TEXT, timeout=90)
+    async with stream(web) as page:
+        last = await page.next()
+    await web.desk.inbox.cancel(ended.id, reason=None, person=ADA)
+    async with stream(web, f"Last-Event-ID: {last['revision']}") as page:
+        found = {ask["id"]: ask["status"] for ask in [await page.next(), await page.next()]}
+    assert found == {still_open.id: "open", ended.id: "cancelled"}
+
+
+async def test_a_new_page_is_not_told_of_old_asks(web: Web) -> None:
+    old = await web.desk.ask(CONFIRM)
+    await web.desk.inbox.cancel(old.id, reason=None, person=ADA)
+    async with stream(web) as page:
+        new = await web.desk.ask(TEXT)
+        assert (await page.next())["id"] == new.id
+
+
+async def test_a_quiet_stream_shows_that_it_is_alive(tmp_path: Path) -> None:
+    async with running_web(tmp_path, heartbeat=0.02) as web, stream(web) as page:
+        while await page.line() != ": alive":
+            pass
+
+
+async def test_open_streams_and_slow_clients_do_not_hold_up_the_end(web: Web) -> None:
+    silent = await asyncio.open_connection(web.host, web.port)
+    slow = await asyncio.open_connection(web.host, web.port)
+    slow[1].write(
+        f"POST /api/asks/x/cancel HTTP/1.1\r\nHost: {web.host}:{web.port}\r\n"
+        f"Authorization: Bearer {TOKEN}\r\nContent-Length: 1000\r\n\r\n{{".encode()
+    )
+    await slow[1].drain()
+    async with stream(web), stream(web):
+        before = asyncio.get_running_loop().time()
+        web.running.cancel()
+        await asyncio.wait({web.running}, timeout=5)
+        assert web.running.cancelled()
+        assert asyncio.get_running_loop().time() - before < 1.0
+        for reader, writer in (silent, slow):
+            async with asyncio.timeout(5):
+                await reader.read()
+            writer.close()
+
+
+async def test_a_closed_page_leaves_nothing_behind(web: Web) -> None:
+    readers = web.channel._events._readers
+    async with stream(web):
+        assert len(readers) == 1
+    async with asyncio.timeout(5):
+        while readers:  # noqa: ASYNC110 - the server has no event for it
+            await asyncio.sleep(0)
+
+
+async def test_too_many_pages_are_refused(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MAX_STREAMS", 1)
+    async with stream(web):
+        response = await web.script.get("/api/events")
+    assert response.status_code == 503
+    assert response.json()["error"]
+
+
+# ── one reader ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_slow_page_misses_steps_but_not_the_newest_state(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    later = await web.desk.inbox.extend(ask.id)
+    published = Events()
+    with published.reader() as reader:
+        for state in (ask, later) * 1000 + (later,):
+            published.publish(state)
+        assert await reader.changes(within=5) == (later,)
+
+
+async def test_a_page_that_is_too_far_behind_is_closed(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "MAX_WAITING", 1)
+    published = Events()
+    with published.reader() as reader:
+        for question in (TEXT, CONFIRM):
+            published.publish(await web.desk.ask(question))
+        assert await reader.changes(within=5) is None
+
+
+async def test_what_a_page_has_just_been_given_is_not_told_again(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    published = Events()
+    with published.reader() as reader:
+        published.publish(ask)
+        reader.has_seen([ask])
+        assert await reader.changes(within=5) == ()

@@ -1,0 +1,263 @@
+"""The pages as a browser without their script uses them, and the fragments for the script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import httpx2
+import pytest
+
+from chatbridge.core.model import Ask, Status, View
+from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
+from tests.fakes.web import MARK, Web, running_web
+
+
+@pytest.fixture
+async def web(tmp_path: Path) -> AsyncIterator[Web]:
+    async with running_web(tmp_path) as web:
+        yield web
+
+
+async def tap(web: Web, ask: Ask, do: str, **fields: str | int) -> httpx2.Response:
+    """A tap as the script sends it; without a step, the one that is shown."""
+    step = (await web.desk.inbox.ask(ask.id)).draft.step
+    data = {"do": do, "step": str(step)} | {name: str(value) for name, value in fields.items()}
+    return await web.browser.post(f"/asks/{ask.id}/form", data=data, headers=MARK)
+
+
+async def test_the_only_open_ask_opens_itself_unless_told_to_stay(web: Web) -> None:
+    assert "Nothing is waiting" in (await web.browser.get("/")).text
+    ask = await web.desk.ask(SELECT)
+    response = await web.browser.get("/")
+    assert (response.status_code, response.headers["location"]) == (303, f"/asks/{ask.id}")
+    stayed = await web.browser.get("/?stay")
+    assert stayed.status_code == 200
+    assert f"/asks/{ask.id}" in stayed.text
+    await web.desk.ask(TEXT)
+    assert (await web.browser.get("/")).status_code == 200
+
+
+async def test_the_empty_page_names_the_agents_that_are_connected(web: Web) -> None:
+    assert "shop-api" in (await web.browser.get("/")).text
+
+
+async def test_the_pages_buttons_alone_answer_an_ask(web: Web) -> None:
+    """Every field comes out of the page: what a browser without scripts would send."""
+    ask = await web.desk.ask(SELECT)
+    page = (await web.browser.get(f"/asks/{ask.id}")).text
+    forms = [
+        (action, dict(re.findall(r'<input type="hidden" name="(\w+)" value="(\w+)">', inside)))
+        for action, inside in re.findall(r'action="([^"]+)"[^>]*>(.*?)</form>', page, re.DOTALL)
+    ]
+    action, fields = next(f for f in forms if f[1] == {"do": "choose", "step": "0", "option": "1"})
+    response = await web.browser.post(action, data=fields)
+    assert (response.status_code, response.headers["location"]) == (303, f"/asks/{ask.id}")
+    settled = await web.desk.inbox.ask(ask.id)
+    assert settled.outcome
+    assert settled.outcome.answers[0].values == ("SQLite",)
+    assert settled.outcome.by
+    assert (settled.outcome.by.name, settled.outcome.by.channel) == ("you", "web")
+
+
+async def test_a_tap_gives_the_next_card(web: Web) -> None:
+    ask = await web.desk.ask(SELECT, MULTI)
+    response = await tap(web, ask, "choose", option=0)
+    assert response.status_code == 200
+    assert "<html" not in response.text
+    assert "Which checks must pass?" in response.text
+
+
+async def test_a_form_goes_through_all_its_screens(web: Web) -> None:
+    ask = await web.desk.ask(TEXT, MULTI, OPTIONAL, SELECT)
+    await tap(web, ask, "text", text="feat: one\r\ntwo")
+    await tap(web, ask, "toggle", option=2, on=1)
+    await tap(web, ask, "toggle", option=0, on=1)
+    await tap(web, ask, "toggle", option=2, on=0)
+    await tap(web, ask, "done", text="Fuzzing")
+    await tap(web, ask, "skip")
+    await tap(web, ask, "other")
+    await tap(web, ask, "back")
+    await tap(web, ask, "choose", option=1)
+    assert (await web.desk.inbox.ask(ask.id)).draft.view is View.REVIEW
+    await tap(web, ask, "edit", question=3)
+    await tap(web, ask, "choose", option=0)
+    assert (await tap(web, ask, "submit")).status_code == 200
+    ended = await web.desk.inbox.ask(ask.id)
+    assert ended.outcome
+    given = [(a.values, a.custom_text) for a in ended.outcome.answers]
+    assert given == [
+        (("feat: one\ntwo",), None),
+        (("Unit tests",), "Fuzzing"),
+        ((), None),
+        (("PostgreSQL in Docker (recommended)",), None),
+    ]
+
+
+async def test_a_multi_selects_other_can_be_dropped_again(web: Web) -> None:
+    ask = await web.desk.ask(MULTI)
+    await tap(web, ask, "other")
+    await tap(web, ask, "text", text="Fuzzing")
+    await tap(web, ask, "drop_other")
+    refused = await tap(web, ask, "done")
+    assert refused.status_code == 422
+    toast = unquote(refused.headers["x-chatbridge-toast"])
+    assert toast == "Pick at least one, or use Other."
+    assert "Which checks must pass?" in refused.text
+
+
+async def test_cancelling_asks_first_and_takes_a_reason(web: Web) -> None:
+    ask = await web.desk.ask(TEXT)
+    await tap(web, ask, "ask_cancel")
+    await tap(web, ask, "back")
+    await tap(web, ask, "ask_cancel")
+    assert (await tap(web, ask, "cancel", reason="Tomorrow")).status_code == 200
+    ended = await web.desk.inbox.ask(ask.id)
+    assert ended.outcome
+    assert (ended.status, ended.outcome.reason) == (Status.CANCELLED, "Tomorrow")
+
+
+async def test_a_tap_of_an_older_step_says_so_and_changes_nothing(web: Web) -> None:
+    ask = await web.desk.ask(SELECT, CONFIRM)
+    await tap(web, ask, "choose", option=0)
+    before = await web.desk.inbox.ask(ask.id)
+    stale = await tap(web, ask, "choose", option=1, step=0)
+    assert stale.status_code == 409
+    assert unquote(stale.headers["x-chatbridge-toast"]).startswith("That was an older step.")
+    assert "Delete the old fixtures?" in stale.text
+    assert await web.desk.inbox.ask(ask.id) == before
+
+
+async def test_a_tap_on_an_ended_ask_says_how_it_ended(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    await tap(web, ask, "choose", option=0)
+    second = await tap(web, ask, "choose", option=1, step=0)
+    assert second.status_code == 409
+    toast = unquote(second.headers["x-chatbridge-toast"])
+    assert re.fullmatch(r"Already answered at \d\d:\d\d\.", toast)
+    ended = await web.desk.inbox.ask(ask.id)
+    assert ended.outcome
+    assert ended.outcome.answers[0].values == ("yes",)
+
+
+async def test_without_the_script_a_refusal_is_a_whole_page(web: Web) -> None:
+    ask = await web.desk.ask(MULTI)
+    fields = {"do": "done", "step": "0"}
+    response = await web.browser.post(f"/asks/{ask.id}/form", data=fields)
+    assert response.status_code == 422
+    assert "<html" in response.text
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"do": "nonsense"},
+        {"do": "choose"},
+        {"do": "choose", "step": "0"},
+        {"do": "choose", "step": "0", "option": "-1"},
+        {"do": "choose", "step": "0", "option": "9" * 5000},
+        {"do": "choose", "step": "²", "option": "0"},
+        {"do": "choose", "step": "0", "option": "7"},
+        {"do": "toggle", "step": "0", "option": "0", "on": "yes"},
+        {"do": "text", "text": "no step"},
+        {"do": "edit", "step": "0", "question": "0"},
+        {"do": "anyway", "step": "0"},
+    ],
+)
+async def test_a_form_that_fits_nothing_is_422_with_the_card_as_it_is(
+    web: Web, fields: dict[str, str]
+) -> None:
+    ask = await web.desk.ask(SELECT)
+    response = await web.browser.post(f"/asks/{ask.id}/form", data=fields, headers=MARK)
+    assert response.status_code == 422
+    assert unquote(response.headers["x-chatbridge-toast"]) == "That does not fit this question."
+    assert await web.desk.inbox.ask(ask.id) == ask
+
+
+async def test_a_timed_out_ask_can_be_answered_anyway_and_the_answer_discarded(web: Web) -> None:
+    ask = await web.desk.time_out(await web.desk.ask(CONFIRM, timeout=60))
+    assert "Answer anyway" in (await web.browser.get(f"/asks/{ask.id}")).text
+    await tap(web, ask, "anyway")
+    await tap(web, ask, "choose", option=0)
+    kept = await web.desk.inbox.ask(ask.id)
+    assert kept.late
+    assert kept.kept
+    assert (await tap(web, ask, "discard")).status_code == 200
+    assert (await web.desk.inbox.ask(ask.id)).discarded
+
+
+async def test_more_time_moves_the_deadline(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM, timeout=60)
+    assert (await tap(web, ask, "extend")).status_code == 200
+    moved = (await web.desk.inbox.ask(ask.id)).deadline
+    assert ask.deadline
+    assert moved == ask.deadline + 900
+
+
+async def test_the_fragments_are_what_the_pages_hold(web: Web) -> None:
+    ask = await web.desk.ask(SELECT)
+    card = (await web.browser.get(f"/asks/{ask.id}/card", headers=MARK)).text
+    rows = (await web.browser.get("/rows", headers=MARK)).text
+    page = (await web.browser.get(f"/asks/{ask.id}")).text
+    assert card.strip() in page
+    assert "<html" not in rows
+    assert f"/asks/{ask.id}" in rows
+
+
+async def test_history_is_by_day_newest_first_and_can_be_searched(web: Web) -> None:
+    old = await web.desk.ask(TEXT)
+    await tap(web, old, "text", text="the needle")
+    web.clock.advance(86400)
+    new = await web.desk.ask(CONFIRM)
+    await tap(web, new, "choose", option=0)
+    page = (await web.browser.get("/history")).text
+    places = [page.index(part) for part in ("Today", new.id, "Yesterday", old.id)]
+    assert places == sorted(places)
+    found = (await web.browser.get("/history", params={"q": "needle"})).text
+    assert old.id in found
+    assert new.id not in found
+
+
+async def test_history_goes_on_where_a_page_ends(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chatbridge.channels.web.pages.HISTORY_PAGE", 2)
+    asks = []
+    for _ in range(3):
+        web.clock.advance(1)
+        asks.append(await web.desk.ask(CONFIRM))
+        await tap(web, asks[-1], "choose", option=0)
+    first = (await web.browser.get("/history")).text
+    assert [ask.id in first for ask in asks] == [False, True, True]
+    older = re.search(r'href="(/history\?before=[^"]+)"', first)
+    assert older
+    second = (await web.browser.get(older[1])).text
+    assert [ask.id in second for ask in asks] == [True, False, False]
+
+
+@pytest.mark.parametrize("query", ["before=x", "before=nan", "before=inf", "q=%ff", "q="])
+async def test_history_survives_odd_queries(web: Web, query: str) -> None:
+    assert (await web.browser.get(f"/history?{query}")).status_code == 200
+
+
+async def test_unknown_pages_and_asks_are_404_pages(web: Web) -> None:
+    for path in ("/nowhere", "/asks/none", "/asks/none/card"):
+        response = await web.browser.get(path)
+        assert response.status_code == 404
+        assert "<html" in response.text
+    response = await web.browser.post("/asks/none/form", data={"do": "discard"})
+    assert response.status_code == 404
+
+
+async def test_static_files_are_kept_for_ever_under_their_own_mark(web: Web) -> None:
+    page = (await web.stranger.get("/login")).text
+    address = re.search(r'href="(/static/inbox\.css\?v=\w+)"', page)
+    assert address
+    marked = await web.stranger.get(address[1])
+    assert "immutable" in marked.headers["cache-control"]
+    assert marked.headers["content-type"].startswith("text/css")
+    plain = await web.stranger.get("/static/inbox.css")
+    assert plain.headers["cache-control"] == "no-cache"
+    again = {"If-None-Match": plain.headers["etag"]}
+    assert (await web.stranger.get("/static/inbox.css", headers=again)).status_code == 304

@@ -1,0 +1,74 @@
+"""The documentation says what is so: commands, tests and files that it names exist."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chatbridge.__main__ import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+
+
+def words(text: str) -> str:
+    """Without line breaks: argparse breaks lines differently from one Python to the next."""
+    return " ".join(text.split())
+
+
+def help_of(*command: str) -> str:
+    shown = subprocess.run(
+        [sys.executable, "-m", "chatbridge", *command, "--help"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "80"},
+    )
+    assert shown.returncode == 0
+    return shown.stdout + shown.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("mcp", "--standalone"), *((name,) for name in COMMANDS)], ids=" ".join
+)
+def test_the_commands_page_has_each_commands_help_word_for_word(command: tuple[str, ...]) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    assert words(help_of(*command)) in words(page)
+    assert not command or f"\n## chatbridge {' '.join(command)}\n" in page
+
+
+def functions_of(file: Path) -> set[str]:
+    tree = ast.parse(file.read_text())
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {node.name for node in ast.walk(tree) if isinstance(node, functions)}
+
+
+def test_every_promise_names_tests_and_each_of_them_exists() -> None:
+    text = (ROOT / "docs" / "invariants.md").read_text()
+    promises = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert len(promises) == 10
+    for promise in promises:
+        named = TEST.findall(promise)
+        assert named, promise
+        for file, test in named:
+            assert test in functions_of(ROOT / file), f"{file}::{test}"
+
+
+def test_every_module_is_in_the_architecture() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    package = ROOT / "chatbridge"
+    for file in [*package.glob("*.py"), *(package / "core").glob("*.py")]:
+        assert file.name == "__init__.py" or f"`{file.name}`" in text, file.name
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_every_file_that_a_page_links_to_is_there(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), target

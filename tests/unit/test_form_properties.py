@@ -1,0 +1,177 @@
+"""What holds for the form whatever is put in, in whatever order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from chatbridge.core import form
+from chatbridge.core.form import Answered, Cancelled, Moved, Refused
+from chatbridge.core.model import Draft, Option, Question, QuestionType, View, new_draft
+from tests import strategies as some
+
+DRAFT = TypeAdapter(Draft)
+
+Situation = tuple[tuple[Question, ...], Draft]
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> Situation:
+    asked = draw(some.question_lists())
+    return asked, draw(some.drafts(asked))
+
+
+@given(situation=situations(), moves=st.lists(some.any_moves, max_size=10))
+def test_no_event_breaks_the_form_and_the_step_never_falls(
+    situation: Situation, moves: list[some.Move]
+) -> None:
+    asked, draft = situation
+    for move in moves:
+        match form.advance(asked, draft, move(asked, draft)):
+            case Moved(draft=after) | Answered(draft=after):
+                same_screen = (after.view, after.at) == (draft.view, draft.at)
+                assert after.step >= draft.step + (not same_screen)
+                assert len(after.entries) == len(asked)
+                assert 0 <= after.at <= len(asked)
+                assert after.at < len(asked) or after.view in (View.REVIEW, View.CANCEL)
+                draft = after
+            case Cancelled(reason=reason):
+                assert reason is None or reason.strip()
+            case Refused(why=why):
+                assert why
+
+
+@given(situation=situations(), move=some.any_moves, other=st.integers(-3, 3).filter(bool))
+def test_a_stale_event_changes_nothing(situation: Situation, move: some.Move, other: int) -> None:
+    asked, draft = situation
+    event = replace(move(asked, draft), step=draft.step + other)
+    assert form.advance(asked, draft, event) == form.STALE
+
+
+@given(
+    asked=some.question_lists(),
+    moves=st.lists(some.fitting_moves | some.any_moves, max_size=40),
+    send=st.booleans(),
+)
+def test_a_question_is_never_answered_with_another_ones_value(
+    asked: tuple[Question, ...], moves: list[some.Move], send: bool
+) -> None:
+    """Each text typed names the question that was shown; each label is the question's own."""
+    draft = new_draft(asked)
+    for move in moves:
+        event = move(asked, draft)
+        if isinstance(event, form.Text):
+            event = replace(event, text=f"typed at {draft.at}")
+        if draft.view is View.REVIEW and send:
+            event = form.Submit(step=draft.step)
+        step = form.advance(asked, draft, event)
+        if isinstance(step, Moved):
+            draft = step.draft
+        elif isinstance(step, Answered):
+            for i, (question, answer) in enumerate(zip(asked, step.answers, strict=True)):
+                typed = f"typed at {i}"
+                labels = {option.label for option in question.choices}
+                own = {typed} if question.type is QuestionType.TEXT else labels
+                assert set(answer.values) <= own
+                assert answer.custom_text in (None, typed)
+                assert not (question.required and answer.skipped)
+            return
+
+
+@given(situation=situations())
+def test_every_form_can_be_finished_from_where_it_is(
+    situation: Situation,
+) -> None:
+    asked, draft = situation
+    for _ in range(3 * len(asked) + 3):
+        match draft.view:
+            case View.CANCEL | View.OTHER:
+                way: list[form.Event] = [form.Back(step=draft.step)]
+            case View.REVIEW:
+                way = [form.Submit(step=draft.step)]
+            case View.QUESTION:
+                way = some.answering(asked[draft.at], draft.step)
+        for event in way:
+            step = form.advance(asked, draft, event)
+            if isinstance(step, Answered):
+                assert len(step.answers) == len(asked)
+                return
+            assert isinstance(step, Moved), (draft, event, step)
+            draft = step.draft
+    raise AssertionError(f"not finished: {draft}")
+
+
+@given(situation=situations())
+def test_every_form_can_be_cancelled_from_where_it_is(
+    situation: Situation,
+) -> None:
+    asked, draft = situation
+    if draft.view is not View.CANCEL:
+        step = form.advance(asked, draft, form.AskCancel(step=draft.step))
+        assert isinstance(step, Moved)
+        draft = step.draft
+    cancel = form.Cancel(step=draft.step, reason="later")
+    assert form.advance(asked, draft, cancel) == Cancelled(reason="later")
+
+
+@given(situation=situations())
+def test_cancel_and_keep_it_open_lead_back_to_the_same_question(
+    situation: Situation,
+) -> None:
+    asked, before = situation
+    draft = before
+    for kind in (form.AskCancel, form.Back) if before.view is not View.CANCEL else ():
+        step = form.advance(asked, draft, kind(step=draft.step))
+        assert isinstance(step, Moved)
+        draft = step.draft
+    assert (draft.at, draft.entries, draft.editing) == (before.at, before.entries, before.editing)
+
+
+@given(situation=situations(), move=some.any_moves)
+def test_a_draft_that_was_saved_and_loaded_behaves_the_same(
+    situation: Situation, move: some.Move
+) -> None:
+    asked, draft = situation
+    loaded = DRAFT.validate_json(DRAFT.dump_json(draft))
+    assert loaded == draft
+    event = move(asked, draft)
+    after = form.advance(asked, draft, event)
+    assert form.advance(asked, loaded, event) == after
+    if isinstance(after, Moved | Answered):  # what was typed can be saved, too
+        assert DRAFT.validate_json(DRAFT.dump_json(after.draft)) == after.draft
+
+
+@given(situation=situations())
+def test_the_review_never_lacks_a_required_answer(
+    situation: Situation,
+) -> None:
+    asked, draft = situation
+    if draft.view is View.REVIEW:
+        step = form.advance(asked, draft, form.Submit(step=draft.step))
+        assert isinstance(step, Answered)
+
+
+@given(
+    states=st.dictionaries(st.integers(0, 3), st.booleans(), min_size=1),
+    repeats=st.integers(1, 3),
+)
+def test_toggles_come_to_the_same_in_any_order_and_number(
+    states: dict[int, bool], repeats: int
+) -> None:
+    options = tuple(Option(label=label) for label in "abcd")
+    asked = (Question(id="m", text="?", type=QuestionType.MULTI_SELECT, options=options),)
+    ends = set()
+    for order in permutations(states.items()):
+        draft = new_draft(asked)
+        for option, on in order * repeats:
+            step = form.advance(asked, draft, form.Toggle(step=0, option=option, on=on))
+            assert isinstance(step, Moved)
+            draft = step.draft
+        ends.add(draft)
+    assert {draft.entries[0].picked for draft in ends} == {
+        tuple(sorted(option for option, on in states.items() if on))
+    }

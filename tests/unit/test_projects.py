@@ -1,0 +1,157 @@
+"""Which project a folder belongs to, and what a project's own file can and cannot do."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from chatbridge.projects import FILE, ProjectSettings, find_root, project_of, settings_of
+
+LINK = "0123456789abcdef"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop-api"
+    folder.mkdir()
+    return folder
+
+
+def write(project: Path, text: str) -> None:
+    (project / FILE).write_text(text)
+
+
+# ── which project ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("kind", ["repository", "worktree", "file"])
+def test_the_project_is_the_nearest_ancestor_with_a_mark(project: Path, kind: str) -> None:
+    (project.parent / ".git").mkdir()
+    if kind == "repository":
+        (project / ".git").mkdir()
+    elif kind == "worktree":
+        (project / ".git").write_text("gitdir: elsewhere\n")
+    else:
+        write(project, "")
+    inside = project / "src" / "deep"
+    inside.mkdir(parents=True)
+    assert find_root(str(inside)) == str(project)
+    assert project_of(str(inside), link=LINK).key == str(project)
+    assert project_of(str(inside), link=LINK).name == "shop-api"
+
+
+def test_without_a_mark_the_link_is_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chatbridge.projects.find_root", lambda folder: None)
+    found = project_of(str(project), link=LINK)
+    assert (found.key, found.name) == (f"link:{LINK}", "shop-api")
+
+
+def test_a_link_without_a_folder_has_a_project_of_its_own() -> None:
+    found = project_of(None, link=LINK)
+    assert (found.key, found.name) == (f"link:{LINK}", "no project")
+
+
+def test_a_folder_that_is_gone_still_belongs_to_its_project(project: Path) -> None:
+    (project / ".git").mkdir()
+    assert find_root(str(project / "removed")) == str(project)
+
+
+def test_the_links_label_wins_over_the_files(project: Path) -> None:
+    write(project, 'label = "from the file"')
+    assert project_of(str(project), link=LINK).label == "from the file"
+    assert project_of(str(project), link=LINK, label="given").label == "given"
+
+
+def test_the_name_is_the_folder_whatever_the_label_says(project: Path) -> None:
+    write(project, 'label = "chatbridge"')
+    assert project_of(str(project), link=LINK).name == "shop-api"
+
+
+# ── what the file can say ─────────────────────────────────────────────────────────────────────────
+
+
+def test_the_file_names_hides_and_slows_down(project: Path) -> None:
+    write(project, 'label = "Shop"\nenabled = false\ndefault_timeout = "2h"\n')
+    assert settings_of(str(project)) == ProjectSettings(
+        label="Shop", enabled=False, default_timeout=7200.0
+    )
+
+
+def test_the_file_is_read_anew_each_time(project: Path) -> None:
+    write(project, "enabled = false")
+    assert not settings_of(str(project)).enabled
+    (project / FILE).unlink()
+    assert settings_of(str(project)).enabled
+
+
+@pytest.mark.parametrize("key", [f"link:{LINK}", "", "relative"])
+def test_what_is_no_folder_has_no_file(key: str) -> None:
+    assert settings_of(key) == ProjectSettings()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "default_timeout = 29.9",
+        'default_timeout = "1s"',
+        "default_timeout = inf",
+        "default_timeout = nan",
+        "default_timeout = true",
+        'default_timeout = "soon"',
+        f'label = "{"x" * 41}"',
+        "label = 5",
+        'enabled = "perhaps"',
+    ],
+)
+def test_a_wrong_value_is_ignored_alone_and_with_a_warning(
+    project: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = text.partition(" ")[0]
+    good = 'label = "Shop"' if key != "label" else 'default_timeout = "30s"'
+    write(project, f"{text}\n{good}\n")
+    found = settings_of(str(project))
+    assert getattr(found, key) == getattr(ProjectSettings(), key)
+    assert (found.label, found.default_timeout) in (("Shop", None), (None, 30.0))
+    assert f"{key} is ignored" in caplog.text
+    assert str(project / FILE) in caplog.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[web]\ntoken = "hunter2"\nhost = "0.0.0.0"',
+        '[telegram]\ntoken = "hunter2"\nallowed_users = [666]',
+        'store = "sqlite:///hunter2.db"',
+        'on_timeout = "declared"',
+        "max_timeout = 99999",
+        'tools = ["ask_user"]',
+    ],
+)
+def test_a_repository_cannot_set_what_is_its_owners(
+    project: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(project, f"enabled = false\n{text}\n")
+    found = settings_of(str(project))
+    assert found == ProjectSettings(enabled=False)
+    assert "is ignored" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
+@pytest.mark.parametrize("content", [b"enabled = ", b"\xff\xfe", b"#" * 70_000])
+def test_a_file_that_cannot_be_read_changes_nothing(
+    project: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    (project / FILE).write_bytes(content)
+    with caplog.at_level(logging.WARNING):
+        assert settings_of(str(project)) == ProjectSettings()
+    assert f"{project / FILE} is not used" in caplog.text
+
+
+def test_a_named_pipe_does_not_hang_the_hub(project: Path) -> None:
+    os.mkfifo(project / FILE)
+    assert settings_of(str(project)) == ProjectSettings()

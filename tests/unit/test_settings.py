@@ -1,0 +1,257 @@
+"""What the owner can set, where it can be set, and what a mistake is answered with."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from chatbridge.core.errors import SettingsError
+from chatbridge.settings import Settings, load
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "config" / "chatbridge.example.toml"
+UNSET = re.compile(r"^# (?=[a-z_]+ = )", re.MULTILINE)
+"""How the example shows a key that has no default."""
+SECRET = "hunter2-hunter2-hunter2"
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in os.environ:
+        if name.startswith("CHATBRIDGE_") or name == "CREDENTIALS_DIRECTORY":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.toml"
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> set[str]:
+    found = set()
+    for name, field in model.model_fields.items():
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            found |= keys(inner, f"{name}.")
+        else:
+            found.add(prefix + name)
+    return found
+
+
+def written_keys(table: dict[str, Any], prefix: str = "") -> set[str]:
+    found = set()
+    for name, value in table.items():
+        table_here = isinstance(value, dict)
+        found |= written_keys(value, f"{name}.") if table_here else {prefix + name}
+    return found
+
+
+# ── the example and the documentation ─────────────────────────────────────────────────────────────
+
+
+def test_the_example_has_every_setting_and_no_other() -> None:
+    everything = tomllib.loads(UNSET.sub("", EXAMPLE.read_text()))
+    assert written_keys(everything) == keys(Settings)
+
+
+def test_the_example_shows_the_defaults(file: Path) -> None:
+    assert load(EXAMPLE) == load(file)
+
+
+def test_the_example_loads_with_everything_that_it_shows(file: Path) -> None:
+    file.write_text(UNSET.sub("", EXAMPLE.read_text()))
+    settings = load(file)
+    assert settings.max_block == 50.0
+    assert settings.web.port == 8787
+
+
+def test_every_setting_and_its_variable_is_documented() -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text()
+    for key in keys(Settings):
+        assert f"`{key}`" in text, key
+        assert f"`{variable(key)}`" in text, key
+
+
+# ── where settings come from ──────────────────────────────────────────────────────────────────────
+
+
+def variable(key: str) -> str:
+    return "CHATBRIDGE_" + key.replace(".", "__").upper()
+
+
+VARIABLES = {
+    "enabled": ("false", False),
+    "default_timeout": ("20 min", 1200.0),
+    "max_timeout": ("8h", 28800.0),
+    "min_timeout": ("15", 15.0),
+    "max_block": ("50s", 50.0),
+    "late_answer_ttl": ("2d", 172800.0),
+    "max_open_asks": ("3", 3),
+    "on_cancel": ("withdraw", "withdraw"),
+    "on_timeout": ("declared", "declared"),
+    "retention": ("1.5d", 129600.0),
+    "tools": ("ask_user", ("ask_user",)),
+    "store": ("sqlite:///srv/a.db", "sqlite:///srv/a.db"),
+    "web.enabled": ("0", False),
+    "web.host": ("::1", "::1"),
+    "web.port": ("9000", 9000),
+    "web.token": (SECRET, SECRET),
+}
+
+
+def test_there_is_a_variable_for_every_setting() -> None:
+    assert set(VARIABLES) == keys(Settings)
+
+
+@pytest.mark.parametrize("key", VARIABLES)
+def test_a_variable_sets_its_key(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, expected = VARIABLES[key]
+    monkeypatch.setenv(variable(key), text)
+    found: Any = load()
+    for part in key.split("."):
+        found = getattr(found, part)
+    assert (found.get_secret_value() if key == "web.token" else found) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['["ask_user", "wait_for_answer"]', "ask_user,wait_for_answer", " ask_user , wait_for_answer "],
+)
+def test_a_list_is_json_or_comma_separated(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHATBRIDGE_TOOLS", text)
+    assert load().tools == ("ask_user", "wait_for_answer")
+
+
+def test_a_variable_wins_over_the_file_key_by_key(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text('retention = "2d"\n[web]\nhost = "::1"\nport = 9000\n')
+    monkeypatch.setenv("CHATBRIDGE_WEB__PORT", "9001")
+    settings = load(file)
+    assert (settings.retention, settings.web.host, settings.web.port) == (172800.0, "::1", 9001)
+
+
+def test_the_file_is_the_one_that_the_variable_names(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("max_open_asks = 7\n")
+    monkeypatch.setenv("CHATBRIDGE_CONFIG", str(file))
+    assert load().max_open_asks == 7
+
+
+def test_without_a_variable_the_file_is_in_the_configuration_directory(tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "chatbridge"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text("max_open_asks = 8\n")
+    assert load().max_open_asks == 8
+
+
+def test_a_secret_comes_from_the_credentials_directory(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "chatbridge_web__token").write_text(SECRET + "\n")
+    (tmp_path / "of-another-program").write_text("not ours")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    file.write_text('[web]\nport = 9000\ntoken = "of the file"\n')
+    web = load(file).web
+    assert web.token is not None
+    assert (web.token.get_secret_value(), web.port) == (SECRET, 9000)
+
+
+def test_a_secret_is_not_shown_with_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHATBRIDGE_WEB__TOKEN", SECRET)
+    assert SECRET not in repr(load())
+
+
+@pytest.mark.parametrize(
+    ("store", "path"),
+    [(None, "/state/chatbridge.db"), ("sqlite:///srv/a.db", "/srv/a.db")],
+)
+def test_the_database_is_in_the_state_directory_or_where_it_was_set(
+    store: str | None, path: str
+) -> None:
+    assert Settings(store=store).database(Path("/state")) == Path(path)
+
+
+# ── mistakes ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("colour = 1", "colour is not a setting"),
+        ("[web]\nhots = 'x'", "web.hots is not a setting"),
+        ("enabled = 'perhaps'", "enabled"),
+        ("default_timeout = 'soon'", "default_timeout: give seconds, or a number with a unit"),
+        ("default_timeout = true", "default_timeout"),
+        ("max_timeout = inf", "max_timeout"),
+        ("retention = -1", "retention"),
+        ("max_open_asks = 0", "max_open_asks"),
+        ("on_timeout = 'always'", "on_timeout"),
+        ("tools = ['ask_usr']", "tools: there is no tool 'ask_usr'; there are: ask_user"),
+        ("web = 'on'", "web"),
+        ("[web]\nport = 70000", "web.port"),
+        ("default_timeout = '1h'", "default_timeout (3600 s)"),
+        ("min_timeout = '10min'", "min_timeout (600 s)"),
+    ],
+)
+def test_a_mistake_is_named_with_its_key_and_file(file: Path, text: str, key: str) -> None:
+    file.write_text(text)
+    with pytest.raises(SettingsError) as error:
+        load(file)
+    assert key in str(error.value)
+    assert str(file) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", [b"enabled = ", b"a b", b"\xff\xfe", b'[web]\ntoken = "' + SECRET.encode()]
+)
+def test_a_file_that_is_no_toml_is_named(file: Path, text: bytes) -> None:
+    file.write_bytes(text)
+    with pytest.raises(SettingsError) as error:
+        load(file)
+    assert str(file) in str(error.value)
+    assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (f"[web]\ntoken = ['{SECRET}']", "web.token"),
+        (f"[web]\ntokn = '{SECRET}'", "web.tokn"),
+        (f"web = '{SECRET}'", "web"),
+        (f"store = 'postgresql://me:{SECRET}@host/db'", "store"),
+        (f"store = '{SECRET}'", "store"),
+    ],
+)
+def test_a_mistake_near_a_secret_does_not_show_it(file: Path, text: str, key: str) -> None:
+    file.write_text(text)
+    with pytest.raises(SettingsError) as error:
+        load(file)
+    assert key in str(error.value)
+    assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CHATBRIDGE_WEB", "{" + SECRET),
+        ("CHATBRIDGE_WEB__PORT", SECRET),
+        ("CHATBRIDGE_WEB__TOKN", SECRET),
+        ("CHATBRIDGE_TOOLS", f"[{SECRET}"),
+    ],
+)
+def test_a_mistake_in_a_variable_is_a_settings_error_too(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=r"(?i)web|tools") as error:
+        load()
+    assert SECRET not in str(error.value)

@@ -1,0 +1,101 @@
+"""Agents' text made safe to show."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatbridge.core.text import encodable, one_line, shortened, split_recommended, visible
+from tests import strategies as some
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("safe\u202egnp.exe", "safe⟨U+202E⟩gnp.exe"),
+        ("a\u200bb", "a⟨U+200B⟩b"),
+        ("a\u200db", "a⟨U+200D⟩b"),
+        ("a\u200cb", "a⟨U+200C⟩b"),
+        ("\u2068x\u2069", "⟨U+2068⟩x⟨U+2069⟩"),
+        ("\x1b[31m\x00\x85", "⟨U+001B⟩[31m⟨U+0000⟩⟨U+0085⟩"),
+        ("a\rb", "a⟨U+000D⟩b"),
+        ("a\u2028b", "a⟨U+2028⟩b"),
+        ("\u3164\u115f", "⟨U+3164⟩⟨U+115F⟩"),
+        ("yes\ufe0f", "yes⟨U+FE0F⟩"),
+        ("x\U000e0100", "x⟨U+E0100⟩"),
+        ("x\U000e0041", "x⟨U+E0041⟩"),
+        ("\ud800", "⟨U+D800⟩"),
+        ("\u200d", "⟨U+200D⟩"),
+    ],
+)
+def test_what_cannot_be_seen_is_made_visible(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain, with\nlines and\ttabs",
+        "שלום עולם, مرحبا",
+        "👩🏽‍💻 ❤️‍🔥 🏳️‍🌈 🙂‍↔️ 🧑‍🤝‍🧑 1️⃣ ℹ️ ☑\ufe0e",
+        "می\u200cخواهم",
+        "क्\u200dष श्\u200cर",
+        "葛\U000e0100",
+        "e\u0301",
+    ],
+)
+def test_what_a_script_or_an_emoji_needs_stays(text: str) -> None:
+    assert visible(text) == text
+
+
+def test_windows_line_ends_are_line_ends() -> None:
+    assert visible("a\r\nb") == "a\nb"
+
+
+@given(some.texts)
+def test_visible_text_holds_nothing_that_turns_or_hides(text: str) -> None:
+    allowed = "\n\t\u200c\u200d"
+    shown = visible(text)
+    assert all(c in allowed or unicodedata.category(c) not in ("Cc", "Cf", "Cs") for c in shown)
+    assert visible(shown) == shown
+
+
+def test_one_line_leaves_no_way_to_forge_a_second() -> None:
+    assert one_line(" a\n\n✅ Answered\t b ") == "a ✅ Answered b"
+
+
+@given(some.texts)
+def test_one_line_is_one_line(text: str) -> None:
+    assert len(one_line(text).splitlines()) <= 1
+
+
+def test_a_long_text_is_cut_with_an_ellipsis() -> None:
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcd", 3) == "ab…"
+    assert shortened("ab cd", 4) == "ab…"
+
+
+@given(some.texts, st.integers(1, 20))
+def test_a_cut_text_fits(text: str, limit: int) -> None:
+    assert len(shortened(text, limit)) <= limit
+
+
+@pytest.mark.parametrize(
+    ("label", "split"),
+    [
+        ("Fast (recommended)", ("Fast", True)),
+        ("Fast (Recommended)", ("Fast", True)),
+        ("(recommended)", ("(recommended)", False)),
+        ("Fast", ("Fast", False)),
+        ("(recommended) Fast", ("(recommended) Fast", False)),
+    ],
+)
+def test_a_recommendation_is_told_from_the_label(label: str, split: tuple[str, bool]) -> None:
+    assert split_recommended(label) == split
+
+
+def test_surrogates_are_paired_or_replaced() -> None:
+    assert encodable("\ud83d\ude00 \ud800 \ufeffé") == "😀 \ufffd \ufeffé"
