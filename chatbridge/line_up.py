@@ -65,11 +65,7 @@ class LineUp:
             slot.tried.set()
             ready.set()
 
-        async def deliver() -> None:
-            await ready.wait()
-            await self._delivery.serve(channel)
-
-        delivering = asyncio.ensure_future(deliver())
+        delivering = asyncio.ensure_future(self._delivery.serve(channel, ready=ready))
         try:
             await channel.run(inbox, ready=now_ready)
         finally:

@@ -103,7 +103,10 @@ class Relay:
         try:
             message = json.loads(line.decode())
         except (ValueError, RecursionError) as error:
-            self._reject(None, _PARSE_ERROR, f"this line is not JSON in UTF-8: {error}")
+            # Its sender may wait for an answer: the id can often be read all the same.
+            found = Overlong(line[:1024], line[-1024:]).request_id()
+            known = None if _key(found) in self.requests else found
+            self._reject(known, _PARSE_ERROR, f"this line is not JSON in UTF-8: {error}")
             return
         problem = _problem(message)
         if problem is not None:

@@ -104,7 +104,7 @@ class TerminalForm:
         """Why a line fits nothing that is shown, in more helpful words than the form's."""
         numbers = _numbers(line)
         if self._draft.view is View.REVIEW:
-            known = line in ("", BACK) or (numbers and numbers[0] <= len(self.questions))
+            known = line in ("", BACK) or (numbers and 1 <= numbers[0] <= len(self.questions))
             return None if known else f"Enter sends it; 1 to {len(self.questions)} change one."
         choices = self.questions[self._draft.at].choices
         wrong = [n for n in numbers if not 1 <= n <= len(choices)] if choices else []

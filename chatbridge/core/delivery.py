@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 
 from chatbridge.core.errors import ChatbridgeError, PostGone, RetryLater
 from chatbridge.core.model import Ask, Post
@@ -35,11 +34,13 @@ class Delivery:
         for lane in self._lanes:
             lane.add(ask)
 
-    async def serve(self, channel: Channel) -> None:
-        """Keep one channel up to date until cancelled. It begins with what was missed."""
+    async def serve(self, channel: Channel, *, ready: asyncio.Event) -> None:
+        """Keep one channel up to date until cancelled, once it is ready. Changes count from now
+        on; what was missed before is shown first."""
         lane = Lane(channel, self._store, self._clock)
         self._lanes.append(lane)
         try:
+            await ready.wait()
             await lane.run()
         finally:
             self._lanes.remove(lane)
@@ -75,14 +76,11 @@ class Lane:
                     await self._clock.sleep(pause)
 
     async def _catch_up(self) -> None:
-        since = self._clock.time() - REPAIR_FOR
-        asks: Sequence[Ask]
+        """What a page shows it reads itself when it opens; a chat has to be told."""
         if self._channel.keeps_posts:
-            asks = await self._store.behind(channel=self._channel.name, since=since)
-        else:
-            asks = await self._store.open_asks()
-        for ask in asks:
-            self.add(ask)
+            since = self._clock.time() - REPAIR_FOR
+            for ask in await self._store.behind(channel=self._channel.name, since=since):
+                self.add(ask)
 
     async def _try(self, ask: Ask) -> float:
         """Show the ask; how long to pause before the next one."""

@@ -131,18 +131,18 @@ class Person:
     """Sees and answers asks through the web inbox's API."""
 
     def __init__(self, state: Path) -> None:
-        self._state = state
+        self.state = state
 
     def address(self) -> str:
         def found() -> str | None:
-            info = rendezvous.read_lock(str(self._state))
+            info = rendezvous.read_lock(str(self.state))
             return info.web if info else None
 
         return until(found, "the inbox's address")
 
     @property
     def token(self) -> str:
-        return (self._state / "web-token").read_text(encoding="ascii").strip()
+        return (self.state / "web-token").read_text(encoding="ascii").strip()
 
     def request(self, path: str, body: Json | None = None) -> Any:
         """:raises Refused:"""

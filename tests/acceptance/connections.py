@@ -45,6 +45,10 @@ class Key:
     project: str
 
 
+def _usual(carrier: str, mode: str) -> Key:
+    return Key("plain", carrier, mode, f"{carrier}-{mode}")
+
+
 class Connections:
     def __init__(self) -> None:
         self._opened: dict[Key, asyncio.Future[Connection]] = {}
@@ -72,7 +76,7 @@ class Connections:
         """The two documented time-outs on this connection. Those of all connections run at once."""
         pairs = [(c, m) for c in CARRIERS for m in MODES]
         await asyncio.gather(*(self.get(carrier=c, mode=m) for c, m in pairs))
-        return self._expiries[Key("plain", carrier, mode, f"{carrier}-{mode}")]
+        return self._expiries[_usual(carrier, mode)]
 
     def home(self, settings: str = "plain") -> Home:
         """Where the links with these settings, and their hub, run."""
@@ -90,7 +94,7 @@ class Connections:
         project = home.project(key.project)
         try:
             async with connected(home, project, carrier=key.carrier, mode=key.mode) as connection:
-                if key.settings == "plain":
+                if key == _usual(key.carrier, key.mode):
                     self._expiries[key] = (
                         _expiry(connection, TIMEOUT),
                         _expiry(connection, SINGLE_TIMEOUT),

@@ -47,7 +47,10 @@ class RawLink:
 
     def hears(self) -> Json | None:
         """The next line; None when the hub has closed."""
-        line = self._file.readline()
+        try:
+            line = self._file.readline()
+        except ConnectionResetError:  # it closed with something of ours unread
+            return None
         return json.loads(line) if line else None
 
     def greet(self, folder: Path) -> None:

@@ -155,8 +155,7 @@ async def test_labels_with_line_breaks_make_no_third_line(connections: Connectio
 
 
 FIELDS = st.sampled_from(
-    "questions question options multiSelect title timeout id type required placeholder onTimeout "
-    "label description askId waitSeconds".split()
+    [field for field, _ in (*AT_THE_TOP, *IN_A_QUESTION)] + ["label", "description", "waitSeconds"]
 )
 SCALARS = (
     st.none()

@@ -82,11 +82,15 @@ async def test_an_answer_in_another_tab_shows_in_this_one(visit: Visit) -> None:
 async def test_a_live_change_disturbs_neither_the_text_nor_the_caret(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMIT)
     page = await typing(visit, ask)
+    field = await page.query_selector("#answer")
     await visit.inbox.agent_leaves(ask)
     await expect(page.get_by_text("The agent is not waiting now.")).to_be_visible()
     await expect(page.locator("#answer")).to_be_focused()
     await page.keyboard.type("!")
     await expect(page.locator("#answer")).to_have_value("fix: keep anchors st!able")
+    # The very same field: a replaced one would break off what an input method is composing.
+    assert field is not None
+    assert await field.evaluate("field => field.isConnected")
 
 
 async def test_what_is_typed_survives_a_reload_and_other_questions(visit: Visit) -> None:

@@ -1,4 +1,4 @@
-"""All screens of the inbox: they fit a narrow phone, need no mouse, and run nothing of an agent's."""
+"""All screens of the inbox fit a narrow phone, need no mouse, and run nothing that agents wrote."""
 
 from __future__ import annotations
 

@@ -103,7 +103,10 @@ async def open_desk(
         changed=delivery.changed,
         drained=_drained,
     )
-    tasks = [asyncio.create_task(broker.run()), asyncio.create_task(delivery.serve(channel))]
+    ready = asyncio.Event()
+    ready.set()
+    serving = delivery.serve(channel, ready=ready)
+    tasks = [asyncio.create_task(broker.run()), asyncio.create_task(serving)]
     try:
         yield Desk(broker, Intake(broker, store=store, clock=clock), delivery, clock)
     finally:

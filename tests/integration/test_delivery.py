@@ -24,7 +24,9 @@ async def serving(hub: World, *channels: Channel) -> AsyncIterator[None]:
         while True:
             delivery.changed(await hub.changes.get())
 
-    tasks = [asyncio.ensure_future(delivery.serve(channel)) for channel in channels]
+    ready = asyncio.Event()
+    ready.set()
+    tasks = [asyncio.ensure_future(delivery.serve(each, ready=ready)) for each in channels]
     tasks.append(asyncio.ensure_future(feed()))
     try:
         yield

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.errors import NewerDatabase, StoreError
+from chatbridge.core.model import Post
+from chatbridge.core.ports import Transaction
 from chatbridge.store.sqlite import SqliteStore
-from tests.contract.asks import an_ask
+from tests.contract.asks import a_call, an_ask, answered
 
 
 @pytest.fixture
@@ -63,6 +65,20 @@ async def test_every_commit_is_synced_to_disk_and_reads_cannot_write(store: Sqli
     assert [tuple(row) for row in await store._writing.rows("PRAGMA journal_mode")] == [("wal",)]
     with pytest.raises(StoreError):
         await store._reading.change("DELETE FROM asks")
+
+
+async def test_a_sweep_leaves_no_row_of_what_it_removed(store: SqliteStore) -> None:
+    ask = answered(an_ask(), at=10.0)
+
+    async def work(tx: Transaction) -> None:
+        await tx.add_ask(ask)
+        await tx.save_call(a_call(ask))
+        await tx.save_post(Post(ask_id=ask.id, channel="web", place="1", revision=1))
+
+    await store.write(work)
+    await store.sweep(before=11.0)
+    for table in ("asks", "calls", "posts"):
+        assert await store._reading.rows(f"SELECT * FROM {table}") == []  # noqa: S608 - constants
 
 
 async def test_what_was_written_is_there_after_opening_again(path: Path) -> None:

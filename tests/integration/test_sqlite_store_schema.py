@@ -98,6 +98,7 @@ async def test_a_migration_that_fails_leaves_the_version_before_it(
     with pytest.raises(StoreError, match="no_such_table"):
         await SqliteStore.open(path)
     assert query(path, "PRAGMA user_version") == [(len(SCRIPTS),)]
+    assert "colour" not in [column[1] for column in query(path, "PRAGMA table_info(asks)")]
     broken.unlink()
     store = await SqliteStore.open(path)
     assert await store.ask(ask.id) == ask

@@ -18,7 +18,7 @@ from chatbridge.core.ports import Inbox
 
 HEARTBEAT_SECONDS = 15.0
 MAX_STREAMS = 64
-MAX_WAITING = 256
+MAX_WAITING = 4096
 """So many changed asks wait for one page; a page further behind starts anew."""
 RECENT = 50
 """So many ended asks are told to a page that comes back."""

@@ -36,7 +36,8 @@ export function fitsLimit(field) {
   const limit = Number(field.dataset.limit);
   const length = [...field.value].length;
   const words = `This answer is too long (${length.toLocaleString("en")} of ${limit.toLocaleString("en")}).`;
-  field.setAttribute("aria-invalid", String(length > limit));
+  if (length > limit) field.setAttribute("aria-invalid", "true");
+  else field.removeAttribute("aria-invalid");
   find("#too-long").textContent = length > limit ? words : "";
   return length <= limit;
 }

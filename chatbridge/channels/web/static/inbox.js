@@ -17,7 +17,7 @@ const SETTLING_MS = 350;
 
 function countChosen(root) {
   const primary = find("[data-chosen]", root);
-  if (!primary || connection === "broken") return;
+  if (!primary || primary.disabled) return;
   const chosen = all('[aria-checked="true"]', root).length + (find("#other", root)?.value.trim() ? 1 : 0);
   primary.textContent = primary.dataset.chosen + (chosen ? ` (${chosen} chosen)` : "");
 }
@@ -46,7 +46,7 @@ function swapCard(html, { own = false } = {}) {
   const dialog = find("dialog[open]", old);
   for (const box of all("[open]", old)) find(`#${box.id}`, fresh)?.setAttribute("open", "");
   prepare(fresh);
-  for (const { name, value } of [...fresh.attributes]) old.setAttribute(name, value);
+  Object.assign(old.dataset, fresh.dataset);
   old.removeAttribute("aria-busy");
   [...fresh.children].forEach((part, i) => {
     if (!old.children[i].isEqualNode(part)) old.children[i].replaceWith(part);

@@ -1,0 +1,197 @@
+"""Standalone: one process that ends when it should, shares nothing, and keeps its output clean."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.acceptance.bridge import PATIENCE, Home, Json, new_home, until
+from tests.fakes.link_client import LinkClient
+
+HANDSHAKE: Json = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "acceptance", "version": "1"},
+}
+QUESTION: Json = {"name": "ask_user", "arguments": {"question": "Still there?"}}
+
+
+@contextmanager
+def standalone(home: Home, name: str = "alone") -> Iterator[LinkClient]:
+    with LinkClient(home.environment, "--standalone", cwd=home.project(name)) as client:
+        client.request(0, "initialize", HANDSHAKE)
+        assert client.receive()["id"] == 0
+        client.notify("notifications/initialized")
+        yield client
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    with new_home() as found:
+        yield found
+
+
+@contextmanager
+def event_stream(home: Home) -> Iterator[None]:
+    """A browser that watches, and does not go away by itself."""
+    address = urlsplit(home.person.address())
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)
+    headers = {"Authorization": f"Bearer {home.person.token}"}
+    connection.request("GET", "/api/events", headers=headers)
+    response = connection.getresponse()
+    assert response.status == 200
+    assert response.readline()
+    try:
+        yield
+    finally:
+        response.close()
+        connection.close()
+
+
+def end(client: LinkClient, way: str) -> None:
+    if way == "end of input":
+        client.close_input()
+    else:
+        client.process.send_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("way", ["SIGTERM", "end of input"])
+def test_it_ends_though_an_ask_is_open_and_a_browser_watches(home: Home, way: str) -> None:
+    with standalone(home) as client:
+        client.request(1, "tools/call", QUESTION)
+        home.person.sees("Still there?", project="alone")
+        with event_stream(home):
+            end(client, way)
+            assert client.exit_code() == 0
+        with pytest.raises(EOFError):
+            client.receive()  # not even an error for the open call: its ask stays open
+    assert home.lock_holder() is None
+
+
+def test_it_ends_if_the_input_ends_before_a_word_was_said(home: Home) -> None:
+    with LinkClient(home.environment, "--standalone", cwd=home.project("alone")) as client:
+        client.close_input()
+        assert client.exit_code() == 0
+        with pytest.raises(EOFError):
+            client.receive()
+
+
+def test_what_was_asked_before_it_ended_is_answered_to_the_next_one(home: Home) -> None:
+    with standalone(home) as client:
+        client.request(1, "tools/call", QUESTION)
+        ask = home.person.sees("Still there?", project="alone")
+    assert client.exit_code() == 0
+    with standalone(home) as again:
+        again.request(1, "tools/call", QUESTION)
+        assert home.person.sees("Still there?", project="alone")["id"] == ask["id"]
+        home.person.answer(ask, {"values": ["yes"]})
+        assert again.receive()["result"]["content"][0]["text"] == "User answered: yes"
+
+
+def test_a_second_one_or_a_hub_is_refused_by_name_and_the_first_goes_on(home: Home) -> None:
+    with standalone(home) as client:
+        client.request(1, "tools/call", QUESTION)
+        ask = home.person.sees("Still there?", project="alone")
+        with standalone(home, "second") as second:
+            refused = call(second, QUESTION)
+            assert f"pid {client.process.pid}" in refused
+            assert "CHATBRIDGE_STATE_DIR" in refused
+            end(second, "end of input")
+            assert second.exit_code() == 0
+        hub = subprocess.run(
+            [sys.executable, "-m", "chatbridge", "hub"],
+            capture_output=True,
+            text=True,
+            env=home.environment,
+            cwd=home.folder,
+            timeout=PATIENCE,
+        )
+        assert hub.returncode == 1
+        assert f"pid {client.process.pid}" in hub.stderr
+        home.person.answer(ask, {"values": ["yes"]})
+        assert client.receive()["result"]["content"][0]["text"] == "User answered: yes"
+
+
+def test_one_beside_a_hub_is_refused_by_name_and_the_hub_goes_on(home: Home) -> None:
+    with LinkClient(home.environment, cwd=home.project("linked")) as link:
+        link.request(0, "initialize", HANDSHAKE)
+        assert link.receive()["id"] == 0
+        link.request(1, "tools/call", QUESTION)
+        ask = home.person.sees("Still there?", project="linked")
+        hub = home.lock_holder()
+        with standalone(home) as second:
+            refused = call(second, QUESTION)
+            assert f"pid {hub}" in refused
+        home.person.answer(ask, {"values": ["yes"]})
+        assert link.receive()["result"]["content"][0]["text"] == "User answered: yes"
+        assert home.lock_holder() == hub
+
+
+def test_its_output_is_mcp_and_nothing_else_while_its_log_goes_to_standard_error(
+    home: Home, tmp_path: Path
+) -> None:
+    """Its output is a plain file here, so that nothing of it can be missed."""
+    asked = {"name": "ask_user", "arguments": {"question": "Later?", "wait": False}}
+    messages: list[Json] = [
+        {"id": 0, "method": "initialize", "params": HANDSHAKE},
+        {"method": "notifications/initialized"},
+        {"id": 1, "method": "tools/list", "params": {}},
+        {"id": 2, "method": "tools/call", "params": asked},
+        {"id": 3, "method": "no/such/method", "params": {}},
+        {"id": 4, "method": "tools/call", "params": {"name": "ask_user", "arguments": {}}},
+    ]
+    with standalone_process(home, tmp_path / "output") as process:
+        assert process.stdin
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            process.stdin.flush()
+        until(lambda: (tmp_path / "output").read_bytes().count(b"\n") >= 5 or None, "the answers")
+        process.stdin.write(b"no message\n")
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+    lines = [json.loads(line) for line in (tmp_path / "output").read_bytes().splitlines()]
+    assert all(line["jsonrpc"] == "2.0" for line in lines)
+    assert sorted(line["id"] for line in lines if line["id"] is not None) == [0, 1, 2, 3, 4]
+    assert "WARNING" in (tmp_path / "errors").read_text()
+
+
+@contextmanager
+def standalone_process(home: Home, output: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with output.open("wb") as out, (output.parent / "errors").open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "chatbridge", "mcp", "--standalone"],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=errors,
+            env=home.environment,
+            cwd=home.project("alone"),
+        )
+    try:
+        yield process
+    finally:
+        assert process.stdin
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        process.kill()
+        process.wait(PATIENCE)
+
+
+def call(client: LinkClient, params: Json) -> str:
+    """The text of a call that is answered with a tool error."""
+    client.request(9, "tools/call", params)
+    answer = client.receive()
+    assert answer["id"] == 9
+    assert answer["result"]["isError"]
+    text = answer["result"]["content"][0]["text"]
+    assert isinstance(text, str)
+    return text

@@ -1,0 +1,1 @@
+"""Figures, not tests: `make bench`. Each stands beside a reference measured in the same run."""

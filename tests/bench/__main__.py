@@ -1,0 +1,102 @@
+"""`make bench`: runs everything, prints one table with the aims, and keeps the figures as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+
+from tests.bench.idle import idle
+from tests.bench.latency import burst, latency, ratio, reference_call
+from tests.bench.machine import Json
+from tests.bench.startup import first_start, startup
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, to try it out")
+    parser.add_argument("--json", type=Path, default=Path("bench.json"), help="where to keep them")
+    options = parser.parse_args()
+    # Where byte code is not written, every start compiles: that would measure the wrong thing.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    figures = asyncio.run(measure(quick=options.quick))
+    options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    print(table(figures))
+    print(f"\nKept in {options.json}")
+    return 0
+
+
+async def measure(*, quick: bool) -> Json:
+    part = 10 if quick else 1
+
+    def say(what: str) -> None:
+        print(f"measuring {what} …", file=sys.stderr, flush=True)
+
+    say("startup")
+    figures: Json = {"machine": f"{os.cpu_count()} cores, Python {platform.python_version()}"}
+    figures["startup"] = await startup(20 // part)
+    figures["first_start"] = await first_start(7 // part or 1)
+    say("latency")
+    figures["reference_call_ms"] = await reference_call(500 // part)
+    figures["latency"] = {"0": await latency(500 // part)}
+    for count in (1_000, 10_000):
+        say(f"latency among {count:,} open asks")
+        figures["latency"][str(count)] = await latency(500 // part, open_asks=count // part)
+    say("a burst")
+    figures["burst"] = await burst(1000 // part, links=10)
+    say("idleness")
+    figures["idle"] = await idle(30.0 / part, links=100 // part)
+    return figures
+
+
+def table(figures: Json) -> str:
+    start, first, idleness = figures["startup"], figures["first_start"], figures["idle"]
+    many, empty = figures["latency"], figures["latency"]["0"]
+    rows = [
+        ("what", "measured", "aim"),
+        ("link spawned → tools/list", f"{start['link_ms']} ms", ""),
+        ("  a minimal SDK server, same run", f"{start['reference_ms']} ms", ""),
+        ("  times faster", f"{start['times_faster']}", "≥ 20"),
+        ("memory of a link (PSS)", f"{start['link_pss_mb']} MB", "≤ 8 MB"),
+        ("first start, no hub running", f"{first['link_ms']} ms", ""),
+        ("  against the SDK server", f"{first['ratio']} times", "< 1.3"),
+        ("an SDK server's empty call, p50", f"{figures['reference_call_ms']['p50']} ms", ""),
+    ]
+    for what, title in (
+        ("ask_to_visible_ms", "ask → visible"),
+        ("answer_to_result_ms", "answer → result"),
+    ):
+        found = empty[what]
+        shown = f"{found['p50']} / {found['p95']} / {found['p99']} ms"
+        rows.append((f"{title}, p50 / p95 / p99", shown, "≤ 5 / – / 15 ms"))
+        for count in ("1000", "10000"):
+            share = ratio(many[count], empty, what)
+            rows.append((f"  p50 among {int(count):,} open asks", f"{share} times", "≤ 1.5"))
+    rows += [
+        (
+            f"{figures['burst']['asks']:,} answers in one burst, all heard",
+            f"{figures['burst']['seconds_until_all_heard']} s",
+            "≤ 2 s",
+        ),
+        ("memory per open ask", f"{figures['burst']['kb_per_open_ask']} KB", ""),
+        (
+            f"hub CPU, {idleness['seconds']:.0f} s idle, {idleness['links']} links and asks",
+            f"{idleness['hub_cpu_seconds']} s",
+            "< 0.05 s",
+        ),
+    ]
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join([figures["machine"], *lines])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

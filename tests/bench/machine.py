@@ -1,0 +1,188 @@
+"""Processes to be measured, and what the kernel knows of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from chatbridge import rendezvous
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 120.0
+Json = dict[str, Any]
+INITIALIZE: Json = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "bench", "version": "1"},
+}
+
+REFERENCE = """
+import anyio
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+async def list_tools(ctx, params):
+    schema = {"type": "object"}
+    return types.ListToolsResult(tools=[types.Tool(name="echo", input_schema=schema)])
+
+async def call_tool(ctx, params):
+    return types.CallToolResult(content=[types.TextContent(type="text", text="ok")])
+
+async def main():
+    server = Server("reference", on_list_tools=list_tools, on_call_tool=call_tool)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+anyio.run(main)
+"""
+"""A minimal server on the official SDK: what a program without a link would cost."""
+
+
+class Machine:
+    """A state directory of its own; the hub in it is started by the first link."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.state = folder / "s"
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "PYTHONPATH": str(ROOT),
+            "CHATBRIDGE_STATE_DIR": str(self.state),
+            "CHATBRIDGE_RUNTIME_DIR": str(self.state),
+            "CHATBRIDGE_MAX_OPEN_ASKS": "1000000",
+            **settings,
+        }
+
+    @asynccontextmanager
+    async def link(self) -> AsyncIterator[Client]:
+        words = [sys.executable, "-m", "chatbridge", "mcp"]
+        async with client(words, self.environment) as spawned:
+            yield spawned
+
+    @asynccontextmanager
+    async def reference(self) -> AsyncIterator[Client]:
+        async with client([sys.executable, "-c", REFERENCE], self.environment) as spawned:
+            yield spawned
+
+    async def web(self) -> tuple[str, int]:
+        """Host and port of the inbox, once it is up."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            info = rendezvous.lock_holder(str(self.state))
+            if info is not None and info.web:
+                host, _, port = info.web.removeprefix("http://").rpartition(":")
+                return host, int(port)
+            await asyncio.sleep(0.02)
+        raise TimeoutError("no inbox came up")
+
+    def hub(self) -> int:
+        info = rendezvous.lock_holder(str(self.state))
+        assert info is not None, "no hub runs"
+        return info.pid
+
+    async def stop(self) -> None:
+        words = [sys.executable, "-m", "chatbridge", "stop"]
+        process = await asyncio.create_subprocess_exec(
+            *words, env=self.environment, stdout=asyncio.subprocess.DEVNULL
+        )
+        await asyncio.wait_for(process.wait(), PATIENCE)
+
+
+@asynccontextmanager
+async def machine(**settings: str) -> AsyncIterator[Machine]:
+    folder = Path(tempfile.mkdtemp(prefix="cb-"))
+    here = Machine(folder, **settings)
+    try:
+        yield here
+    finally:
+        await here.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Client:
+    """A client's end of a stdio server."""
+
+    def __init__(self, process: asyncio.subprocess.Process, spawned_at: float) -> None:
+        assert process.stdin
+        assert process.stdout
+        self.pid = process.pid
+        self.spawned_at = spawned_at
+        self._in, self._out = process.stdin, process.stdout
+
+    def send(self, message: Json) -> None:
+        self._in.write(json.dumps(message).encode() + b"\n")
+
+    def request(self, id: int, method: str, params: Json) -> None:
+        self.send({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+
+    async def receive(self) -> Json:
+        line = await asyncio.wait_for(self._out.readline(), PATIENCE)
+        message: Json = json.loads(line)
+        return message
+
+    async def initialize(self) -> None:
+        self.request(0, "initialize", INITIALIZE)
+        await self.receive()
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    async def list_tools(self) -> float:
+        """Initialize and list; the seconds since the process was spawned."""
+        await self.initialize()
+        self.request(1, "tools/list", {})
+        await self.receive()
+        return time.perf_counter() - self.spawned_at
+
+
+@asynccontextmanager
+async def client(words: Sequence[str], environment: dict[str, str]) -> AsyncIterator[Client]:
+    spawned_at = time.perf_counter()
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        env=environment,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        limit=1 << 22,
+    )
+    try:
+        yield Client(process, spawned_at)
+    finally:
+        assert process.stdin
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), 5)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+def pss(pid: int) -> float:
+    """Megabytes: its own memory and its share of what it shares."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
+    raise ValueError(f"no Pss of {pid}")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Read in the scheduler's nanoseconds: clock ticks of 10 ms are too coarse here."""
+    total = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        total += int((thread / "schedstat").read_text().split()[0])
+    return total / 1e9
+
+
+def percentiles(seconds: Sequence[float]) -> Json:
+    cuts = statistics.quantiles(seconds, n=100, method="inclusive")
+    return {f"p{p}": round(cuts[p - 1] * 1000, 2) for p in (50, 95, 99)}

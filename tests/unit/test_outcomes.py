@@ -1,0 +1,203 @@
+"""How the end of an ask is written, in each of the two forms."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from mcp_types import CallToolResult, TextContent
+
+from chatbridge.core import asks
+from chatbridge.core.model import (
+    Agent,
+    Answer,
+    Ask,
+    AskRequest,
+    Call,
+    CallName,
+    Option,
+    Outcome,
+    Project,
+    Question,
+    QuestionType,
+    Status,
+)
+from chatbridge.tools.outcomes import QUESTION, QUESTIONS, result_of, ticket_of
+
+NOW = 1000.0
+OPTIONS = (Option(label="A"), Option(label="B"), Option(label="C"))
+TEXT = Question(id="t", text="What?")
+SELECT = Question(id="s", text="Which?", type=QuestionType.SELECT, options=OPTIONS)
+MULTI = Question(id="m", text="Which ones?", type=QuestionType.MULTI_SELECT, options=OPTIONS)
+
+
+def opened(dialect: str, *questions: Question) -> Ask:
+    request = AskRequest(
+        project=Project(key="/p", name="p"),
+        agent=Agent(client="c", name="C"),
+        tool="ask_user",
+        dialect=dialect,
+        questions=questions,
+    )
+    return asks.opened(request, now=NOW, deadline=None)
+
+
+def ended(ask: Ask, status: Status, *answers: Answer, reason: str | None = None) -> Ask:
+    outcome = Outcome(at=NOW, answers=answers, reason=reason)
+    return replace(ask, status=status, settled_at=NOW, outcome=outcome)
+
+
+def call_of(ask: Ask, *ids: str, late: bool = False) -> Call:
+    name = CallName(link="l", request="1")
+    given = ids or tuple(question.id for question in ask.questions)
+    return Call(name=name, ask_id=ask.id, question_ids=given, started_at=NOW, late=late)
+
+
+def text_of(result: CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+def told(ask: Ask, call: Call | None = None) -> dict[str, Any]:
+    result = result_of(ask, call or call_of(ask))
+    found: dict[str, Any] = json.loads(text_of(result))
+    assert result.structured_content == found
+    assert not result.is_error
+    return found
+
+
+def said(ask: Ask) -> tuple[str, bool]:
+    result = result_of(ask, call_of(ask))
+    assert result.structured_content is None
+    return text_of(result), bool(result.is_error)
+
+
+def test_answers_have_the_ids_of_the_call_that_is_told() -> None:
+    ask = ended(opened(QUESTIONS, TEXT, SELECT), Status.ANSWERED, answer("x"), answer("B"))
+    assert told(ask, call_of(ask, "one", "two"))["answers"] == [
+        {"questionId": "one", "values": ["x"]},
+        {"questionId": "two", "values": ["B"]},
+    ]
+
+
+def answer(*values: str, other: str | None = None) -> Answer:
+    return Answer(values=values, custom_text=other)
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        (answer(), {"values": []}),
+        (answer("A", "C"), {"values": ["A", "C"]}),
+        (answer(other="D"), {"values": [], "customText": "D"}),
+        (answer("A", other="D"), {"values": ["A"], "customText": "D"}),
+        (replace(answer("A"), decided_by="timeout"), {"values": ["A"], "decidedBy": "timeout"}),
+    ],
+)
+def test_an_answer_has_only_the_keys_that_say_something(
+    given: Answer, written: dict[str, Any]
+) -> None:
+    ask = ended(opened(QUESTIONS, MULTI), Status.ANSWERED, given)
+    assert told(ask)["answers"] == [{"questionId": "m", **written}]
+
+
+@pytest.mark.parametrize(
+    ("status", "flags"),
+    [
+        (Status.CANCELLED, (False, True, False)),
+        (Status.TIMED_OUT, (False, False, True)),
+        (Status.WITHDRAWN, (False, True, False)),
+    ],
+)
+def test_an_ask_without_answers_says_how_it_ended(
+    status: Status, flags: tuple[bool, bool, bool]
+) -> None:
+    found = told(ended(opened(QUESTIONS, TEXT), status))
+    assert (found["answered"], found["cancelled"], found["timedOut"]) == flags
+    assert found["answers"] == []
+
+
+def test_declared_defaults_are_both_an_answer_and_a_time_out() -> None:
+    default = replace(answer("x"), decided_by="timeout")
+    found = told(ended(opened(QUESTIONS, TEXT), Status.TIMED_OUT, default))
+    assert (found["answered"], found["timedOut"]) == (True, True)
+
+
+def test_a_late_answer_is_an_answer_and_no_time_out_and_says_that_it_is_late() -> None:
+    ask = ended(opened(QUESTIONS, TEXT), Status.TIMED_OUT)
+    late = replace(ask, late=Outcome(at=NOW, answers=(answer("x"),)))
+    assert told(late) == {
+        "answered": True,
+        "cancelled": False,
+        "timedOut": False,
+        "answers": [{"questionId": "t", "values": ["x"]}],
+        "late": True,
+    }
+
+
+def test_an_answer_in_time_that_was_kept_is_late_for_the_call_that_takes_it_over() -> None:
+    ask = ended(opened(QUESTIONS, TEXT), Status.ANSWERED, answer("x"))
+    assert "late" not in told(ask)
+    assert told(ask, call_of(ask, late=True))["late"] is True
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "sentence"),
+    [
+        (TEXT, answer("free\ntext"), "User answered: free\ntext"),
+        (SELECT, answer("B"), "User selected: B"),
+        (SELECT, answer(other="D"), "User answered: D"),
+        (MULTI, answer("A", "C"), "User selected: A, C"),
+        (MULTI, answer("A", other="D"), "User selected: A, Other: D"),
+        (MULTI, answer(other="D"), "User selected: Other: D"),
+    ],
+)
+def test_a_single_questions_answer_is_the_documented_sentence(
+    question: Question, given: Answer, sentence: str
+) -> None:
+    ask = ended(opened(QUESTION, question), Status.ANSWERED, given)
+    assert said(ask) == (sentence, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "sentence"),
+    [
+        (Status.CANCELLED, None, "User cancelled the question."),
+        (Status.CANCELLED, "Ask Kim.", "User cancelled the question. Ask Kim."),
+        (
+            Status.TIMED_OUT,
+            None,
+            "User did not respond within the timeout period. Proceeding with your best judgment.",
+        ),
+    ],
+)
+def test_a_single_question_without_an_answer_is_an_error_with_the_documented_sentence(
+    status: Status, reason: str | None, sentence: str
+) -> None:
+    assert said(ended(opened(QUESTION, SELECT), status, reason=reason)) == (sentence, True)
+
+
+def test_a_ticket_is_no_outcome_and_names_the_ask_and_the_tool_to_call() -> None:
+    ask = opened(QUESTIONS, TEXT)
+    ticket = ticket_of(ask).structured_content
+    assert ticket
+    assert [ticket[flag] for flag in ("answered", "cancelled", "timedOut")] == [False] * 3
+    assert (ticket["pending"], ticket["askId"]) == (True, ask.id)
+    assert "wait_for_answer" in ticket["next"]
+
+
+def test_a_single_questions_ticket_is_one_sentence_with_the_id() -> None:
+    ask = opened(QUESTION, TEXT)
+    ticket = ticket_of(ask)
+    assert not ticket.is_error
+    assert ticket.structured_content is None
+    assert ask.id in text_of(ticket)
+    assert "wait_for_answer" in text_of(ticket)
+
+
+def test_letters_of_all_alphabets_are_written_as_they_are() -> None:
+    ask = ended(opened(QUESTIONS, TEXT), Status.ANSWERED, answer("Größe 😀"))
+    assert "Größe 😀" in text_of(result_of(ask, call_of(ask)))
