@@ -83,6 +83,10 @@ class Links:
                 await self._serve(preface, reader, writer)
         except (ConnectionError, ChatbridgeError) as error:
             log.warning("a link's connection ended: %s", error)
+        except asyncio.CancelledError:
+            # By `close`, and by nobody else. The streams of Python 3.11 report one that gets out
+            # as an error.
+            return
         finally:
             writer.close()
 

@@ -34,6 +34,9 @@ log = logging.getLogger(__name__)
 MAX_BLOCK_DEPTH = 20
 """In markdown-it's levels: a list takes two. What lies deeper it would drop without a word."""
 MAX_INLINE_DEPTH = 8
+MAX_PARSED = 20_000
+"""A longer text is shown as written: the parser's time grows with the square of hostile input, and
+the hub waits for it."""
 
 _AMPERSAND = "\ufdd0"
 """Stands in for "&" while parsing: link addresses are decoded even without the entity rule, and
@@ -48,6 +51,8 @@ _parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
 
 def parse(source: str) -> tuple[Block, ...]:
     """The blocks of `source`. What cannot be parsed, or leaves nothing to see, is as written."""
+    if len(source) > MAX_PARSED:
+        return _as_written(source)
     try:
         tokens = _parser.parse(source.replace(_AMPERSAND, "").replace("&", _AMPERSAND))
         blocks = _blocks(tokens)

@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
         return 1
     print(f"Open this link (works once, 10 minutes):\n  {link}\n")
     if urlsplit(address).hostname in ("127.0.0.1", "::1", "localhost"):
-        print('Only this computer can reach it. For a phone: chatbridge setup, "Browser".')
+        print("Only this computer can reach it. For a phone: docs/configuration.md, web.host.")
     if "--open" in argv and not open_in_browser(link, state):
         sys.stderr.write("No browser could be opened. Open the link yourself.\n")
     return 0

@@ -138,8 +138,9 @@ class Broker:
 
     async def _check_flood(self, tx: Transaction, request: AskRequest) -> None:
         limit = self.policy.max_open_asks
-        found = await tx.open_asks_of(project=request.project.key, client=request.agent.client)
-        if len(found) >= limit:
+        agent = {"project": request.project.key, "client": request.agent.client}
+        if await tx.count_open_asks_of(**agent) >= limit:
+            found = await tx.open_asks_of(**agent)
             listed = tuple(f"{a.id}: {shortened(one_line(a.questions[0].text), 60)}" for a in found)
             raise TooManyOpenAsks(limit=limit, open_asks=listed)
 
@@ -205,8 +206,9 @@ class Broker:
 
     async def sweep(self) -> int:
         """Forget what ended long ago. A failing sweep is a warning and hurts nothing."""
+        age = max(self.policy.retention, self.policy.late_answer_ttl)
         try:
-            count = await self._store.sweep(before=self._clock.time() - self.policy.retention)
+            count = await self._store.sweep(before=self._clock.time() - age)
         except StoreError as error:
             log.warning("sweep failed: %s", error)
             return 0

@@ -113,6 +113,8 @@ class Card:
     """Which screen of the form is shown; None when there is nothing to fill in."""
     number: int = 0
     count: int = 1
+    done: int = 0
+    """How many of the questions the person has been through."""
     type: QuestionType | None = None
     question: str = ""
     required: bool = True
@@ -166,6 +168,7 @@ def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Car
         view=view,
         number=min(ask.draft.at + 1, len(ask.questions)),
         count=len(ask.questions),
+        done=sum(entry.done for entry in ask.draft.entries),
         type=question.type if question else None,
         question=visible(question.text) if question else "",
         required=question.required if question else True,
@@ -289,11 +292,11 @@ def _buttons(
     if view is None:
         return _end_buttons(ask, state)
     buttons = _form_buttons(ask, view, question)
-    if state is State.OPEN and view is not View.CANCEL:
-        cancel = form.AskCancel(step=ask.draft.step)
-        buttons.append(Button(role=Role.CANCEL, label="Cancel question", does=cancel))
-    latest = latest_deadline or 0.0
-    if state is State.OPEN and ask.deadline is not None and ask.deadline < latest:
+    if state is not State.OPEN or view in (View.CANCEL, View.OTHER):
+        return tuple(buttons)
+    cancel = form.AskCancel(step=ask.draft.step)
+    buttons.append(Button(role=Role.CANCEL, label="Cancel question", does=cancel))
+    if ask.deadline is not None and ask.deadline < (latest_deadline or 0.0):
         buttons.append(Button(role=Role.EXTEND, label="+15 min", does=Act.EXTEND))
     return tuple(buttons)
 

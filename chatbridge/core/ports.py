@@ -46,6 +46,10 @@ class Transaction(Protocol):
         not delivered, not discarded, `kept_until` after `now`, and without a live call."""
         ...
 
+    async def count_open_asks_of(self, *, project: str, client: str) -> int:
+        """How many open asks one agent has."""
+        ...
+
     async def open_asks_of(self, *, project: str, client: str) -> Sequence[Ask]:
         """One agent's open asks, oldest first."""
         ...

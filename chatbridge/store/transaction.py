@@ -34,6 +34,9 @@ KEPT_TWIN = """
     AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.ended_at IS NULL)
     ORDER BY seq DESC LIMIT 1
 """
+COUNT_OPEN_ASKS_OF = """
+    SELECT count(*) FROM asks WHERE status = 'open' AND project = :project AND client = :client
+"""
 OPEN_ASKS_OF = """
     SELECT * FROM asks WHERE status = 'open' AND project = :project AND client = :client
     ORDER BY seq
@@ -101,6 +104,11 @@ class SqliteTransaction:
     async def kept_twin(self, *, project: str, fingerprint: str, now: float) -> Ask | None:
         twin = {"project": project, "fingerprint": fingerprint, "now": now}
         return _one(await self._rows(KEPT_TWIN, twin))
+
+    async def count_open_asks_of(self, *, project: str, client: str) -> int:
+        agent = {"project": project, "client": client}
+        ((count,),) = await self._rows(COUNT_OPEN_ASKS_OF, agent)
+        return int(count)
 
     async def open_asks_of(self, *, project: str, client: str) -> Sequence[Ask]:
         agent = {"project": project, "client": client}

@@ -191,8 +191,9 @@ async def test_an_agents_open_asks_come_oldest_first(store: Store) -> None:
     first, second = an_ask(deadline=9.0), an_ask(deadline=3.0)
     others = answered(an_ask()), an_ask(client="codex"), an_ask(project=Project(key="/", name="/"))
     await keep(store, first, *others, second)
-    found = await store.write(lambda tx: tx.open_asks_of(project="/src/shop", client="claude"))
-    assert found == [first, second]
+    agent = {"project": "/src/shop", "client": "claude"}
+    assert await store.write(lambda tx: tx.open_asks_of(**agent)) == [first, second]
+    assert await store.write(lambda tx: tx.count_open_asks_of(**agent)) == 2
 
 
 async def test_live_calls_are_found_by_ask_and_by_link(store: Store) -> None:

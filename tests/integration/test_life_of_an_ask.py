@@ -182,7 +182,7 @@ async def test_a_cursor_moves_even_if_the_ask_takes_nothing_more(tmp_path: Path)
 
 
 async def test_sweeping_forgets_what_ended_long_ago_and_nothing_else(tmp_path: Path) -> None:
-    async with world(tmp_path, retention=1000.0) as hub:
+    async with world(tmp_path, retention=1000.0, late_answer_ttl=100.0) as hub:
         old = await hub.ask(number=1)
         await hub.inbox.answer(old.id, BLUE, person=OWNER)
         still_open = await hub.ask(Question(id="q", text="Open?"), number=2, timeout=1800.0)
@@ -194,6 +194,16 @@ async def test_sweeping_forgets_what_ended_long_ago_and_nothing_else(tmp_path: P
             await hub.now(old)
         assert (await hub.now(still_open)).open
         assert not (await hub.now(recent)).open
+
+
+async def test_an_answer_that_is_still_kept_is_not_swept(tmp_path: Path) -> None:
+    async with world(tmp_path, retention=1.0) as hub:
+        ask = await hub.ask(link="a")
+        await hub.broker.callers.link_closed("a")
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        hub.clock.advance(60)
+        assert await hub.broker.sweep() == 0
+        assert (await hub.ask(link="b")).id == ask.id
 
 
 async def test_a_failing_sweep_is_a_warning_and_hurts_nothing(

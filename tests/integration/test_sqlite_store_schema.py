@@ -133,6 +133,7 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
         ("OPEN_TWIN", "calls_of_ask (ask=? AND ended_at=?)"),
         ("KEPT_TWIN", "asks_kept_twins (fingerprint=?)"),
         ("KEPT_TWIN", "calls_of_ask (ask=? AND ended_at=?)"),
+        ("COUNT_OPEN_ASKS_OF", "asks_open_agents (project=? AND client=?)"),
         ("OPEN_ASKS_OF", "asks_open_agents (project=? AND client=?)"),
         ("OPEN_ASKS", "asks_open (status=?)"),
         ("LIVE_CALLS", "calls_of_ask (ask=? AND ended_at=?)"),

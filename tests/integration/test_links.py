@@ -1,0 +1,173 @@
+"""The hub's door: who may connect, and what others get."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.core.model import Status
+from chatbridge.links import Links
+from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.server import build_server
+from tests.fakes.world import BLUE, OWNER, World, world
+
+STRANGER = 65534
+STRANGERS_VISIT = """
+import os, socket, sys
+os.setuid(int(sys.argv[2]))
+sock = socket.socket(socket.AF_UNIX)
+sock.settimeout(20)
+sock.connect(sys.argv[1])
+sock.sendall(b'{"chatbridge":"link","protocol":1,"link":"x"}\\n')
+sys.stdout.buffer.write(sock.recv(4096))
+"""
+
+
+@asynccontextmanager
+async def door(hub: World, path: Path, **settings: str) -> AsyncIterator[Links]:
+    server = build_server(
+        [AskUser(hub.broker)],
+        callers=hub.broker.callers,
+        after_call=lambda: None,
+        spawn=asyncio.ensure_future,
+    )
+    links = Links(server, hub.broker.callers, settings=settings)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+    await links.listen(listener)
+    try:
+        yield links
+    finally:
+        await links.close()
+
+
+class Link:
+    """The other end, line by line."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def connect(cls, path: Path, **changes: Any) -> Link:
+        link = cls(*await asyncio.open_unix_connection(str(path)))
+        preface = {"chatbridge": "link", "protocol": 1, "link": "a" * 32, "cwd": "/", **changes}
+        link.say(preface)
+        return link
+
+    def say(self, *lines: dict[str, Any]) -> None:
+        for line in lines:
+            self._writer.write(json.dumps(line).encode() + b"\n")
+
+    async def hear(self) -> dict[str, Any]:
+        line = await asyncio.wait_for(self._reader.readline(), 20)
+        heard: dict[str, Any] = json.loads(line) if line else {}
+        return heard
+
+    def close(self) -> None:
+        self._writer.close()
+
+    async def ask(self, request: int) -> None:
+        initialize = {"protocolVersion": "2025-11-25", "capabilities": {}}
+        initialize["clientInfo"] = {"name": "claude-code", "version": "1"}
+        call = {"name": "ask_user", "arguments": {"question": "Which?", "options": ["blue"]}}
+        self.say({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize})
+        await self.hear()
+        self.say({"jsonrpc": "2.0", "id": request, "method": "tools/call", "params": call})
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+async def test_a_process_of_another_user_is_turned_away_without_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = Path("/tmp") / f"cb-{os.getpid()}.sock"  # where a stranger can reach it
+    try:
+        async with world(tmp_path) as hub, door(hub, path):
+            path.chmod(0o666)
+            visit = await asyncio.to_thread(
+                subprocess.run,
+                [sys.executable, "-c", STRANGERS_VISIT, str(path), str(STRANGER)],
+                capture_output=True,
+            )
+            assert visit.stdout == b"", visit.stderr
+            assert f"uid {STRANGER}" in caplog.text
+    finally:
+        path.unlink()
+
+
+async def test_a_link_of_another_protocol_is_told_what_to_do(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
+        link = await Link.connect(tmp_path / "s", protocol=2, version="9.0")
+        refusal = await link.hear()
+        assert refusal["chatbridge"] == "refused"
+        assert "chatbridge stop" in refusal["message"]
+        link.close()
+
+
+async def test_a_link_with_more_to_say_than_this_hub_knows_is_served(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
+        link = await Link.connect(tmp_path / "s", colour="green", settings={})
+        assert (await link.hear())["chatbridge"] == "hub"
+        link.say({"chatbridge": "from the future"})
+        await link.ask(1)
+        await hub.until(lambda ask: ask.open)
+        link.close()
+
+
+async def test_a_link_started_with_other_settings_is_named_in_the_log_without_values(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s", CHATBRIDGE_STORE="same"):
+        theirs = {"CHATBRIDGE_STORE": "same", "CHATBRIDGE_TELEGRAM__TOKEN": "0123456789abcdef"}
+        link = await Link.connect(tmp_path / "s", settings=theirs)
+        await link.hear()
+        await link.ask(1)
+        await hub.until(lambda ask: ask.open)
+        link.close()
+    assert "other settings than this hub: CHATBRIDGE_TELEGRAM__TOKEN." in caplog.text
+    assert "0123456789abcdef" not in caplog.text
+
+
+async def test_a_call_cancelled_while_no_hub_was_there_has_no_caller_after_the_return(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as links:
+        link = await Link.connect(tmp_path / "s")
+        await link.hear()
+        await link.ask(1)
+        ask = await hub.until(lambda ask: ask.open)
+        await links.close()  # as a hub that dies does: nothing is said of the calls
+        link.close()
+    async with world(tmp_path, hub.clock) as after, door(after, tmp_path / "t"):
+        link = await Link.connect(tmp_path / "t")
+        await link.hear()
+        link.say({"chatbridge": "resumed"})
+        alone = await after.until(lambda seen: seen.id == ask.id)
+        assert alone.alone_since is not None
+        kept = await after.inbox.answer(ask.id, BLUE, person=OWNER)
+        assert kept.status is Status.ANSWERED
+        assert kept.kept
+        link.close()
+
+
+async def test_a_stopping_hub_says_so_and_answers_no_open_call(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as links:
+        link = await Link.connect(tmp_path / "s")
+        await link.hear()
+        await link.ask(1)
+        ask = await hub.until(lambda ask: ask.open)
+        await links.close()
+        assert await link.hear() == {"chatbridge": "stopping"}
+        assert await link.hear() == {}
+        assert (await hub.now(ask)).alone_since is None
+        link.close()
