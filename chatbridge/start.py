@@ -28,9 +28,11 @@ def main(argv: list[str]) -> int:
     report = Report(options.report_fd)
     try:
         with Lock(rendezvous.state_dir(), started_by=options.started_by) as lock:
+            import uvloop
+
             from chatbridge.hub import run_hub
 
-            asyncio.run(run_hub(lock, config=options.config, ready=report.ready))
+            uvloop.run(run_hub(lock, config=options.config, ready=report.ready))
     except HubAlreadyRunning as error:
         report.held(error)
         sys.stderr.write(f"{error}\n")

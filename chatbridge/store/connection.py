@@ -39,6 +39,8 @@ class Connection:
         self._sqlite = sqlite
         self.path = path
         self._closed = False
+        self.replaced = False
+        """Whether the last change has stored another text than it was given."""
 
     @classmethod
     async def open(cls, path: Path, *, mode: str) -> Connection:
@@ -58,7 +60,7 @@ class Connection:
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """:raises StoreError:"""
-        self._check_open()
+        self.check_open()
         try:
             try:
                 found = await self._sqlite.execute_fetchall(sql, parameters)
@@ -70,11 +72,13 @@ class Connection:
 
     async def change(self, sql: str, parameters: Parameters = ()) -> int:
         """How many rows it changed. :raises StoreError:"""
-        self._check_open()
+        self.check_open()
+        self.replaced = False
         try:
             try:
                 cursor = await self._sqlite.execute(sql, parameters)
             except UnicodeEncodeError:
+                self.replaced = True
                 cursor = await self._sqlite.execute(sql, _storable(parameters))
         except sqlite3.Error as error:
             raise _translated(error, self.path) from error
@@ -82,7 +86,7 @@ class Connection:
 
     async def script(self, sql: str) -> None:
         """Several statements, rolled back if one fails. :raises StoreError:"""
-        self._check_open()
+        self.check_open()
         try:
             await self._sqlite.executescript(sql)
         except sqlite3.Error as error:
@@ -99,7 +103,8 @@ class Connection:
             self._closed = True
             await self._sqlite.close()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """:raises StoreError:"""
         if self._closed:
             raise StoreError(f"the database {self.path} has been closed: the hub is stopping")
 

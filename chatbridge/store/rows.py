@@ -27,11 +27,13 @@ from chatbridge.core.model import (
 
 T = TypeVar("T")
 
-ASK_COLUMNS = (
-    "id", "project", "client", "fingerprint", "status", "revision", "created_at", "deadline",
-    "settled_at", "delivered_at", "kept", "kept_until", "discarded", "alone_since", "alone",
-    "project_name", "project_label", "agent_name", "tool", "dialect", "title", "words",
-    "questions", "draft", "outcome", "late",
+CONTENT_COLUMNS = (
+    "id", "project", "client", "fingerprint", "created_at", "project_name", "project_label",
+    "agent_name", "tool", "dialect", "title", "questions",
+)  # fmt: skip
+STATE_COLUMNS = (
+    "status", "revision", "deadline", "settled_at", "delivered_at", "kept", "kept_until",
+    "discarded", "alone_since", "alone", "words", "draft", "outcome", "late",
 )  # fmt: skip
 
 
@@ -51,14 +53,32 @@ def _outcome() -> TypeAdapter[Outcome]:
 
 
 def ask_row(ask: Ask) -> dict[str, Any]:
+    return {**_content_row(ask), **state_row(ask)}
+
+
+def _content_row(ask: Ask) -> dict[str, Any]:
+    """What never changes."""
     return {
         "id": ask.id,
         "project": ask.project.key,
         "client": ask.agent.client,
         "fingerprint": ask.fingerprint,
+        "created_at": ask.created_at,
+        "project_name": ask.project.name,
+        "project_label": ask.project.label,
+        "agent_name": ask.agent.name,
+        "tool": ask.tool,
+        "dialect": ask.dialect,
+        "title": ask.title,
+        "questions": _json(_questions(), ask.questions),
+    }
+
+
+def state_row(ask: Ask) -> dict[str, Any]:
+    """What a change can touch."""
+    return {
         "status": ask.status.value,
         "revision": ask.revision,
-        "created_at": ask.created_at,
         "deadline": ask.deadline,
         "settled_at": ask.settled_at,
         "delivered_at": ask.delivered_at,
@@ -67,14 +87,7 @@ def ask_row(ask: Ask) -> dict[str, Any]:
         "discarded": ask.discarded,
         "alone_since": ask.alone_since,
         "alone": ask.alone,
-        "project_name": ask.project.name,
-        "project_label": ask.project.label,
-        "agent_name": ask.agent.name,
-        "tool": ask.tool,
-        "dialect": ask.dialect,
-        "title": ask.title,
         "words": _words(ask),
-        "questions": _json(_questions(), ask.questions),
         "draft": _json(_draft(), ask.draft),
         "outcome": ask.outcome and _json(_outcome(), ask.outcome),
         "late": ask.late and _json(_outcome(), ask.late),

@@ -20,6 +20,7 @@ from chatbridge.core.model import Ask, Cursor, Post
 from chatbridge.core.ports import Transaction
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, Parameters
+from chatbridge.store.recent import Recent
 from chatbridge.store.rows import ask_of, folded, post_of
 from chatbridge.store.transaction import ASK
 from chatbridge.store.writer import Writer
@@ -65,7 +66,8 @@ class SqliteStore:
     def __init__(self, *, reading: Connection, writing: Connection) -> None:
         self._reading = reading
         self._writing = writing
-        self._writer = Writer(writing)
+        self._recent = Recent()
+        self._writer = Writer(writing, self._recent)
 
     @classmethod
     async def open(cls, path: Path) -> SqliteStore:
@@ -101,6 +103,9 @@ class SqliteStore:
         return await self._writer.run(work)
 
     async def ask(self, ask_id: str) -> Ask | None:
+        self._reading.check_open()
+        if known := self._recent.asks.get(ask_id, {}):
+            return known
         rows = await self._reading.rows(ASK, (ask_id,))
         return ask_of(rows[0]) if rows else None
 
@@ -137,6 +142,7 @@ class SqliteStore:
             lambda tx: tx.remove_ended(before=before, limit=SWEPT_AT_ONCE)
         ):
             removed += batch
+            self._recent.forget()
         return removed
 
     async def _asks(self, sql: str, parameters: Parameters = ()) -> list[Ask]:

@@ -7,17 +7,30 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from typing import TypeVar
 
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Call, CallName, Cursor, Post, Status
 from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.rows import ASK_COLUMNS, ask_of, ask_row, call_of, call_row
+from chatbridge.store.recent import Changes, Recent
+from chatbridge.store.rows import (
+    CONTENT_COLUMNS,
+    STATE_COLUMNS,
+    ask_of,
+    ask_row,
+    call_of,
+    call_row,
+    state_row,
+)
 
+T = TypeVar("T")
+
+_ASK_COLUMNS = (*CONTENT_COLUMNS, *STATE_COLUMNS)
 _ADD_ASK = "INSERT INTO asks ({}) VALUES ({})".format(  # noqa: S608 - constants
-    ", ".join(ASK_COLUMNS), ", ".join(f":{column}" for column in ASK_COLUMNS)
+    ", ".join(_ASK_COLUMNS), ", ".join(f":{column}" for column in _ASK_COLUMNS)
 )
 _SAVE_ASK = "UPDATE asks SET {} WHERE id = :id AND status = :was".format(  # noqa: S608 - constants
-    ", ".join(f"{column} = :{column}" for column in ASK_COLUMNS if column != "id")
+    ", ".join(f"{column} = :{column}" for column in STATE_COLUMNS)
 )
 ASK = "SELECT * FROM asks WHERE id = ?"
 OPEN_TWIN = """
@@ -82,20 +95,31 @@ REMOVE_ENDED = """
 class SqliteTransaction:
     """`wrote` and `failed` tell the writer whether the transaction can still be shared."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, recent: Recent, changes: Changes) -> None:
+        """`changes` are those of the transaction's other works so far, and take up this one's."""
         self._connection = connection
+        self._recent = recent
+        self._changes = changes
         self.wrote = False
         self.failed: StoreError | None = None
         self.over = False
 
     async def ask(self, ask_id: str) -> Ask | None:
-        return _one(await self._rows(ASK, (ask_id,)))
+        self._check()
+        known = self._recent.asks.get(ask_id, self._changes.asks)
+        return known or _one(await self._rows(ASK, (ask_id,)))
 
     async def add_ask(self, ask: Ask) -> None:
         await self._change(_ADD_ASK, ask_row(ask))
+        self._changes.asks[ask.id] = self._as_stored(ask)
 
     async def save_ask(self, ask: Ask, *, was: Status) -> bool:
-        return await self._change(_SAVE_ASK, {**ask_row(ask), "was": was.value}) == 1
+        saved = (
+            await self._change(_SAVE_ASK, {**state_row(ask), "id": ask.id, "was": was.value}) == 1
+        )
+        if saved:
+            self._changes.asks[ask.id] = self._as_stored(ask)
+        return saved
 
     async def open_twin(self, *, project: str, fingerprint: str) -> Ask | None:
         twin = {"project": project, "fingerprint": fingerprint}
@@ -115,12 +139,16 @@ class SqliteTransaction:
         return [ask_of(row) for row in await self._rows(OPEN_ASKS_OF, agent)]
 
     async def call(self, name: CallName) -> Call | None:
+        self._check()
+        if known := self._recent.calls.get(name, self._changes.calls):
+            return known
         rows = await self._rows(CALL, (name.link, name.request))
         return call_of(rows[0]) if rows else None
 
     async def save_call(self, call: Call) -> None:
         if not await self._change(_SAVE_CALL, call_row(call)):
             raise UnknownAsk(call.ask_id)
+        self._changes.calls[call.name] = self._as_stored(call)
 
     async def live_calls(self, ask_id: str) -> Sequence[Call]:
         return [call_of(row) for row in await self._rows(LIVE_CALLS, (ask_id,))]
@@ -157,6 +185,9 @@ class SqliteTransaction:
         except StoreError as error:
             self.failed = error
             raise
+
+    def _as_stored(self, value: T) -> T | None:
+        return None if self._connection.replaced else value
 
     def _check(self) -> None:
         if self.over:

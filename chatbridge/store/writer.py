@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from chatbridge.core.errors import StoreError
 from chatbridge.store.connection import Connection
+from chatbridge.store.recent import Changes, Recent
 from chatbridge.store.transaction import SqliteTransaction
 
 T = TypeVar("T")
@@ -47,8 +48,9 @@ class _Spoiled(Exception):
 
 
 class Writer:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, recent: Recent) -> None:
         self._connection = connection
+        self._recent = recent
         self._queue: list[_Job[Any]] = []
         self._wake = asyncio.Event()
         self._closing = False
@@ -95,9 +97,10 @@ class Writer:
             for job in jobs:
                 job.fail(error)
             return
+        changes = Changes()
         try:
             # Also the failures wait for the commit: what they saw may yet be undone.
-            endings = [await self._run(job) for job in jobs]
+            endings = [await self._run(job, changes) for job in jobs]
             await self._connection.change("COMMIT")
         except (_Spoiled, StoreError) as failure:
             await self._roll_back()
@@ -107,14 +110,15 @@ class Writer:
             for job in jobs:
                 await self._commit([job])
             return
+        self._recent.committed(changes)
         for end in endings:
             end()
 
-    async def _run(self, job: _Job[Any]) -> Callable[[], None]:
+    async def _run(self, job: _Job[Any], changes: Changes) -> Callable[[], None]:
         """What tells the caller, to be called after the commit. :raises _Spoiled:"""
         if job.done.done():
             return partial(job.succeed, None)
-        transaction = SqliteTransaction(self._connection)
+        transaction = SqliteTransaction(self._connection, self._recent, changes)
         try:
             result = await job.work(transaction)
         except (Exception, asyncio.CancelledError) as error:

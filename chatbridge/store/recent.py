@@ -1,0 +1,59 @@
+"""What was committed last, as it is in the file: most reads are of these asks and calls.
+
+The hub's lock makes this process the file's only writer, so nothing can change behind its back.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from chatbridge.core.model import Ask, Call, CallName
+
+LIMIT = 2_000
+"""Of each kind; an ask takes about 5 KB."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(slots=True)
+class Changes:
+    """What one transaction has written so far. None: the file has it in another form."""
+
+    asks: dict[str, Ask | None] = field(default_factory=dict)
+    calls: dict[CallName, Call | None] = field(default_factory=dict)
+
+
+class Recent:
+    def __init__(self) -> None:
+        self.asks: Newest[str, Ask] = Newest()
+        self.calls: Newest[CallName, Call] = Newest()
+
+    def committed(self, changes: Changes) -> None:
+        self.asks.take(changes.asks)
+        self.calls.take(changes.calls)
+
+    def forget(self) -> None:
+        self.asks = Newest()
+        self.calls = Newest()
+
+
+class Newest(Generic[K, V]):
+    """The last values put in, up to the limit."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K, changed: dict[K, V | None]) -> V | None:
+        """The value, in a transaction that has made these changes."""
+        return changed[key] if key in changed else self._values.get(key)
+
+    def take(self, changed: dict[K, V | None]) -> None:
+        for key, value in changed.items():
+            self._values.pop(key, None)
+            if value is not None:
+                self._values[key] = value
+        while len(self._values) > LIMIT:
+            self._values.popitem(last=False)
