@@ -7,8 +7,11 @@ import sys
 from chatbridge import __version__
 
 COMMANDS = {
-    "mcp": ("chatbridge.link", "what an MCP client starts: its agent's questions go to the hub"),
-    "hub": ("chatbridge.start", "the process that holds the questions and talks to your chats"),
+    "mcp": (
+        "chatbridge.link.loop",
+        "what an MCP client starts: its agent's questions go to the hub",
+    ),
+    "hub": ("chatbridge.hub.start", "the process that holds the questions and talks to your chats"),
     "stop": ("chatbridge.cli.stop", "stop the hub"),
     "inbox": ("chatbridge.cli.inbox", "open the inbox in the browser"),
     "demo": ("chatbridge.cli.demo", "ask yourself a question, to see how it looks"),
@@ -25,9 +28,9 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.write(f"chatbridge {__version__}\n")
         return 0
     if word == "mcp" and "--standalone" not in rest:
-        from chatbridge import link
+        from chatbridge.link import loop
 
-        return link.main(rest)
+        return loop.main(rest)
     if word not in COMMANDS:
         sys.stderr.write(
             f"chatbridge has no command {word!r}. There are: {', '.join(COMMANDS)}. "
@@ -37,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     from importlib import import_module
 
     if word == "mcp":
-        start = import_module("chatbridge.start")
+        start = import_module("chatbridge.hub.start")
         return int(start.standalone_main([it for it in rest if it != "--standalone"]))
     return int(import_module(COMMANDS[word][0]).main(rest))
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from chatbridge import rendezvous
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.search import FIRST_LIMIT, NoHub, Search
+from chatbridge.link.search import FIRST_LIMIT, NoHub, Search
 
 HELP = """\
 usage: chatbridge inbox [--open]

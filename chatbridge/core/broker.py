@@ -107,7 +107,8 @@ class Broker:
             known = await self.callers.known(tx, name, ask.fingerprint)
             if known is not None:
                 return known
-            ids = tuple(q.id for q in ask.questions)
+            mine = [c for c in await tx.live_calls(ask_id) if c.name.link == name.link]
+            ids = mine[-1].question_ids if mine else tuple(q.id for q in ask.questions)
             late = ask.late is not None
             call = Call(name=name, ask_id=ask.id, question_ids=ids, started_at=now, late=late)
             await tx.save_call(call)

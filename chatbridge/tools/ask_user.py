@@ -14,7 +14,8 @@ from mcp_types import CallToolResult, Icon, Tool, ToolAnnotations
 from chatbridge.core.broker import Broker
 from chatbridge.core.model import AskRequest, Project
 from chatbridge.projects import settings_of
-from chatbridge.tools.ask_user_input import Limits, input_schema, parse
+from chatbridge.tools.ask_user_input import Limits, parse
+from chatbridge.tools.ask_user_schema import input_schema
 from chatbridge.tools.call import ToolCall
 from chatbridge.tools.outcomes import result_of, ticket_of
 

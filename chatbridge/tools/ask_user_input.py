@@ -1,4 +1,4 @@
-"""What `ask_user` takes: its schema, and its arguments as questions.
+"""What `ask_user` takes: its arguments as questions. The schema is in `ask_user_schema`.
 
 A refusal's first line is the contract's sentence; the second says where, what and what else.
 """
@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Option, Question, QuestionType
@@ -80,6 +87,14 @@ class _Question(_Shape):
     required: bool = True
     placeholder: str | None = Field(default=None, max_length=MAX_LABEL)
     onTimeout: str | list[str] | None = None  # noqa: N815 - the contract's name
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_idle_options(cls, given: Any) -> Any:
+        """Options of a text or a confirm are ignored, whatever they are."""
+        if isinstance(given, dict) and given.get("type", "text") in ("text", "confirm"):
+            return {name: value for name, value in given.items() if name != "options"}
+        return given
 
 
 class _Arguments(_Shape):
@@ -262,98 +277,3 @@ def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputE
             f"Validation error: {names[-1]} is too long", path=path, given=size, accepted=accepted
         )
     return _refused(f"Validation error: {path} is not valid", path, given, accepted)
-
-
-# ── the schema that clients see ───────────────────────────────────────────────────────────────────
-
-_OPTION = {
-    "type": "object",
-    "properties": {
-        "label": {"type": "string", "description": "What the person taps; short"},
-        "description": {"type": "string", "description": "What choosing it means"},
-    },
-    "required": ["label"],
-}
-_OPTIONS = {
-    "type": "array",
-    "description": "Options, as texts or as objects with label and description",
-    "items": {"anyOf": [{"type": "string"}, _OPTION]},
-    "maxItems": MAX_OPTIONS,
-}
-
-
-def input_schema(limits: Limits) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            "questions": {
-                "type": "array",
-                "description": "The questions, asked one after another; 1 to 3 are best",
-                "minItems": 1,
-                "maxItems": MAX_QUESTIONS,
-                "items": _question_schema(),
-            },
-            "title": {
-                "type": "string",
-                "description": "A heading for the whole set",
-                "maxLength": MAX_TITLE,
-            },
-            "timeout": {
-                "type": "integer",
-                "description": "How long to wait for the person, in milliseconds",
-                "minimum": int(SHORTEST_TIMEOUT * 1000),
-                "maximum": int(limits.longest * 1000),
-                "default": int(limits.default * 1000),
-            },
-            "question": {
-                "type": "string",
-                "description": "One question, instead of questions; without options a free text",
-            },
-            "options": {**_OPTIONS, "description": "Options of the one question"},
-            "multiSelect": {
-                "type": "boolean",
-                "description": "Whether several options of the one question may be chosen",
-                "default": False,
-            },
-            "wait": {
-                "type": "boolean",
-                "description": "false: return a ticket at once and fetch the answer later with "
-                "wait_for_answer",
-                "default": True,
-            },
-        },
-    }
-
-
-def _question_schema() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            "id": {"type": "string", "description": "Comes back as questionId; optional"},
-            "question": {
-                "type": "string",
-                "description": "The question; basic markdown is shown",
-                "minLength": 1,
-                "maxLength": MAX_QUESTION,
-            },
-            "type": {
-                "type": "string",
-                "enum": [str(kind) for kind in QuestionType],
-                "default": str(QuestionType.TEXT),
-                "description": "text, one option, several options, or yes/no",
-            },
-            "options": _OPTIONS,
-            "required": {
-                "type": "boolean",
-                "default": True,
-                "description": "false: the person may skip it",
-            },
-            "placeholder": {"type": "string", "description": "An example shown in a text field"},
-            "onTimeout": {
-                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-                "description": "What to assume if nobody answers; used only where the owner "
-                "allows it, never for confirm",
-            },
-        },
-        "required": ["question"],
-    }

@@ -27,6 +27,10 @@ from chatbridge.tools.clients import agent_of
 
 log = logging.getLogger(__name__)
 
+SWITCHED_OFF = (
+    "chatbridge is switched off in this project (enabled = false in its .chatbridge.toml), so "
+    "nobody was asked. Ask in the conversation instead"
+)
 INSTRUCTIONS = """\
 chatbridge asks the person you work for, on their phone or in their browser.
 Ask when a decision is theirs to make: one to three short questions in a call, the right type for \
@@ -61,6 +65,8 @@ def build_server(
     ) -> types.CallToolResult:
         caller: Caller = _caller(ctx)
         call = _call(ctx, caller)
+        if not settings_of(caller.project.key).enabled:
+            return text_result(SWITCHED_OFF, is_error=True)
         tool = by_name.get(params.name)
         if tool is None:
             name = shortened(repr(params.name), 120)

@@ -89,7 +89,7 @@ async def test_options_on_text_and_confirm_are_ignored(connections: Connections)
     arguments = {
         "questions": [
             {"id": "t", "question": "Name?", "options": ["x"]},
-            {"id": "f", "question": "Sure?", "type": "confirm", "options": ["x", "x"]},
+            {"id": "f", "question": "Sure?", "type": "confirm", "options": {"not": "a list"}},
         ]
     }
     result = await connection.answered(arguments, {"values": ["free"]}, {"values": ["yes"]})

@@ -96,6 +96,8 @@ async def test_a_project_that_is_switched_off_sees_no_tool_and_its_neighbour_all
     home = connection.home
     async with connected(home, home.project("quiet", file="enabled = false")) as quiet:
         assert await listed(quiet.client) == []
+        refused = await quiet.ask({"question": "Is anybody there?"})
+        assert refused.is_error
         home.project("quiet", file="enabled = true")
         assert len(await listed(quiet.client)) == 2
     assert len(await listed(connection.client)) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from chatbridge.core import form
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.model import Status
-from tests.fakes.world import BLUE, OWNER, World, name, world
+from tests.fakes.world import BLUE, COLOUR, OWNER, World, name, world
 
 HALF_A_DAY = 12 * 3600.0
 
@@ -180,6 +181,16 @@ async def test_a_ticket_counts_as_a_caller_and_its_holder_can_fetch_again_and_ag
             fetched, _ = await hub.broker.follow(ask.id, name("a", number), project="/src/shop")
             assert fetched.status is Status.ANSWERED
             await hub.broker.callers.delivered(name("a", number))
+
+
+async def test_a_ticket_is_fetched_under_the_ids_of_the_call_that_got_it(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        await gone(hub, "a")
+        await hub.ask(replace(COLOUR, id="mine"), link="b", number=1)
+        await hub.broker.callers.ticket(name("b", 1))
+        _, call = await hub.broker.follow(ask.id, name("b", 2), project="/src/shop")
+        assert call.question_ids == ("mine",)
 
 
 async def test_asking_again_instead_of_using_the_ticket_shows_no_second_card(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from chatbridge.core.model import Status
-from chatbridge.links import Links
+from chatbridge.hub.links import Links
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.server import build_server
 from tests.fakes.world import BLUE, OWNER, World, world

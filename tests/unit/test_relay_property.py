@@ -7,7 +7,7 @@ import json
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from chatbridge.relay import Relay
+from chatbridge.link.relay import Relay
 
 
 class Conversation(RuleBasedStateMachine):

@@ -7,7 +7,7 @@ from typing import Any
 import mcp_types
 import pytest
 
-from chatbridge import unavailable
+from chatbridge.link import unavailable
 
 STATELESS = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
 

@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from chatbridge import unavailable
-from chatbridge.hub import open_hub, stop_on_signals
-from chatbridge.lock import Lock
+from chatbridge.hub.lock import Lock
+from chatbridge.hub.session import MAX_LINE, Session
+from chatbridge.hub.wiring import open_hub, stop_on_signals
+from chatbridge.link import unavailable
 from chatbridge.projects import project_of
-from chatbridge.session import MAX_LINE, Session
 
 
 async def run_standalone(lock: Lock, *, config: Path | None, label: str | None) -> None:

@@ -12,8 +12,9 @@ import socket
 import time
 from collections.abc import Iterator
 
-from chatbridge import hub_start, rendezvous
+from chatbridge import rendezvous
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.link import hub_start
 
 FIRST_LIMIT = 15.0
 LOST_LIMIT = 600.0

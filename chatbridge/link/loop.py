@@ -14,12 +14,13 @@ import socket
 import sys
 import time
 
-from chatbridge import rendezvous, unavailable
+from chatbridge import rendezvous
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.lines import LineReader
-from chatbridge.preface import preface
-from chatbridge.relay import Json, Relay
-from chatbridge.search import FIRST_LIMIT, GRACE, LOST_LIMIT, NoHub, Search
+from chatbridge.link import unavailable
+from chatbridge.link.preface import preface
+from chatbridge.link.relay import Json, Relay
+from chatbridge.link.search import FIRST_LIMIT, GRACE, LOST_LIMIT, NoHub, Search
 
 _FULL = 16 * 1024 * 1024
 """So much may wait for one side before the other is no longer read."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 
 from chatbridge.lines import MAX_LINE, Overlong
-from chatbridge.outbox import Outbox
+from chatbridge.link.outbox import Outbox
 
 Json = dict[str, object]
 RequestId = str | int

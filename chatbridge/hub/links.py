@@ -19,8 +19,8 @@ from mcp.server.lowlevel import Server
 from chatbridge import __version__, rendezvous
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.hub.session import MAX_LINE, Session
 from chatbridge.projects import project_of
-from chatbridge.session import MAX_LINE, Session
 
 log = logging.getLogger(__name__)
 

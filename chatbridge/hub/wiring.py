@@ -6,7 +6,6 @@ Everything that is opened enters one stack; closing is the reverse of opening.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import os
 import secrets
@@ -26,9 +25,11 @@ from chatbridge.core.callers import Callers
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.intake import Intake
 from chatbridge.core.ports import Channel
-from chatbridge.line_up import LineUp
-from chatbridge.links import Links
-from chatbridge.lock import Lock
+from chatbridge.digests import sha256_hex
+from chatbridge.hub.line_up import LineUp
+from chatbridge.hub.links import Links
+from chatbridge.hub.lock import Lock
+from chatbridge.link.preface import NAMED_SETTINGS
 from chatbridge.settings import Settings, load
 from chatbridge.store.sqlite import SqliteStore
 from chatbridge.tools.ask_user import AskUser
@@ -39,13 +40,6 @@ from chatbridge.tools.wait_for_answer import WaitForAnswer
 log = logging.getLogger(__name__)
 
 SWEEP_EVERY = 600.0
-NAMED_IN_PREFACE = (
-    "CHATBRIDGE_STORE",
-    "CHATBRIDGE_TELEGRAM__TOKEN",
-    "CHATBRIDGE_TELEGRAM__CHAT_ID",
-    "CHATBRIDGE_MATRIX__ACCESS_TOKEN",
-    "CHATBRIDGE_MATRIX__ROOM_ID",
-)
 
 
 class Background:
@@ -198,10 +192,6 @@ def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Call
 
 def _digests(settings: Settings) -> dict[str, str]:
     """What this hub uses, comparable with what a link's environment names, without the values."""
-    values = {name: os.environ.get(name) for name in NAMED_IN_PREFACE}
+    values = {name: os.environ.get(name) for name in NAMED_SETTINGS}
     values["CHATBRIDGE_STORE"] = settings.store
-    return {
-        name: hashlib.sha256(value.encode()).hexdigest()[:16]
-        for name, value in values.items()
-        if value
-    }
+    return {name: sha256_hex(os.fsencode(value))[:16] for name, value in values.items() if value}

@@ -8,7 +8,7 @@ from chatbridge import __version__
 from chatbridge.digests import sha256_hex
 
 PROTOCOL = 1
-_NAMED_SETTINGS = (
+NAMED_SETTINGS = (
     "CHATBRIDGE_STORE",
     "CHATBRIDGE_TELEGRAM__TOKEN",
     "CHATBRIDGE_TELEGRAM__CHAT_ID",
@@ -23,7 +23,7 @@ def preface(label: str | None) -> dict[str, object]:
         cwd = os.getcwd()
     except OSError:  # removed under us
         cwd = "/"
-    given = {name: os.environ[name] for name in _NAMED_SETTINGS if os.environ.get(name)}
+    given = {name: os.environ[name] for name in NAMED_SETTINGS if os.environ.get(name)}
     settings = {name: sha256_hex(os.fsencode(value))[:16] for name, value in given.items()}
     return {
         "chatbridge": "link",

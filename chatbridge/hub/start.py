@@ -16,7 +16,7 @@ from pathlib import Path
 
 from chatbridge import __version__, rendezvous
 from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning
-from chatbridge.lock import Lock
+from chatbridge.hub.lock import Lock
 
 PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 
@@ -30,7 +30,7 @@ def main(argv: list[str]) -> int:
         with Lock(rendezvous.state_dir(), started_by=options.started_by) as lock:
             import uvloop
 
-            from chatbridge.hub import run_hub
+            from chatbridge.hub.wiring import run_hub
 
             uvloop.run(run_hub(lock, config=options.config, ready=report.ready))
     except HubAlreadyRunning as error:
@@ -48,7 +48,7 @@ def standalone_main(argv: list[str]) -> int:
     """`chatbridge mcp --standalone`: without a hub it still answers, with what is wrong."""
     options = _standalone_options(argv)
     _log_to_stderr()
-    from chatbridge.standalone import run_standalone, run_unavailable
+    from chatbridge.hub.standalone import run_standalone, run_unavailable
 
     try:
         with Lock(rendezvous.state_dir(), started_by="person") as lock:

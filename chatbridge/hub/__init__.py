@@ -1,0 +1,1 @@
+"""The hub: one process that owns the database, the tools and every channel."""

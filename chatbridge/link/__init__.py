@@ -1,0 +1,1 @@
+"""The link: what an MCP client spawns. Standard library only, because every client pays for it."""
