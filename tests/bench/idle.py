@@ -10,8 +10,8 @@ from tests.bench.machine import Json, cpu_seconds, machine, pss
 from tests.bench.person import person
 
 
-async def idle(seconds: float, links: int) -> Json:
-    """Each link waits with one open ask."""
+async def idle(seconds: float, links: int, *, progress: bool) -> Json:
+    """Each link waits with one open ask. `progress`: with a heartbeat about every 15 s."""
     async with machine() as here, AsyncExitStack() as stack:
         clients = []
         for _ in range(links):
@@ -20,7 +20,7 @@ async def idle(seconds: float, links: int) -> Json:
             clients.append(link)
         async with person(here) as somebody:
             for number, link in enumerate(clients):
-                link.request(10, "tools/call", question(number))
+                link.request(10, "tools/call", question(number, token="t" if progress else None))
             for _ in clients:
                 await somebody.sees()
         await asyncio.sleep(2)  # what was begun has been finished

@@ -17,9 +17,11 @@ from tests.bench.person import Person, person
 CONNECTIONS = 8
 
 
-def question(number: int) -> Json:
+def question(number: int, *, token: str | None = None) -> Json:
+    """`token`: the client wants to see progress, as most real ones do."""
     one = {"id": "q", "question": f"Is number {number} right?", "type": "confirm"}
-    return {"name": "ask_user", "arguments": {"questions": [one]}}
+    meta = {"_meta": {"progressToken": token}} if token else {}
+    return {"name": "ask_user", "arguments": {"questions": [one]}, **meta}
 
 
 async def round_trips(
@@ -41,10 +43,10 @@ async def round_trips(
     return visible, heard
 
 
-async def latency(count: int, *, open_asks: int = 0) -> Json:
+async def latency(count: int, *, open_asks: int = 0, ended: int = 0) -> Json:
     async with machine() as here:
         if open_asks:
-            await fill(here, open_asks)
+            await fill(here, open_asks, ended=ended)
         async with here.link() as link:
             await link.list_tools()
             async with person(here) as somebody:
@@ -103,7 +105,7 @@ async def _receive(link: Client, count: int) -> None:
         assert result["result"]["structuredContent"]["answered"]
 
 
-async def fill(here: Machine, count: int, *, settled: int = 0) -> None:
+async def fill(here: Machine, count: int, *, ended: int) -> None:
     """Open asks of other agents, and ended ones, straight into the database."""
     here.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = await SqliteStore.open(here.state / "chatbridge.db")
@@ -117,10 +119,10 @@ async def fill(here: Machine, count: int, *, settled: int = 0) -> None:
             project=project, agent=agent, tool="ask_user", dialect="questions", questions=(asked,)
         )
 
-    for start in range(0, count + settled, 1000):
+    for start in range(0, count + ended, 1000):
 
         async def work(tx: Transaction, start: int = start) -> None:
-            for i in range(start, min(start + 1000, count + settled)):
+            for i in range(start, min(start + 1000, count + ended)):
                 ask = asks.opened(one(i), now=now, deadline=now + 86400 + i)
                 await tx.add_ask(ask if i < count else asks.withdrawn(ask, now=now))
 
