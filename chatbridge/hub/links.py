@@ -19,6 +19,7 @@ from mcp.server.lowlevel import Server
 from chatbridge import __version__, rendezvous
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import one_line
 from chatbridge.hub.session import MAX_LINE, Session
 from chatbridge.projects import project_of
 
@@ -33,6 +34,7 @@ class Connection:
     session: Session
     writer: asyncio.StreamWriter
     task: asyncio.Task[None]
+    remark: str | None
 
 
 class Links:
@@ -53,6 +55,11 @@ class Links:
     def projects(self) -> list[str]:
         """The projects of the agents that are connected now."""
         found = {c.session.project.name for c in self._connections.values()}
+        return sorted(found)
+
+    def remarks(self) -> list[str]:
+        """What the owner should know about the links that are connected now."""
+        found = {c.remark for c in self._connections.values() if c.remark}
         return sorted(found)
 
     async def close(self) -> None:
@@ -124,10 +131,12 @@ class Links:
             callers=self._callers,
             confirms=True,
         )
-        self._note_settings(preface, session)
+        remark = self._remark(preface, session)
+        if remark:
+            log.warning("link %s: %s", link, remark)
         task = asyncio.current_task()
         assert task is not None
-        self._connections[writer] = Connection(session, writer, task)
+        self._connections[writer] = Connection(session, writer, task, remark)
         self._callers.link_opened(link)
         log.info("link %s opened project=%s pid=%s", link, session.project.name, preface.get("pid"))
         try:
@@ -139,20 +148,19 @@ class Links:
         log.info("link %s closed", link)
         await self._callers.link_closed(link)
 
-    def _note_settings(self, preface: dict[str, Any], session: Session) -> None:
+    def _remark(self, preface: dict[str, Any], session: Session) -> str | None:
         """Settings in a client's `env` block reach the link and not the hub: say so."""
         theirs = preface.get("settings")
         if not isinstance(theirs, dict):
-            return
-        differing = [name for name, digest in theirs.items() if self._settings.get(name) != digest]
-        if differing:
-            log.warning(
-                "link %s in %s was started with other settings than this hub: %s. The hub's own "
-                "count; put them into config.toml and restart it with: chatbridge stop",
-                session.link,
-                session.project.name,
-                ", ".join(sorted(differing)),
-            )
+            return None
+        names = sorted(n for n, digest in theirs.items() if self._settings.get(n) != digest)
+        if not names:
+            return None
+        project = one_line(session.project.name)
+        return (
+            f"The agent in {project} was started with settings that this hub does not "
+            f"use: {', '.join(names)}. Put them into config.toml, then run: chatbridge stop"
+        )
 
 
 def _problem(preface: object) -> str | None:

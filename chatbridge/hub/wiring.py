@@ -81,7 +81,12 @@ async def run_hub(lock: Lock, *, config: Path | None, ready: Callable[[], None])
     async with AsyncExitStack() as stack:
         links: Links | None = None
         hub = await stack.enter_async_context(
-            open_hub(lock, config=config, agents=lambda: links.projects() if links else [])
+            open_hub(
+                lock,
+                config=config,
+                agents=lambda: links.projects() if links else [],
+                remarks=lambda: links.remarks() if links else [],
+            )
         )
         links = Links(hub.server, hub.callers, settings=_digests(hub.settings))
         stack.push_async_callback(links.close)
@@ -96,7 +101,11 @@ async def run_hub(lock: Lock, *, config: Path | None, ready: Callable[[], None])
 
 @asynccontextmanager
 async def open_hub(
-    lock: Lock, *, config: Path | None, agents: Callable[[], list[str]]
+    lock: Lock,
+    *,
+    config: Path | None,
+    agents: Callable[[], list[str]],
+    remarks: Callable[[], list[str]] = list,
 ) -> AsyncIterator[Hub]:
     """Everything but the way in: a socket, or standard input. Channels come up in the background,
     so that tools answer before any channel is imported."""
@@ -123,7 +132,7 @@ async def open_hub(
             spawn=background.spawn,
         )
         if settings.web.enabled:
-            line_up.add("web", lambda: _web(settings, lock, clock, agents))
+            line_up.add("web", lambda: _web(settings, lock, clock, agents, remarks))
         background.spawn(broker.run())
         background.spawn(line_up.run(Intake(broker, store=store, clock=clock)))
         yield Hub(settings=settings, callers=broker.callers, server=server)
@@ -144,7 +153,11 @@ def _tools(broker: Broker, settings: Settings) -> list[ToolHandler]:
 
 
 def _web(
-    settings: Settings, lock: Lock, clock: SystemClock, agents: Callable[[], list[str]]
+    settings: Settings,
+    lock: Lock,
+    clock: SystemClock,
+    agents: Callable[[], list[str]],
+    remarks: Callable[[], list[str]],
 ) -> Channel:
     from chatbridge.channels.web.channel import WebChannel
 
@@ -157,6 +170,7 @@ def _web(
         clock=clock,
         announce=lock.inbox_at,
         agents=agents,
+        remarks=remarks,
     )
 
 

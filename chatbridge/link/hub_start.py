@@ -85,7 +85,7 @@ def _hub_environment(state: str) -> dict[str, str]:
     for name in ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"):
         environment.pop(name, None)
     # A checkout that is run in place is importable only from its own directory.
-    checkout = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    checkout = os.path.dirname(os.path.dirname(os.path.abspath(rendezvous.__file__)))
     if sys.path and sys.path[0] == checkout:
         rest = environment.get("PYTHONPATH")
         environment["PYTHONPATH"] = f"{checkout}{os.pathsep}{rest}" if rest else checkout

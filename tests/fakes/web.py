@@ -78,6 +78,7 @@ async def running_web(
         clock=clock,
         announce=announced.append,
         agents=lambda: ("shop-api",),
+        remarks=lambda: ("The agent in <shop> was started with other settings.",),
         body_seconds=body_seconds,
         heartbeat=heartbeat,
     )

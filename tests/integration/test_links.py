@@ -124,17 +124,20 @@ async def test_a_link_with_more_to_say_than_this_hub_knows_is_served(tmp_path: P
         link.close()
 
 
-async def test_a_link_started_with_other_settings_is_named_in_the_log_without_values(
+async def test_a_link_started_with_other_settings_is_named_to_the_owner_without_values(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with world(tmp_path) as hub, door(hub, tmp_path / "s", CHATBRIDGE_STORE="same"):
+    settings = {"CHATBRIDGE_STORE": "same"}
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s", **settings) as links:
         theirs = {"CHATBRIDGE_STORE": "same", "CHATBRIDGE_TELEGRAM__TOKEN": "0123456789abcdef"}
         link = await Link.connect(tmp_path / "s", settings=theirs)
         await link.hear()
         await link.ask(1)
         await hub.until(lambda ask: ask.open)
+        (remark,) = links.remarks()
+        assert remark.startswith("The agent in / was started with settings")
         link.close()
-    assert "other settings than this hub: CHATBRIDGE_TELEGRAM__TOKEN." in caplog.text
+    assert "settings that this hub does not use: CHATBRIDGE_TELEGRAM__TOKEN." in caplog.text
     assert "0123456789abcdef" not in caplog.text
 
 

@@ -44,6 +44,13 @@ async def test_the_empty_page_names_the_agents_that_are_connected(web: Web) -> N
     assert "shop-api" in (await web.browser.get("/")).text
 
 
+async def test_the_list_says_what_the_owner_should_know_about_the_agents(web: Web) -> None:
+    await web.desk.ask(SELECT)
+    for address in ("/?all", "/rows"):
+        page = (await web.browser.get(address)).text
+        assert "The agent in &lt;shop&gt; was started with other settings." in page
+
+
 async def test_the_pages_buttons_alone_answer_an_ask(web: Web) -> None:
     """Every field comes out of the page: what a browser without scripts would send."""
     ask = await web.desk.ask(SELECT)

@@ -47,6 +47,7 @@ def build_app(
     events: Events,
     clock: Clock,
     agents: Callable[[], Sequence[str]],
+    remarks: Callable[[], Sequence[str]],
     limits: Limits,
 ) -> ASGIApp:
     codes = LoginCodes(clock=clock)
@@ -54,7 +55,14 @@ def build_app(
     api = Api(
         inbox, events=events, codes=codes, body_seconds=body_seconds, heartbeat=limits.heartbeat
     )
-    pages = Pages(inbox, templates=templates, clock=clock, agents=agents, body_seconds=body_seconds)
+    pages = Pages(
+        inbox,
+        templates=templates,
+        clock=clock,
+        agents=agents,
+        remarks=remarks,
+        body_seconds=body_seconds,
+    )
     login = Login(
         templates=templates, keys=keys, codes=codes, cookie=cookie, body_seconds=body_seconds
     )

@@ -34,16 +34,19 @@ class WebChannel:
         clock: Clock,
         announce: Callable[[str], None],
         agents: Callable[[], Sequence[str]],
+        remarks: Callable[[], Sequence[str]] = list,
         body_seconds: float = BODY_SECONDS,
         heartbeat: float = HEARTBEAT_SECONDS,
     ) -> None:
-        """`announce` is told the inbox's address; `agents` names the agents connected now."""
+        """`announce` is told the inbox's address; `agents` names the agents connected now,
+        `remarks` what the owner should know about them."""
         self._host = host
         self._port = port
         self._keys = Keys(token, clock=clock)
         self._clock = clock
         self._announce = announce
         self._agents = agents
+        self._remarks = remarks
         self._limits = Limits(body_seconds=body_seconds, heartbeat=heartbeat)
         self._events = Events()
         self._assets, self._templates = _look()
@@ -62,6 +65,7 @@ class WebChannel:
                 events=self._events,
                 clock=self._clock,
                 agents=self._agents,
+                remarks=self._remarks,
                 limits=self._limits,
             )
             async with serving(app, listener):

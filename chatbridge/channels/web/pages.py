@@ -36,12 +36,14 @@ class Pages:
         templates: Templates,
         clock: Clock,
         agents: Callable[[], Sequence[str]],
+        remarks: Callable[[], Sequence[str]],
         body_seconds: float,
     ) -> None:
         self._inbox = inbox
         self._templates = templates
         self._clock = clock
         self._agents = agents
+        self._remarks = remarks
         self._body_seconds = body_seconds
 
     def routes(self) -> list[Route]:
@@ -151,7 +153,8 @@ class Pages:
 
     def _page(self, name: str, *, status: int = 200, **context: object) -> Response:
         now = self._clock.time()
-        return self._templates.page(name, status=status, now=now, agents=self._agents(), **context)
+        context |= {"agents": self._agents(), "remarks": self._remarks()}
+        return self._templates.page(name, status=status, now=now, **context)
 
 
 def _ended_at(ask: Ask) -> float:
