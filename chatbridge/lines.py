@@ -1,4 +1,5 @@
-"""Bytes in, lines out: the framing of both of the link's sides. Knows nothing of what lines say.
+"""Bytes in, lines out: the framing of the link's two sides and of the hub's. Knows nothing of what
+lines say.
 
 A line over the limit is never held in memory: only its two ends are kept, because the request's id,
 which the error answer needs, is at one of them.
@@ -15,12 +16,12 @@ _ID = rb'"id"\s*:\s*(-?\d{1,40}|"(?:[^"\\]|\\.){0,200}")\s*'
 
 
 class Overlong:
-    """A line that was too long, by its first and last bytes."""
+    """A line that was too long, or cannot be parsed, by its first and last bytes."""
 
     __slots__ = ("head", "tail")
 
     def __init__(self, head: bytes, tail: bytes) -> None:
-        self.head, self.tail = head, tail
+        self.head, self.tail = head[:_END], tail[-_END:]
 
     def request_id(self) -> str | int | None:
         """The id, where it is among the first members of the object or its last one."""
@@ -58,10 +59,10 @@ class LineReader:
             del buffer[: end + 1]
             self._searched = 0
             if self._head is not None:
-                lines.append(Overlong(self._head, line[-_END:]))
+                lines.append(Overlong(self._head, line))
                 self._head = None
             elif len(line) > self._limit:
-                lines.append(Overlong(line[:_END], line[-_END:]))
+                lines.append(Overlong(line, line))
             elif stripped := line.strip():
                 lines.append(stripped)
         if len(buffer) > self._limit or self._head is not None:

@@ -35,8 +35,10 @@ MAX_BLOCK_DEPTH = 20
 """In markdown-it's levels: a list takes two. What lies deeper it would drop without a word."""
 MAX_INLINE_DEPTH = 8
 MAX_PARSED = 20_000
-"""A longer text is shown as written: the parser's time grows with the square of hostile input, and
-the hub waits for it."""
+MAX_MARKS = 2_000
+"""A text that is longer, or has more of what could begin or end a mark, is shown as written: the
+parser's time grows with the square of hostile input, and the hub waits for it."""
+MARKS = "[]!*_<`\\"
 
 _AMPERSAND = "\ufdd0"
 """Stands in for "&" while parsing: link addresses are decoded even without the entity rule, and
@@ -51,7 +53,7 @@ _parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
 
 def parse(source: str) -> tuple[Block, ...]:
     """The blocks of `source`. What cannot be parsed, or leaves nothing to see, is as written."""
-    if len(source) > MAX_PARSED:
+    if len(source) > MAX_PARSED or sum(source.count(mark) for mark in MARKS) > MAX_MARKS:
         return _as_written(source)
     try:
         tokens = _parser.parse(source.replace(_AMPERSAND, "").replace("&", _AMPERSAND))

@@ -1,6 +1,6 @@
 """Where links, the hub and the commands meet: directories, the lock file, the socket.
 
-Owns no protocol and no settings beyond the paths; starting a hub is in hub_start.py. Standard
+Owns no protocol and no settings beyond the paths; starting a hub is in link/hub_start.py. Standard
 library only, and cheap to import: every link pays for it.
 """
 
@@ -67,6 +67,11 @@ def lock_path(state: str) -> str:
 
 def log_path(state: str) -> str:
     return os.path.join(state, "hub.log")
+
+
+def token_path(state: str) -> str:
+    """Where the inbox's token is, unless the owner has set one."""
+    return os.path.join(state, "web-token")
 
 
 def make_private(directory: str) -> None:

@@ -188,7 +188,7 @@ class Stage:
         raise ChatbridgeError(f"The demo's hub did not come up: {self._last_words()}")
 
     def token(self) -> str:
-        return Path(self.state, "web-token").read_text(encoding="ascii").strip()
+        return Path(rendezvous.token_path(self.state)).read_text(encoding="ascii").strip()
 
     def _last_words(self) -> str:
         log = Path(rendezvous.log_path(self.state)).read_text(errors="replace")

@@ -112,9 +112,8 @@ def token(state: str) -> str:
         secret = settings.load().web.token
         if secret is not None:
             return secret.get_secret_value()
-    path = os.path.join(state, "web-token")
     try:
-        with open(path, encoding="ascii") as file:
+        with open(rendezvous.token_path(state), encoding="ascii") as file:
             return file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ChatbridgeError(f"The inbox's token cannot be read: {error}") from error

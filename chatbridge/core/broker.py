@@ -195,15 +195,27 @@ class Broker:
 
     async def run(self) -> None:
         """Apply deadlines until cancelled; open asks of before count on."""
-        for ask in await self._store.open_asks():
-            self._schedule(ask)
-        for ask in await self._store.unsettled_delivery():
-            self._schedule(ask, patience=self.policy.return_within)
+        while not await self._recalled():
+            await self._clock.sleep(RETRY)
         absent = asyncio.ensure_future(self.callers.forget_absent_links())
         try:
             await self._agenda.run(self._act, stepped=self._hold_deadlines)
         finally:
             absent.cancel()
+
+    async def _recalled(self) -> bool:
+        """Whether what was due before the start is on the agenda again."""
+        try:
+            open_asks = await self._store.open_asks()
+            undelivered = await self._store.unsettled_delivery()
+        except StoreError as error:
+            log.warning("deadlines are not known yet, trying again: %s", error)
+            return False
+        for ask in open_asks:
+            self._schedule(ask)
+        for ask in undelivered:
+            self._schedule(ask, patience=self.policy.return_within)
+        return True
 
     async def sweep(self) -> int:
         """Forget what ended long ago. A failing sweep is a warning and hurts nothing."""

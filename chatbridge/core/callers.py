@@ -27,16 +27,21 @@ class Callers:
         self._clock = clock
         self._policy = policy
         self._committed = committed
-        self._present: set[str] = set()
+        self._present: dict[str, int] = {}
+        """How many connections each link has: one may open before the end of another is seen."""
 
     # ── links and calls come and go ───────────────────────────────────────────────────────────────
 
     def link_opened(self, link: str) -> None:
-        self._present.add(link)
+        self._present[link] = self._present.get(link, 0) + 1
 
     async def link_closed(self, link: str) -> None:
-        """Its calls wait no longer. A link that comes back repeats them."""
-        self._present.discard(link)
+        """Its calls wait no longer. A link that comes back repeats them; of one that has come back
+        already, `resumed` says which calls have gone."""
+        left = self._present.pop(link, 1) - 1
+        if left:
+            self._present[link] = left
+            return
 
         async def work(tx: Transaction) -> list[Ask]:
             return await self._end(tx, list(await tx.live_calls_of(link)))

@@ -136,6 +136,8 @@ class Card:
     """Whether the outcome was put in on the channel this card is for."""
     kept_until: float | None = None
     handed_over_late: bool = False
+    unheard: bool = False
+    """It ended with nobody waiting, so that nobody was told."""
 
     def button(self, role: Role) -> Button | None:
         return next((b for b in self.buttons if b.role is role), None)
@@ -186,6 +188,7 @@ def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Car
         by_you=bool(outcome and outcome.by and outcome.by.channel == channel),
         kept_until=ask.kept_until if state is State.KEPT else None,
         handed_over_late=ask.late is not None and ask.delivered_at is not None,
+        unheard=ask.alone_since is not None and ask.delivered_at is None,
     )
 
 

@@ -103,10 +103,6 @@ class Draft:
     late: bool = False
     """The person chose "Answer anyway" after the time-out."""
 
-    @property
-    def untouched(self) -> bool:
-        return not any(e.picked or e.text is not None or e.done for e in self.entries)
-
 
 def new_draft(questions: tuple[Question, ...]) -> Draft:
     return Draft(entries=tuple(Entry() for _ in questions))

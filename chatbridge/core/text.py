@@ -25,17 +25,28 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n")
+    # Of a long text's few different characters most need no second look.
+    suspects = {char for char in set(text) if _suspect(char)}
+    if not suspects:
+        return text
     return "".join(
-        f"⟨U+{ord(char):04X}⟩" if _tricky(text, i) else char for i, char in enumerate(text)
+        f"⟨U+{ord(char):04X}⟩" if char in suspects and _tricky(text, i) else char
+        for i, char in enumerate(text)
     )
+
+
+def _suspect(char: str) -> bool:
+    """Whether a character could be tricky at all, wherever it stands."""
+    if char in _KEPT_CONTROLS:
+        return False
+    selector = "\ufe00" <= char <= "\ufe0f"
+    return selector or _ignorable(char) or _category(char) in ("Cc", "Cf", "Cs")
 
 
 def _tricky(text: str, i: int) -> bool:
     """Whether a character could deceive where it stands. Those that a script or an emoji needs
     there are no trick: they change how the neighbours look."""
     char, before, after = text[i], text[i - 1 : i], text[i + 1 : i + 2]
-    if char in _KEPT_CONTROLS:
-        return False
     if char == _JOINER:  # family and flag emoji are several symbols joined by it
         return not (_after_virama(before) or (_symbol(before) and _symbol(after)))
     if char == _NON_JOINER:  # Persian and its relatives part letters with it
@@ -44,8 +55,11 @@ def _tricky(text: str, i: int) -> bool:
         return not (before == "ℹ" or _category(before)[:1] in ("S", "P", "N"))
     if "\ufe00" <= char <= "\ufe0d" or "\U000e0100" <= char <= "\U000e01ef":
         return not unicodedata.name(before or " ", "").startswith("CJK")
-    ignorable = char in _HIDDEN or "\U000e0000" <= char <= "\U000e0fff"
-    return ignorable or _category(char) in ("Cc", "Cf", "Cs")
+    return _ignorable(char) or _category(char) in ("Cc", "Cf", "Cs")
+
+
+def _ignorable(char: str) -> bool:
+    return char in _HIDDEN or "\U000e0000" <= char <= "\U000e0fff"
 
 
 def _symbol(char: str) -> bool:

@@ -20,12 +20,13 @@ from chatbridge import __version__, rendezvous
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import one_line
-from chatbridge.hub.session import MAX_LINE, Session
+from chatbridge.hub.session import Session
+from chatbridge.lines import MAX_LINE
+from chatbridge.link.preface import PROTOCOL
 from chatbridge.projects import project_of
 
 log = logging.getLogger(__name__)
 
-PROTOCOL = 1
 PREFACE_WITHIN = 10.0
 
 
@@ -45,6 +46,7 @@ class Links:
         self._settings = settings
         self._connections: dict[asyncio.StreamWriter, Connection] = {}
         self._listener: asyncio.Server | None = None
+        self._closing = False
 
     async def listen(self, sock: socket.socket) -> None:
         options: dict[str, Any] = {"sock": sock, "limit": MAX_LINE}
@@ -66,14 +68,15 @@ class Links:
         """Orderly: no answer is written for an open call, so that its link waits for the next hub.
 
         The write sides are shut before any server is cancelled, since the SDK answers every open
-        call when it is."""
+        call when it is. Nothing waits for a link to read: a suspended agent's never does."""
+        self._closing = True
         if self._listener is not None:
             self._listener.close()
         connections = list(self._connections.values())
         for connection in connections:
-            await connection.session.say_stopping()
             connection.session.mute()
-            if connection.writer.can_write_eof():
+            if not connection.writer.is_closing():
+                connection.writer.write(_line({"chatbridge": "stopping"}))
                 connection.writer.write_eof()
         for connection in connections:
             connection.task.cancel()
@@ -86,7 +89,7 @@ class Links:
                 log.warning("a process of uid %d tried to connect", uid)
                 return
             preface = await self._preface(reader, writer)
-            if preface is not None:
+            if preface is not None and not self._closing:
                 await self._serve(preface, reader, writer)
         except (ConnectionError, ChatbridgeError) as error:
             log.warning("a link's connection ended: %s", error)
@@ -102,6 +105,8 @@ class Links:
     ) -> dict[str, Any] | None:
         try:
             line = await asyncio.wait_for(reader.readline(), PREFACE_WITHIN)
+            if not line:
+                return None  # somebody looked whether a hub is there
             preface = json.loads(line)
         except (ValueError, RecursionError, TimeoutError):
             preface = None
@@ -120,6 +125,8 @@ class Links:
         link = preface["link"]
 
         async def send(line: bytes) -> None:
+            if writer.is_closing():
+                raise ConnectionResetError("the link has gone")
             writer.write(line)
             await writer.drain()
 
@@ -142,9 +149,12 @@ class Links:
         try:
             await session.serve(self._server)
         except Exception:
-            log.exception("link %s: its session failed", link)
+            if not self._closing:  # the SDK may fail over being cancelled
+                log.exception("link %s: its session failed", link)
         finally:
             del self._connections[writer]
+        if self._closing:
+            return  # its calls go on with the next hub
         log.info("link %s closed", link)
         await self._callers.link_closed(link)
 
@@ -184,5 +194,9 @@ def _problem(preface: object) -> str | None:
 
 
 async def _write(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:
-    writer.write(json.dumps(line).encode() + b"\n")
+    writer.write(_line(line))
     await writer.drain()
+
+
+def _line(line: dict[str, Any]) -> bytes:
+    return json.dumps(line).encode() + b"\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from chatbridge import __version__, rendezvous
@@ -57,11 +58,15 @@ class Lock:
         rendezvous.write_lock(self._file, self._info)
 
     def _take_over(self) -> int:
-        holder = rendezvous.lock_holder(str(self.state))
-        if holder is not None and holder.started_by == "link":
-            os.kill(holder.pid, signal.SIGTERM)
         until = time.monotonic() + HANDOVER_WITHIN
+        told: set[int] = set()
         while True:
+            # Each time: when the first lets go, a waiting link may have started another.
+            holder = rendezvous.lock_holder(str(self.state))
+            if holder is not None and holder.started_by == "link" and holder.pid not in told:
+                told.add(holder.pid)
+                with suppress(ProcessLookupError):
+                    os.kill(holder.pid, signal.SIGTERM)
             try:
                 return rendezvous.acquire_lock(str(self.state))
             except HubAlreadyRunning:

@@ -1,7 +1,7 @@
 """One MCP session: lines of a link's socket, or of standard input and output, to and from the SDK.
 
-Owns framing, the preface and the private lines of docs/link-protocol.md. What a request means is
-the server's business.
+Owns framing and the private lines of docs/link-protocol.md. What a request means is the server's
+business; the first lines of a connection are in `links`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,9 @@ from pydantic import ValidationError
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
-from chatbridge.lines import Overlong
+from chatbridge.lines import MAX_LINE, Overlong
 
 log = logging.getLogger(__name__)
-
-MAX_LINE = 4 * 1024 * 1024
-ENDS = 1024
 
 Send = Callable[[bytes], Awaitable[None]]
 
@@ -61,10 +58,6 @@ class Session:
         read, write = _Reading(self), _Writing(self)
         await server.run(read, write, server.create_initialization_options())
 
-    async def say_stopping(self) -> None:
-        """The hub stops in good order: a link with nothing to ask need not start another."""
-        await self._say({"chatbridge": "stopping"})
-
     def mute(self) -> None:
         """From now on nothing is sent and nobody counts as cancelled: the SDK would answer every
         open call with an error, but the call goes on with the next hub."""
@@ -88,13 +81,19 @@ class Session:
                 return None
             if line.isspace():
                 continue
-            message = await self._parsed(line)
+            try:
+                message = await self._parsed(line)
+            except ChatbridgeError as error:
+                # What it said is not acknowledged: it will say it again when it comes back.
+                log.warning("link %s is cut off: %s", self.link, error)
+                self.mute()
+                return None
             if message is not None:
                 return message
 
     async def _next_line(self) -> bytes | Overlong:
         """A line over the limit is passed over; only its ends are kept, for its id."""
-        head = tail = b""
+        passed: Overlong | None = None
         while True:
             try:
                 line = await self._reader.readuntil(b"\n")
@@ -102,9 +101,10 @@ class Session:
                 return error.partial
             except asyncio.LimitOverrunError as error:
                 piece = await self._reader.readexactly(error.consumed)
-                head, tail = head or piece[:ENDS], (tail + piece)[-ENDS:]
+                passed = passed or Overlong(piece, b"")
+                passed = Overlong(passed.head, passed.tail + piece)
                 continue
-            return Overlong(head, tail + line) if head else line
+            return Overlong(passed.head, passed.tail + line) if passed else line
 
     async def _parsed(self, line: bytes) -> SessionMessage | None:
         if b'"chatbridge"' in line and await self._took_private(line):
@@ -133,7 +133,7 @@ class Session:
         except (ValueError, RecursionError):
             request = found.get("id") if isinstance(found, dict) and "method" in found else None
             if not isinstance(request, str | int):
-                request = Overlong(line[:ENDS], line[-ENDS:]).request_id()
+                request = Overlong(line, line).request_id()
             code = types.PARSE_ERROR if found is None else types.INVALID_REQUEST
             await self._refuse(code, "this line is no JSON-RPC message", request)
             return None
@@ -143,11 +143,11 @@ class Session:
         client cancelled has reached nobody."""
         if message.method != "notifications/cancelled" or "requestId" not in (message.params or {}):
             return
-        request = json.dumps((message.params or {})["requestId"])
+        requested = (message.params or {})["requestId"]
         try:
-            await self._callers.left(CallName(link=self.link, request=request))
+            await self._callers.left(self._name(requested))
         except ChatbridgeError as error:
-            log.warning("link %s: the cancelled call %s stays: %s", self.link, request, error)
+            log.warning("link %s: the cancelled call %r stays: %s", self.link, requested, error)
 
     async def _took_private(self, line: bytes) -> bool:
         try:
@@ -185,7 +185,13 @@ class Session:
             self._requests.discard(json.dumps(message.id))
         await self._write(line)
         if isinstance(message, types.JSONRPCResponse) and self.present and not self._confirms:
-            await self._callers.delivered(self._name(message.id))
+            await self._note_delivered(self._name(message.id))
+
+    async def _note_delivered(self, name: CallName) -> None:
+        try:
+            await self._callers.delivered(name)
+        except ChatbridgeError as error:
+            log.warning("the answer to call %s counts as kept: %s", name.request, error)
 
     async def _say(self, line: dict[str, Any]) -> None:
         await self._write(json.dumps(line).encode())
@@ -232,7 +238,11 @@ class _Reading(_Stream):
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        message = await self._session.next_message()
+        try:
+            message = await self._session.next_message()
+        except Exception:
+            self._session.mute()
+            raise
         if message is None:
             raise StopAsyncIteration
         return message

@@ -9,16 +9,18 @@ import asyncio
 import json
 import os
 import secrets
-import stat
+import select
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from chatbridge.hub.lock import Lock
-from chatbridge.hub.session import MAX_LINE, Session
+from chatbridge.hub.session import Session
 from chatbridge.hub.wiring import open_hub, stop_on_signals
+from chatbridge.lines import MAX_LINE
 from chatbridge.link import unavailable
+from chatbridge.link.preface import working_directory
 from chatbridge.projects import project_of
 
 
@@ -27,7 +29,7 @@ async def run_standalone(lock: Lock, *, config: Path | None, label: str | None) 
     stop = stop_on_signals()
     reader, send = await _stdio()
     link = secrets.token_hex(16)
-    project = project_of(os.getcwd(), link=link, label=label)
+    project = project_of(working_directory(), link=link, label=label)
     async with AsyncExitStack() as stack:
         hub = await stack.enter_async_context(
             open_hub(lock, config=config, agents=lambda: [project.name])
@@ -60,11 +62,13 @@ async def run_unavailable(problem: str) -> None:
     while True:
         reading = asyncio.ensure_future(reader.readline())
         await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if stopping.done() or not (line := await reading):
+        if stopping.done():
             reading.cancel()
-            stopping.cancel()
             return
-        with suppress(ValueError):
+        with suppress(ValueError):  # no JSON, or too long a line
+            if not (line := await reading):
+                stopping.cancel()
+                return
             request = json.loads(line)
             if isinstance(request, dict) and "id" in request and "method" in request:
                 await send(json.dumps(unavailable.answer(request, problem)).encode() + b"\n")
@@ -77,12 +81,12 @@ async def _stdio() -> tuple[asyncio.StreamReader, Callable[[bytes], Awaitable[No
     reader = asyncio.StreamReader(limit=MAX_LINE)
     output = os.dup(1)
     os.dup2(2, 1)
-    if stat.S_ISREG(os.fstat(0).st_mode):
+    if not _can_wait(0):
         reader.feed_data(sys.stdin.buffer.read())
         reader.feed_eof()
     else:
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    if stat.S_ISREG(os.fstat(output).st_mode):
+    if not _can_wait(output):
         return reader, _to_file(output)
     transport, protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(output, "wb", buffering=0)
@@ -94,6 +98,16 @@ async def _stdio() -> tuple[asyncio.StreamReader, Callable[[bytes], Awaitable[No
         await writer.drain()
 
     return reader, send
+
+
+def _can_wait(fd: int) -> bool:
+    """A plain file and /dev/null are always ready, and the event loop cannot watch them."""
+    with select.epoll() as poller:
+        try:
+            poller.register(fd, 0)
+        except PermissionError:
+            return False
+    return True
 
 
 def _to_file(fd: int) -> Callable[[bytes], Awaitable[None]]:

@@ -1,7 +1,7 @@
 """How a hub starts: the lock first, the heavy imports only when it is held.
 
 Owns the `hub` and `mcp --standalone` commands: arguments, logging, the report to the link that
-started it. What a hub consists of is in `hub`.
+started it. What a hub consists of is in `wiring`.
 """
 
 from __future__ import annotations
@@ -115,13 +115,23 @@ def _standalone_options(argv: list[str]) -> argparse.Namespace:
 
 def _log_to_stderr() -> None:
     """The journal has its own clock and reads the priority from the line's start."""
-    journal = bool(os.environ.get("JOURNAL_STREAM"))
+    journal = _goes_to_journal()
     form = "%(message)s" if journal else "%(asctime)s %(levelname)s %(name)s: %(message)s"
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JournalFormat(form) if journal else logging.Formatter(form))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     for noisy in ("mcp", "httpx", "uvicorn", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def _goes_to_journal() -> bool:
+    """Whether standard error is the stream that the variable names: a link hands on the variable of
+    the service that its client runs in, but the hub's log is a file."""
+    try:
+        stream = os.fstat(2)
+    except OSError:  # it was started without one
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{stream.st_dev}:{stream.st_ino}"
 
 
 class _JournalFormat(logging.Formatter):

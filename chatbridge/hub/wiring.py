@@ -176,7 +176,7 @@ def _web(
 
 def web_token(state: Path) -> str:
     """The inbox's token, made on the first start."""
-    path = state / "web-token"
+    path = Path(rendezvous.token_path(str(state)))
     try:
         found = path.read_text(encoding="ascii").strip()
         if found:

@@ -10,43 +10,37 @@ import fcntl
 import os
 import sys
 
+import chatbridge
 from chatbridge import rendezvous
 
+LONG_LOG = 5 * 1024 * 1024
 
-def start_hub(state: str, *, started_by: str = "link") -> tuple[int, int]:
-    """Start a hub in a session of its own: its pid, and the descriptor that its report comes from.
+
+def start_hub(state: str) -> int:
+    """Start a hub in a session of its own: the descriptor that its report comes from.
 
     The caller gets no child: the hub belongs to init.
     """
     rendezvous.make_private(state)
     environment = _hub_environment(state)
-    log = os.open(
-        rendezvous.log_path(state), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
-    )
+    log = _open_log(rendezvous.log_path(state))
     report, report_end = os.pipe()
-    pids, pids_end = os.pipe()
     try:
         child = os.fork()
         if child == 0:
-            _become_hub(environment, started_by, log=log, report=report_end, pids=pids_end)
+            _become_hub(environment, log=log, report=report_end)
     finally:
-        for descriptor in (log, report_end, pids_end):
+        for descriptor in (log, report_end):
             os.close(descriptor)
     os.waitpid(child, 0)
-    pid = int(os.read(pids, 32) or b"0")
-    os.close(pids)
-    return pid, report
+    return report
 
 
-def _become_hub(
-    environment: dict[str, str], started_by: str, *, log: int, report: int, pids: int
-) -> None:
+def _become_hub(environment: dict[str, str], *, log: int, report: int) -> None:
     """Never returns: the forked child must not unwind into the caller's stack."""
     try:
         os.setsid()
-        pid = os.fork()
-        if pid:
-            os.write(pids, str(pid).encode())
+        if os.fork():
             os._exit(0)
         null = os.open("/dev/null", os.O_RDWR)
         # First out of the way, since a client may have started us with any of 0 to 3 closed.
@@ -57,7 +51,7 @@ def _become_hub(
         os.umask(0o077)
         os.chdir("/")
         python = sys.executable
-        words = ["-m", "chatbridge", "hub", "--started-by", started_by, "--report-fd", "3"]
+        words = ["-m", "chatbridge", "hub", "--started-by", "link", "--report-fd", "3"]
         os.execve(python, [python, *words], environment)
     except BaseException as error:  # noqa: BLE001 - whatever it was, this child ends here
         os.write(2, f"chatbridge: the hub could not be started: {error}\n".encode())
@@ -75,6 +69,16 @@ def _close_above(last: int) -> None:
                 pass
 
 
+def _open_log(path: str) -> int:
+    """To append to. A long one is put aside first; the one before it goes."""
+    try:
+        if os.path.getsize(path) > LONG_LOG:
+            os.replace(path, f"{path}.1")
+    except FileNotFoundError:
+        pass
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
 def _hub_environment(state: str) -> dict[str, str]:
     """The link's own environment, made independent of its working directory."""
     environment = dict(os.environ, CHATBRIDGE_STATE_DIR=state)
@@ -85,7 +89,7 @@ def _hub_environment(state: str) -> dict[str, str]:
     for name in ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"):
         environment.pop(name, None)
     # A checkout that is run in place is importable only from its own directory.
-    checkout = os.path.dirname(os.path.dirname(os.path.abspath(rendezvous.__file__)))
+    checkout = os.path.dirname(os.path.dirname(os.path.abspath(chatbridge.__file__)))
     if sys.path and sys.path[0] == checkout:
         rest = environment.get("PYTHONPATH")
         environment["PYTHONPATH"] = f"{checkout}{os.pathsep}{rest}" if rest else checkout

@@ -24,6 +24,8 @@ from chatbridge.link.search import FIRST_LIMIT, GRACE, LOST_LIMIT, NoHub, Search
 
 _FULL = 16 * 1024 * 1024
 """So much may wait for one side before the other is no longer read."""
+_FALSE = ("0", "false", "f", "no", "n", "off")
+"""What the hub's settings take for false, too."""
 _LAST_WORDS = 1.0
 _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
 HELP = """\
@@ -101,14 +103,7 @@ class Link:
                     self._serve_socket(events)
 
     def _begin(self) -> None:
-        if os.environ.get("CHATBRIDGE_ENABLED", "").lower() in (
-            "0",
-            "false",
-            "f",
-            "no",
-            "n",
-            "off",
-        ):
+        if os.environ.get("CHATBRIDGE_ENABLED", "").lower() in _FALSE:
             self._problem, self._tools = unavailable.SWITCHED_OFF, False
             return
         try:
@@ -187,9 +182,9 @@ class Link:
         limit: float | None,
         pause: float = 0.02,
         longest_pause: float = 1.0,
-    ) -> None:
+    ) -> Search:
         self._drop_search()
-        self._search = Search(
+        self._search = search = Search(
             self._state,
             time.monotonic(),
             start_after=start_after,
@@ -197,6 +192,7 @@ class Link:
             pause=pause,
             longest_pause=longest_pause,
         )
+        return search
 
     def _drop_search(self) -> None:
         if self._search is not None:
@@ -236,9 +232,10 @@ class Link:
         self._answer_all(problem)
         if self._state:
             # Someone may start one by hand; then the client shall hear of the tools.
-            self._seek(start_after=None, limit=None, pause=self._watch_pause, longest_pause=60.0)
-            assert self._search is not None
-            self._search.delay(time.monotonic())
+            search = self._seek(
+                start_after=None, limit=None, pause=self._watch_pause, longest_pause=60.0
+            )
+            search.delay(time.monotonic())
             self._watch_pause = min(self._watch_pause * 2, 60.0)
 
     def _serve_socket(self, events: int) -> None:
@@ -294,11 +291,14 @@ class Link:
         self._lost_at = now
         # A hub that was told to stop is not brought back before someone wants it.
         self._idle = self._hub_stops and not self._relay.requests
-        pause = 0.02 if now - self._greeted_at > GRACE else 0.25
+        short_lived = now - self._greeted_at <= GRACE
+        pause = 0.25 if short_lived else 0.02
         if self._idle:
-            self._seek(start_after=None, limit=None, pause=pause, longest_pause=5.0)
+            search = self._seek(start_after=None, limit=None, pause=pause, longest_pause=5.0)
         else:
-            self._seek(start_after=GRACE, limit=LOST_LIMIT, pause=pause)
+            search = self._seek(start_after=GRACE, limit=LOST_LIMIT, pause=pause)
+        if short_lived:
+            search.delay(now)  # one that cuts us off at once must not keep us both busy
 
     def _disconnect(self) -> None:
         if self._socket is not None:

@@ -19,10 +19,6 @@ NAMED_SETTINGS = (
 
 def preface(label: str | None) -> dict[str, object]:
     """The link's first line, to each hub the same."""
-    try:
-        cwd = os.getcwd()
-    except OSError:  # removed under us
-        cwd = "/"
     given = {name: os.environ[name] for name in NAMED_SETTINGS if os.environ.get(name)}
     settings = {name: sha256_hex(os.fsencode(value))[:16] for name, value in given.items()}
     return {
@@ -30,9 +26,16 @@ def preface(label: str | None) -> dict[str, object]:
         "protocol": PROTOCOL,
         "version": __version__,
         "link": os.urandom(16).hex(),
-        "cwd": cwd,
+        "cwd": working_directory(),
         "label": label,
         "pid": os.getpid(),
         "parent": os.getppid(),
         "settings": settings,
     }
+
+
+def working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # removed under us
+        return "/"

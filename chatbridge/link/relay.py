@@ -104,7 +104,7 @@ class Relay:
             message = json.loads(line.decode())
         except (ValueError, RecursionError) as error:
             # Its sender may wait for an answer: the id can often be read all the same.
-            found = Overlong(line[:1024], line[-1024:]).request_id()
+            found = Overlong(line, line).request_id()
             known = None if _key(found) in self.requests else found
             self._reject(known, _PARSE_ERROR, f"this line is not JSON in UTF-8: {error}")
             return

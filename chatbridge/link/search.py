@@ -142,7 +142,7 @@ class Search:
             self.start_at = now + GRACE  # it is still starting: a rival would only slow it down
             return
         try:
-            _, self.report = hub_start.start_hub(self.state)
+            self.report = hub_start.start_hub(self.state)
         except (OSError, ChatbridgeError) as error:
             raise NoHub(f"the chatbridge hub cannot be started: {error}") from error
 

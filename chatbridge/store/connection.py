@@ -13,6 +13,7 @@ from typing import Any
 import aiosqlite
 
 from chatbridge.core.errors import StoreError
+from chatbridge.core.text import encodable
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -121,15 +122,10 @@ def _translated(error: sqlite3.Error, path: Path) -> StoreError:
 
 def _storable(parameters: Parameters) -> Parameters:
     if isinstance(parameters, Mapping):
-        return {name: _without_lone_surrogates(value) for name, value in parameters.items()}
-    return [_without_lone_surrogates(value) for value in parameters]
+        return {name: _replaced(value) for name, value in parameters.items()}
+    return [_replaced(value) for value in parameters]
 
 
-def _without_lone_surrogates(value: Any) -> Any:
-    """UTF-8 has no place for half a surrogate pair, which JSON can spell: it becomes U+FFFD.
-
-    An agent's question with one is asked with a replacement sign rather than refused.
-    """
-    if not isinstance(value, str):
-        return value
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+def _replaced(value: Any) -> Any:
+    """A question with half a surrogate pair is asked with a replacement sign, not refused."""
+    return encodable(value) if isinstance(value, str) else value

@@ -69,12 +69,17 @@ def _outcome(ask: Ask, call: Call) -> dict[str, Any]:
             for question_id, answer in zip(call.question_ids, answers, strict=False)
         ],
     }
-    reason = WITHDRAWN if ask.status is Status.WITHDRAWN else ask.outcome and ask.outcome.reason
-    if reason:
+    if reason := _reason(ask):
         result["reason"] = reason
     if call.late or ask.late is not None:
         result["late"] = True
     return result
+
+
+def _reason(ask: Ask) -> str | None:
+    if ask.status is Status.WITHDRAWN:
+        return WITHDRAWN
+    return ask.outcome.reason if ask.outcome else None
 
 
 def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
@@ -92,7 +97,7 @@ def _sentence(ask: Ask) -> CallToolResult:
         return text_result(_answered(ask.questions[0].type, answers[0]))
     if ask.status is Status.TIMED_OUT:
         return text_result(TIMED_OUT, is_error=True)
-    reason = WITHDRAWN if ask.status is Status.WITHDRAWN else ask.outcome and ask.outcome.reason
+    reason = _reason(ask)
     return text_result(f"{CANCELLED} {reason}" if reason else CANCELLED, is_error=True)
 
 

@@ -89,9 +89,6 @@ class Home:
                 return int(row[4])
         return None
 
-    def hub_log(self) -> str:
-        return (self.state / "hub.log").read_text(encoding="utf-8")
-
     def stop_hub(self) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
             deadline = time.monotonic() + PATIENCE

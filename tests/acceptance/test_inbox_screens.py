@@ -185,6 +185,18 @@ async def test_a_whole_form_can_be_answered_with_the_keyboard_alone(
         await expect(page.get_by_role("heading", name="History")).to_be_visible()
 
 
+async def test_more_time_and_cancelling_have_keys_too(browser: Browser, tmp_path: Path) -> None:
+    async with visiting(browser, tmp_path, DESKTOP) as visit:
+        ask = await visit.inbox.ask(DATABASE, timeout=300)
+        page = await visit.open(ask)
+        await page.keyboard.press("m")
+        await expect(page.locator("#card .left")).to_have_text("19 min left")
+        await page.keyboard.press("x")
+        await page.keyboard.type("2mh")  # the reason, and no key of the page
+        await page.keyboard.press("Control+Enter")
+        assert (await outcome_of(visit, ask)).reason == "2mh"
+
+
 async def test_a_form_works_without_script(browser: Browser, tmp_path: Path) -> None:
     async with visiting(browser, tmp_path, PHONE, script=False) as visit:
         ask = await visit.inbox.ask(CHECKS, text("And why?"))

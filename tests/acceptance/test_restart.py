@@ -162,10 +162,12 @@ def test_asking_again_after_the_link_died_shows_no_second_card(home: House) -> N
         assert agent.result()["answers"] == [{"questionId": "mine", "values": ["blue"]}]
 
 
-def test_a_stopping_hub_writes_no_response(home: House) -> None:
+@ERAS
+def test_a_stopping_hub_writes_no_response(home: House, stateless: bool) -> None:
     with home.agent() as agent:
-        agent.initialize()
-        agent.ask(1)
+        if not stateless:
+            agent.initialize()
+        agent.ask(1, stateless=stateless)
         home.until()
         home.kill_hub(signal.SIGTERM)
         home.until()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.acceptance.bridge import PATIENCE, Home, Json, new_home, until
-from tests.fakes.link_client import LinkClient
+from tests.fakes.link_client import ROOT, LinkClient
 
 HANDSHAKE: Json = {
     "protocolVersion": "2025-11-25",
@@ -195,3 +197,23 @@ def call(client: LinkClient, params: Json) -> str:
     text = answer["result"]["content"][0]["text"]
     assert isinstance(text, str)
     return text
+
+
+def test_it_ends_at_once_when_its_input_is_the_null_device(home: Home) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "chatbridge", "mcp", "--standalone"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=home.project("alone"),
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **home.environment},
+        timeout=PATIENCE,
+    )
+    assert (ended.returncode, ended.stdout) == (0, b""), ended.stderr
+
+
+def test_it_serves_a_client_whose_working_directory_has_been_removed(home: Home) -> None:
+    folder = home.project("gone")
+    with LinkClient(home.environment, "--standalone", cwd=folder) as client:
+        shutil.rmtree(folder)
+        client.request(0, "initialize", HANDSHAKE)
+        assert "result" in client.receive()

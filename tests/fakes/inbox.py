@@ -59,6 +59,7 @@ class Desk:
         self.delivery = delivery
         self.clock = clock
         self._requests = itertools.count(1)
+        broker.callers.link_opened("link")
 
     async def ask(
         self,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,12 +37,6 @@ class Connection:
         assert isinstance(message, dict)
         return message
 
-    def receive_request(self, method: str) -> Message:
-        """The next line, which must be this request."""
-        message = self.receive()
-        assert message.get("method") == method, message
-        return message
-
     def send(self, *messages: Message) -> None:
         self._socket.sendall(b"".join(json.dumps(it).encode() + b"\n" for it in messages))
 
@@ -57,10 +50,6 @@ class Connection:
                 self.receive()
         except (EOFError, ConnectionError):
             return True
-
-    def says_nothing(self, seconds: float = 0.3) -> bool:
-        readable, _, _ = select.select([self._socket], [], [], seconds)
-        return not self._rest and not readable
 
     def close(self) -> None:
         self._socket.close()
@@ -93,10 +82,6 @@ class ScriptedHub:
                 {"chatbridge": "hub", "protocol": 1, "version": "0.1.0", "pid": self.pid}
             )
         return connection, preface
-
-    def is_left_alone(self, seconds: float = 0.3) -> bool:
-        readable, _, _ = select.select([self._listener], [], [], seconds)
-        return not readable
 
     def die(self) -> None:
         """As after a kill: everything is closed at once, files stay behind."""

@@ -30,6 +30,18 @@ async def test_asking_again_after_the_caller_went_waits_on_the_same_card(tmp_pat
         assert len(await hub.inbox.open_asks()) == 1
 
 
+async def test_a_link_that_is_back_before_its_old_connection_closes_still_waits(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, withdraw_on_cancel=True) as hub:
+        ask = await hub.ask()
+        hub.broker.callers.link_opened("link-1")
+        await gone(hub)
+        assert (await hub.now(ask)).open
+        await gone(hub)
+        assert (await hub.now(ask)).status is Status.WITHDRAWN
+
+
 async def test_the_later_of_two_deadlines_counts(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
         first = await hub.ask(link="a", timeout=1000.0)

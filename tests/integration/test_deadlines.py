@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+import pytest
+
+from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, Status
+from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.world import BLUE, OWNER, World, world
 
 
@@ -112,3 +116,27 @@ async def test_many_deadlines_at_once_are_all_applied(tmp_path: Path) -> None:
         hub.clock.advance(61)
         ended = await asyncio.gather(*(hub.ended(ask) for ask in asks))
         assert {ask.status for ask in ended} == {Status.TIMED_OUT}
+
+
+async def test_a_store_that_fails_at_the_start_only_delays_the_deadlines(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(timeout=60.0)
+    works = SqliteStore.open_asks
+    faults = [StoreError("the disk is full")]
+
+    async def open_asks(store: SqliteStore) -> Sequence[Ask]:
+        if faults:
+            raise faults.pop()
+        return await works(store)
+
+    monkeypatch.setattr(SqliteStore, "open_asks", open_asks)
+    hub.clock.advance(61)
+    async with world(tmp_path, hub.clock) as after:
+        waiting = asyncio.ensure_future(after.ended(ask))
+        while not waiting.done():
+            after.clock.advance(1)
+            await asyncio.sleep(0)
+        assert (await waiting).status is Status.TIMED_OUT
+    assert "deadlines are not known yet" in caplog.text

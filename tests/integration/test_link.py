@@ -5,33 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.link_client import LinkClient
 from tests.fakes.scripted_hub import ScriptedHub, scripted_hub
-
-
-@pytest.fixture
-def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A state directory with a name that is short enough for a socket."""
-    with tempfile.TemporaryDirectory(prefix="cb-") as directory:
-        monkeypatch.setenv("CHATBRIDGE_RUNTIME_DIR", directory)
-        yield os.path.realpath(directory)
-
-
-@pytest.fixture
-def hub(state: str) -> Iterator[ScriptedHub]:
-    with scripted_hub(state) as it:
-        yield it
-
-
-@pytest.fixture
-def client(state: str, hub: ScriptedHub) -> Iterator[LinkClient]:
-    with LinkClient({"CHATBRIDGE_STATE_DIR": state, "CHATBRIDGE_RUNTIME_DIR": state}) as it:
-        yield it
 
 
 def test_the_preface_says_who_the_link_is_and_keeps_secrets(

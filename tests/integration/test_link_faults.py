@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-import tempfile
-from collections.abc import Iterator
+import time
 
 import pytest
 
@@ -13,25 +12,6 @@ from chatbridge import rendezvous
 from chatbridge.core.errors import SocketUnusable
 from tests.fakes.link_client import LinkClient
 from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
-
-
-@pytest.fixture
-def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="cb-") as directory:
-        monkeypatch.setenv("CHATBRIDGE_RUNTIME_DIR", directory)
-        yield os.path.realpath(directory)
-
-
-@pytest.fixture
-def hub(state: str) -> Iterator[ScriptedHub]:
-    with scripted_hub(state) as it:
-        yield it
-
-
-@pytest.fixture
-def client(state: str, hub: ScriptedHub) -> Iterator[LinkClient]:
-    with LinkClient({"CHATBRIDGE_STATE_DIR": state, "CHATBRIDGE_RUNTIME_DIR": state}) as it:
-        yield it
 
 
 def assert_alive(client: LinkClient, connection: Connection) -> None:
@@ -75,6 +55,17 @@ def test_a_line_of_50_megabytes_is_refused_by_its_id_and_not_held_in_memory(
     with open(f"/proc/{client.process.pid}/status", encoding="ascii") as file:
         peak = next(line for line in file if line.startswith("VmHWM"))
     assert int(peak.split()[1]) < 40_000
+
+
+def test_a_hub_that_cuts_the_link_off_at_once_is_not_called_without_a_pause(
+    client: LinkClient, hub: ScriptedHub
+) -> None:
+    began = time.monotonic()
+    for _ in range(4):
+        connection, _ = hub.accept()
+        connection.close()
+    hub.accept()
+    assert time.monotonic() - began > 4 * 0.2
 
 
 def test_garbage_of_the_hub_does_not_reach_the_client(client: LinkClient, hub: ScriptedHub) -> None:

@@ -156,6 +156,29 @@ def test_a_hub_is_started_detached_and_with_the_links_settings(
     assert "NOTIFY_SOCKET" not in given
 
 
+def test_a_checkout_that_is_run_in_place_starts_its_own_hub(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, error="enough")
+    with LinkClient({**environment, "PYTHONPATH": ""}, cwd=FAKE_HUB) as client:
+        client.request(0, "initialize")
+        client.receive()
+    (start,) = starts(state)
+    assert start["environment"]["PYTHONPATH"] == str(FAKE_HUB)
+
+
+def test_a_long_log_is_put_aside_when_a_hub_starts(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, error="enough")
+    (state / "hub.log").write_bytes(b"x" * (6 * 1024 * 1024))
+    with LinkClient(environment, cwd=state) as client:
+        client.request(0, "initialize")
+        client.receive()
+    assert (state / "hub.log").stat().st_size < 1024
+    assert (state / "hub.log.1").stat().st_size == 6 * 1024 * 1024
+
+
 def test_an_unusable_state_directory_is_explained_in_the_answer(tmp_path: Path) -> None:
     open_to_all = tmp_path / "state"
     open_to_all.mkdir()

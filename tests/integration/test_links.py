@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Status
 from chatbridge.hub.links import Links
 from chatbridge.tools.ask_user import AskUser
@@ -80,10 +81,18 @@ class Link:
     async def ask(self, request: int) -> None:
         initialize = {"protocolVersion": "2025-11-25", "capabilities": {}}
         initialize["clientInfo"] = {"name": "claude-code", "version": "1"}
-        call = {"name": "ask_user", "arguments": {"question": "Which?", "options": ["blue"]}}
         self.say({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize})
         await self.hear()
-        self.say({"jsonrpc": "2.0", "id": request, "method": "tools/call", "params": call})
+        self.say(call_of(request))
+
+
+def call_of(request: int, *, question: str = "Which?") -> dict[str, Any]:
+    call = {"name": "ask_user", "arguments": {"question": question, "options": ["blue"]}}
+    return {"jsonrpc": "2.0", "id": request, "method": "tools/call", "params": call}
+
+
+async def full_disk(_: object) -> None:
+    raise StoreError("the disk is full")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
@@ -161,6 +170,52 @@ async def test_a_call_cancelled_while_no_hub_was_there_has_no_caller_after_the_r
         assert kept.status is Status.ANSWERED
         assert kept.kept
         link.close()
+
+
+async def test_a_confirmation_that_cannot_be_stored_is_taken_at_the_links_return(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
+        link = await Link.connect(tmp_path / "s")
+        await link.hear()
+        await link.ask(1)
+        answered = await hub.until(lambda ask: ask.open)
+        link.say(call_of(2, question="And why?"))
+        waiting = await hub.until(lambda ask: ask.open and ask.id != answered.id)
+        await hub.inbox.answer(answered.id, BLUE, person=OWNER)
+        assert (await link.hear())["id"] == 1
+        with monkeypatch.context() as broken:
+            broken.setattr(hub.store, "write", full_disk)
+            link.say({"chatbridge": "delivered", "request": 1})
+            assert await link.hear() == {}, "the other call was answered"
+        link.close()
+        again = await Link.connect(tmp_path / "s")
+        await again.hear()
+        again.say({"chatbridge": "delivered", "request": 1})
+        assert await again.hear() == {"chatbridge": "acknowledged", "request": 1}
+        assert (await hub.now(answered)).delivered_at is not None
+        assert (await hub.now(waiting)).open
+        again.close()
+
+
+async def test_a_link_that_never_reads_does_not_hold_up_the_stop(tmp_path: Path) -> None:
+    async with world(tmp_path, withdraw_on_cancel=True) as hub, door(hub, tmp_path / "s") as links:
+        link = await Link.connect(tmp_path / "s")
+        await link.hear()
+        await link.ask(1)
+        ask = await hub.until(lambda ask: ask.open)
+        suspended = await Link.connect(tmp_path / "s", link="b" * 32)
+        await suspended.hear()
+        await suspended.ask(1)
+        unread = {"jsonrpc": "2.0", "method": "tools/list", "params": {}}
+        suspended.say(*({**unread, "id": i} for i in range(2, 200)), call_of(200, question="Why?"))
+        await hub.until(lambda seen: seen.questions[0].text == "Why?")
+        async with asyncio.timeout(20):
+            await links.close()
+        assert await link.hear() == {"chatbridge": "stopping"}
+        link.close()
+        suspended.close()
+        assert (await hub.now(ask)).open, "a stop withdrew the question"
 
 
 async def test_a_stopping_hub_says_so_and_answers_no_open_call(tmp_path: Path) -> None:

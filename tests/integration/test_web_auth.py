@@ -293,3 +293,7 @@ async def test_every_response_carries_the_headers(web: Web) -> None:
             assert "server" not in headers
             assert "cache-control" in headers
     assert (await web.browser.get("/history")).headers["cache-control"] == "no-store"
+    policy = HEADERS["content-security-policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "frame-ancestors 'none'" in policy
+    assert not re.search(r"unsafe|https?:|data:|\*", policy)

@@ -91,13 +91,26 @@ async def test_a_stranger_with_an_endless_body_is_cut_off(web: Web) -> None:
 async def test_a_connection_without_a_request_makes_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "FIRST_REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.05)
     async with running_web(tmp_path) as web:
         reader, writer = await asyncio.open_connection(web.host, web.port)
         writer.write(b"GET / HTTP/1.1\r\nHo")
         assert await until_closed(reader) == b""
         writer.close()
         assert (await web.script.get("/api/asks")).status_code == 200
+
+
+async def test_a_connection_with_half_a_second_request_makes_room(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = await asyncio.open_connection(web.host, web.port)
+    writer.write(f"GET /healthz HTTP/1.1\r\nHost: {web.host}:{web.port}\r\n\r\n".encode())
+    async with asyncio.timeout(5):
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.05)
+    writer.write(b"GET /healthz HTTP/1.1\r\nHo")
+    assert await until_closed(reader) == b""
+    writer.close()
 
 
 async def test_more_connections_than_allowed_are_turned_away(

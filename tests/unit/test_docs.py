@@ -16,6 +16,7 @@ from chatbridge.__main__ import COMMANDS
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
+MODULE = re.compile(r"`((?:\w+/)+\w+\.py)(?:::\w+)?`")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 
@@ -64,8 +65,14 @@ def test_every_promise_names_tests_and_each_of_them_exists() -> None:
 def test_every_module_is_in_the_architecture() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     package = ROOT / "chatbridge"
-    for file in [*package.glob("*.py"), *(package / "core").glob("*.py")]:
+    for file in package.rglob("*.py"):
         assert file.name == "__init__.py" or f"`{file.name}`" in text, file.name
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+def test_every_module_that_a_page_names_by_its_folder_is_there(page: Path) -> None:
+    for name in MODULE.findall(page.read_text()):
+        assert (ROOT / name).exists() or (ROOT / "chatbridge" / name).exists(), name
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)

@@ -24,7 +24,7 @@ from chatbridge.core.markup import (
     Quote,
     Strong,
 )
-from chatbridge.markdown import parse, plain
+from chatbridge.markdown import MAX_MARKS, parse, plain
 from tests import strategies as some
 
 SIGNS = st.sampled_from("[]()*_`#<>\\&!~a \n")
@@ -100,6 +100,12 @@ def test_a_link_keeps_its_whole_address_as_written(source: str, link: Link) -> N
     ],
 )
 def test_what_is_not_understood_is_shown_as_written(source: str) -> None:
+    assert parse(source) == paragraph(Plain(source))
+
+
+@pytest.mark.parametrize("mark", ["[", "![[", "*_", "\\["])
+def test_a_text_of_nothing_but_marks_is_shown_as_written(mark: str) -> None:
+    source = mark * (MAX_MARKS // len(mark) + 1)
     assert parse(source) == paragraph(Plain(source))
 
 

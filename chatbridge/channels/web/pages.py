@@ -92,7 +92,7 @@ class Pages:
             for heading, group in groupby(asks, key=lambda ask: day(_ended_at(ask), now))
         ]
         more = _ended_at(asks[-1]) if len(found) > HISTORY_PAGE else None
-        return self._page("history.html", days=days, q=search, more=more, asks=(), current=None)
+        return self._page("history.html", days=days, q=search, more=more)
 
     # ── the form ──────────────────────────────────────────────────────────────────────────────────
 

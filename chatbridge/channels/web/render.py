@@ -132,9 +132,7 @@ def clock(at: float) -> str:
     return f"{local(at):%H:%M}"
 
 
-def left(deadline: float | None, now: float) -> str:
-    if deadline is None:
-        return "No time limit"
+def left(deadline: float, now: float) -> str:
     seconds = max(0, int(deadline - now))
     minutes = seconds // 60
     if minutes < 10:

@@ -24,7 +24,8 @@ FIRST_PORT = 8787
 PORTS_TO_TRY = 100
 MAX_CONNECTIONS = 256
 """More would eat the descriptors that the hub's other channels need."""
-FIRST_REQUEST_SECONDS = 10.0
+REQUEST_SECONDS = 10.0
+"""How long a request's head may take to arrive."""
 FINISH_SECONDS = 0.3
 """How long what is being answered may take at the end."""
 
@@ -81,7 +82,10 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 class _Connection(H11Protocol):
-    """A connection that must make its first request soon, or make room for others."""
+    """A connection that must make its requests soon, or make room for others."""
+
+    _awaited_after: RequestResponseCycle | None = None
+    """The request whose successor has a time limit by now."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -90,12 +94,25 @@ class _Connection(H11Protocol):
         if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
         else:
-            self.loop.call_later(FIRST_REQUEST_SECONDS, self._close_if_idle)
+            self._await_request(after=None)
 
-    def _close_if_idle(self) -> None:
-        request = cast("RequestResponseCycle | None", self.cycle)  # None before the first one
-        if request is None:
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        # uvicorn takes any byte for a sign of life: it would wait for the other half for ever.
+        last = self._last_request()
+        if last is not None and last.response_complete and last is not self._awaited_after:
+            self._await_request(after=last)
+
+    def _await_request(self, *, after: RequestResponseCycle | None) -> None:
+        self._awaited_after = after
+        self.loop.call_later(REQUEST_SECONDS, self._close_if_last, after)
+
+    def _close_if_last(self, request: RequestResponseCycle | None) -> None:
+        if self._last_request() is request:
             self.transport.abort()
+
+    def _last_request(self) -> RequestResponseCycle | None:
+        return cast("RequestResponseCycle | None", self.cycle)  # None before the first one
 
 
 @asynccontextmanager

@@ -1,0 +1,77 @@
+"""Tools answer before any channel is imported: a client must not wait for what it does not need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge import rendezvous
+from tests.acceptance.bridge import until
+from tests.fakes.house import COLOURS, House, house
+from tests.fakes.link_client import ROOT
+
+HOLD_CHANNELS = """
+import importlib.machinery, sys
+
+class Hold:
+    def find_spec(self, name, path, target=None):
+        if not name.startswith("chatbridge.channels.") or "hub" not in sys.orig_argv:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        run = spec.loader.exec_module
+
+        def run_later(module):
+            open({gate!r}).close()  # waits until somebody opens the other end
+            run(module)
+
+        spec.loader.exec_module = run_later
+        return spec
+
+sys.meta_path.insert(0, Hold())
+"""
+
+
+@pytest.fixture
+def home() -> Iterator[House]:
+    with house() as here:
+        yield here
+
+
+def held_back(home: House) -> Path:
+    """From now on a hub's import of its first channel waits until this pipe is opened."""
+    folder = home.state.parent / "python"
+    folder.mkdir()
+    gate = folder / "gate"
+    os.mkfifo(gate)
+    (folder / "sitecustomize.py").write_text(HOLD_CHANNELS.format(gate=str(gate)))
+    home.environment["PYTHONPATH"] = f"{folder}{os.pathsep}{ROOT}"
+    return gate
+
+
+def test_a_question_is_taken_while_the_channels_are_not_imported_yet(home: House) -> None:
+    gate = held_back(home)
+    with home.agent() as agent:
+        agent.initialize()
+        agent.request("list", "tools/list")
+        assert [tool["name"] for tool in agent.receive()["result"]["tools"]]
+        agent.ask(1, {**COLOURS, "wait": False})
+        asked = agent.result()["askId"]
+        info = rendezvous.lock_holder(str(home.state))
+        assert info is not None
+        assert info.web is None
+        os.close(os.open(gate, os.O_WRONLY))
+        assert home.until()["id"] == asked
+
+
+def test_a_channel_that_cannot_come_up_leaves_the_tools_alone(home: House) -> None:
+    home.environment["CHATBRIDGE_WEB__HOST"] = "203.0.113.1"  # an address that nobody has
+    with home.agent() as agent:
+        agent.initialize()
+        agent.ask(1, {**COLOURS, "wait": False})
+        assert agent.result()["pending"] is True
+        log = home.state / "hub.log"
+        until(lambda: "Check web.host" in log.read_text() or None, "the reason in the log")

@@ -1,0 +1,54 @@
+"""The hub's lock passes from one holder to the next."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from chatbridge import rendezvous
+from chatbridge.hub.lock import Lock
+from tests.fakes.link_client import ROOT
+
+TWO_HUBS_OF_LINKS = """
+import fcntl, os, signal, sys
+from chatbridge import rendezvous
+
+def say(lock):
+    pid = os.getpid()
+    info = rendezvous.LockInfo(pid=pid, version="1", socket=None, started_by="link")
+    rendezvous.write_lock(lock, info)
+
+first = rendezvous.acquire_lock(sys.argv[1])
+say(first)
+if os.fork() == 0:
+    os.close(first)
+    second = os.open(rendezvous.lock_path(sys.argv[1]), os.O_RDWR)
+    print("ready", flush=True)
+    fcntl.flock(second, fcntl.LOCK_EX)
+    say(second)
+signal.pause()
+"""
+
+
+def test_a_service_takes_over_though_a_link_starts_another_hub_meanwhile(tmp_path: Path) -> None:
+    state = str(tmp_path / "s")
+    with subprocess.Popen(
+        [sys.executable, "-c", TWO_HUBS_OF_LINKS, state],
+        stdout=subprocess.PIPE,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+    ) as hubs:
+        try:
+            assert hubs.stdout
+            assert hubs.stdout.readline() == b"ready\n"
+            with Lock(state, started_by="service"):
+                holder = rendezvous.lock_holder(state)
+                assert holder
+                assert holder.pid == os.getpid()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(hubs.pid, signal.SIGKILL)
