@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from chatbridge import markdown
 from chatbridge.core import form
-from chatbridge.core.card import answer_text
+from chatbridge.core.draw import answer_text
 from chatbridge.core.model import Answer, Option, Question, QuestionType, View, new_draft
 from chatbridge.core.text import one_line, visible
 

@@ -17,7 +17,7 @@ from chatbridge.projects import settings_of
 from chatbridge.tools.ask_user_input import Limits, parse
 from chatbridge.tools.ask_user_schema import input_schema
 from chatbridge.tools.call import ToolCall
-from chatbridge.tools.outcomes import result_of, ticket_of
+from chatbridge.tools.waiting import awaited
 
 log = logging.getLogger(__name__)
 
@@ -82,14 +82,8 @@ class AskUser:
         )
         ask, waiting = await self._broker.ask(request, call.name)
         log.info("ask %s call=%s project=%s", ask.id, call.id, call.project.name)
-        ended = None if ask.open else ask
-        if ask.open and given.wait:
-            ended = await call.watch(self._broker.ended(ask.id), waiting, limit=policy.max_block)
-        if ended is None:
-            await self._broker.callers.ticket(call.name)
-            return ticket_of(ask)
-        log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
-        return result_of(ended, waiting)
+        limit = policy.max_block if given.wait else 0.0
+        return await awaited(self._broker, ask, waiting, call, limit=limit)
 
     def _limits(self, project: Project) -> Limits:
         """The argument comes before the project's file, that before the owner's default."""

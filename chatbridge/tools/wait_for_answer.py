@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from mcp_types import CallToolResult, Tool, ToolAnnotations
 
 from chatbridge.core.broker import Broker
 from chatbridge.core.errors import ToolInputError, UnknownAsk
-from chatbridge.core.model import Ask, Project
+from chatbridge.core.model import Project
 from chatbridge.core.text import shortened
 from chatbridge.tools.ask_user import ICON
 from chatbridge.tools.call import ToolCall
-from chatbridge.tools.outcomes import result_of, ticket_of
-
-log = logging.getLogger(__name__)
+from chatbridge.tools.waiting import awaited
 
 LONGEST_WAIT = 24 * 3600
 
@@ -68,14 +65,7 @@ class WaitForAnswer:
             ask, waiting = await self._broker.follow(ask_id, call.name, project=call.project.key)
         except UnknownAsk as error:
             raise _unknown(ask_id, error.known) from None
-        ended: Ask | None = ask
-        if ask.open:
-            ended = await call.watch(self._broker.ended(ask.id), waiting, limit=limit)
-        if ended is None:
-            await self._broker.callers.ticket(call.name)
-            return ticket_of(ask)
-        log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
-        return result_of(ended, waiting)
+        return await awaited(self._broker, ask, waiting, call, limit=limit)
 
 
 def _unknown(ask_id: str, known: tuple[str, ...]) -> ToolInputError:

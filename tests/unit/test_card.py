@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from chatbridge.core import form
-from chatbridge.core.card import Act, Card, Role, State, draw
+from chatbridge.core.card import Act, Card, Role, State
+from chatbridge.core.draw import draw
 from chatbridge.core.model import (
     Agent,
     Answer,

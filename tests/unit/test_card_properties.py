@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from hypothesis import given
 
 from chatbridge.core import asks, form
-from chatbridge.core.card import Act, Card, Role, draw
+from chatbridge.core.card import Act, Card, Role
+from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask
 from tests import strategies as some
 

@@ -18,7 +18,8 @@ from chatbridge.channels.web.guard import PERSON
 from chatbridge.channels.web.receive import parse_event, read_form
 from chatbridge.channels.web.render import Templates, day, ended_sentence
 from chatbridge.core import form
-from chatbridge.core.card import Act, Card, draw
+from chatbridge.core.card import Act, Card
+from chatbridge.core.draw import draw
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.form import Event, Moved, Refused
 from chatbridge.core.model import Ask, Person

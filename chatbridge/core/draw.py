@@ -1,0 +1,222 @@
+"""Drawing: from an ask to the card that a person should see of it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chatbridge.core import form
+from chatbridge.core.card import GLYPHS, Act, Button, Card, Choice, Line, Role, State
+from chatbridge.core.model import Answer, Ask, Question, QuestionType, Status, View
+from chatbridge.core.text import one_line, split_recommended, visible
+
+SOON_SHARE = 0.2
+SOON_AT_MOST = 10 * 60.0
+
+
+def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Card:
+    """The ask's card as `channel` should show it.
+
+    `latest_deadline` is how far the deadline can be moved; without it there is no "+15 min".
+    """
+    state = _state(ask)
+    view = ask.draft.view if state in (State.OPEN, State.LATE) else None
+    on_one_question = view is not None and ask.draft.at < len(ask.questions)
+    question = ask.questions[ask.draft.at] if on_one_question else None
+    outcome = ask.late or ask.outcome
+    return Card(
+        ask_id=ask.id,
+        revision=ask.revision,
+        step=ask.draft.step,
+        state=state,
+        glyph=GLYPHS[state],
+        project=one_line(ask.project.name),
+        label=one_line(ask.project.label) if ask.project.label else None,
+        agent=one_line(ask.agent.name),
+        title=_title(ask),
+        view=view,
+        number=min(ask.draft.at + 1, len(ask.questions)),
+        count=len(ask.questions),
+        done=sum(entry.done for entry in ask.draft.entries),
+        type=question.type if question else None,
+        question=visible(question.text) if question else "",
+        required=question.required if question else True,
+        placeholder=one_line(question.placeholder) if question and question.placeholder else None,
+        entered=ask.draft.entries[ask.draft.at].text if question else None,
+        choices=_choices(ask, question) if question and view is View.QUESTION else (),
+        lines=_lines(ask, view),
+        buttons=_buttons(ask, state, view, question, latest_deadline),
+        declared=_declared(ask) if ask.open else None,
+        created_at=ask.created_at,
+        deadline=ask.deadline,
+        soon_at=_soon_at(ask),
+        alone=ask.alone and ask.open,
+        outcome=outcome,
+        by_you=bool(outcome and outcome.by and outcome.by.channel == channel),
+        kept_until=ask.kept_until if state is State.KEPT else None,
+        handed_over_late=ask.late is not None and ask.delivered_at is not None,
+        unheard=ask.alone_since is not None and ask.delivered_at is None,
+    )
+
+
+def _state(ask: Ask) -> State:
+    match ask.status:
+        case Status.OPEN:
+            return State.OPEN
+        case Status.CANCELLED:
+            return State.CANCELLED
+        case Status.WITHDRAWN:
+            return State.WITHDRAWN
+        case Status.TIMED_OUT if ask.late is None:
+            return State.LATE if ask.draft.late else State.TIMED_OUT
+    if ask.discarded:
+        return State.DISCARDED
+    if ask.delivered_at is not None:
+        return State.ANSWERED
+    return State.KEPT if ask.kept else State.HANDING_OVER
+
+
+def _title(ask: Ask) -> str | None:
+    """A title that the question repeats says nothing."""
+    title = one_line(ask.title or "")
+    only = one_line(ask.questions[0].text) if len(ask.questions) == 1 else ""
+    return None if not title or title.casefold() in only.casefold() else title
+
+
+def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
+    entry, step = ask.draft.entries[ask.draft.at], ask.draft.step
+    choices = []
+    for i, option in enumerate(question.choices):
+        label, recommended = _label(question, option.label)
+        picked = i in entry.picked
+        choices.append(
+            Choice(
+                number=i + 1,
+                label=label,
+                description=visible(option.description) if option.description else None,
+                recommended=recommended,
+                picked=picked,
+                does=form.Toggle(step=step, option=i, on=not picked)
+                if question.type is QuestionType.MULTI_SELECT
+                else form.Choose(step=step, option=i),
+            )
+        )
+    return tuple(choices)
+
+
+def _label(question: Question, label: str) -> tuple[str, bool]:
+    """An option's label as a person sees it, and whether the agent recommends it."""
+    label, recommended = split_recommended(one_line(label))
+    return label.capitalize() if question.type is QuestionType.CONFIRM else label, recommended
+
+
+def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
+    """The review's lines, or the outcome's, or, with no answer, the bare questions."""
+    if view is View.REVIEW:
+        return tuple(
+            Line(
+                question=visible(q.text),
+                answer=_said(q, form.entry_answer(q, e)),
+                edit=form.Edit(step=ask.draft.step, question=i),
+            )
+            for i, (q, e) in enumerate(zip(ask.questions, ask.draft.entries, strict=True))
+        )
+    if view is not None:
+        return ()
+    outcome = ask.late or ask.outcome
+    answers = outcome.answers if outcome else ()
+    return tuple(
+        Line(
+            question=visible(q.text),
+            answer=_said(q, answers[i]) if answers else None,
+            by_default=bool(answers) and answers[i].decided_by is not None,
+        )
+        for i, q in enumerate(ask.questions)
+    )
+
+
+def _said(question: Question, answer: Answer) -> str | None:
+    if question.type is not QuestionType.TEXT:
+        labels = tuple(_label(question, value)[0] for value in answer.values)
+        answer = replace(answer, values=labels)
+    return answer_text(answer)
+
+
+def answer_text(answer: Answer) -> str | None:
+    """An answer as a person reads it; None if it was skipped."""
+    if answer.skipped:
+        return None
+    parts = [visible(v) for v in answer.values]
+    if answer.custom_text is not None:
+        parts.append(visible(answer.custom_text))
+    return ", ".join(parts)
+
+
+def _buttons(
+    ask: Ask,
+    state: State,
+    view: View | None,
+    question: Question | None,
+    latest_deadline: float | None,
+) -> tuple[Button, ...]:
+    if view is None:
+        return _end_buttons(ask, state)
+    buttons = _form_buttons(ask, view, question)
+    if state is not State.OPEN or view in (View.CANCEL, View.OTHER):
+        return tuple(buttons)
+    cancel = form.AskCancel(step=ask.draft.step)
+    buttons.append(Button(role=Role.CANCEL, label="Cancel question", does=cancel))
+    if ask.deadline is not None and ask.deadline < (latest_deadline or 0.0):
+        buttons.append(Button(role=Role.EXTEND, label="+15 min", does=Act.EXTEND))
+    return tuple(buttons)
+
+
+def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Button]:
+    draft, step = ask.draft, ask.draft.step
+    if view is View.CANCEL:
+        return [
+            Button(role=Role.BACK, label="Keep it open", does=form.Back(step=step)),
+            Button(role=Role.CANCEL_NOW, label="Cancel question", does=form.Cancel(step=step)),
+        ]
+    if view is View.REVIEW:
+        return [
+            Button(role=Role.BACK, label="Back", does=form.Back(step=step)),
+            Button(role=Role.SEND, label="Send answers", does=form.Submit(step=step)),
+        ]
+    if view is View.OTHER:
+        return [Button(role=Role.BACK, label="Back to the options", does=form.Back(step=step))]
+    assert question is not None
+    buttons = []
+    if question.takes_other:
+        buttons.append(Button(role=Role.OTHER, label="Other…", does=form.Other(step=step)))
+    if draft.at or draft.editing:
+        buttons.append(Button(role=Role.BACK, label="Back", does=form.Back(step=step)))
+    if not question.required:
+        buttons.append(Button(role=Role.SKIP, label="Skip", does=form.Skip(step=step)))
+    if question.type is QuestionType.MULTI_SELECT:
+        entry = draft.entries[draft.at]
+        if entry.text is not None:
+            drop = form.DropOther(step=step)
+            buttons.append(Button(role=Role.DROP_OTHER, label=one_line(entry.text), does=drop))
+        label = f"Done ({len(entry.picked) + (entry.text is not None)})"
+        buttons.append(Button(role=Role.DONE, label=label, does=form.Done(step=step)))
+    return buttons
+
+
+def _end_buttons(ask: Ask, state: State) -> tuple[Button, ...]:
+    if state is State.TIMED_OUT and not (ask.outcome and ask.outcome.answers):
+        anyway = form.AnswerAnyway(step=ask.draft.step)
+        return (Button(role=Role.ANYWAY, label="Answer anyway", does=anyway),)
+    if state is State.KEPT:
+        return (Button(role=Role.DISCARD, label="Discard", does=Act.DISCARD),)
+    return ()
+
+
+def _declared(ask: Ask) -> str | None:
+    texts = [_said(q, q.on_timeout) for q in ask.questions if q.on_timeout is not None]
+    return " · ".join(one_line(t) for t in texts if t) or None
+
+
+def _soon_at(ask: Ask) -> float | None:
+    if ask.deadline is None:
+        return None
+    return ask.deadline - min((ask.deadline - ask.created_at) * SOON_SHARE, SOON_AT_MOST)
