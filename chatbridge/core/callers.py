@@ -18,6 +18,9 @@ from chatbridge.core.ports import Clock, Store, Transaction
 
 log = logging.getLogger(__name__)
 
+RETRY = 1.0
+"""How long after a store error the end of a link is noted again."""
+
 
 class Callers:
     def __init__(
@@ -46,7 +49,13 @@ class Callers:
         async def work(tx: Transaction) -> list[Ask]:
             return await self._end(tx, list(await tx.live_calls_of(link)))
 
-        self._tell(await self._store.write(work))
+        while link not in self._present:
+            try:
+                self._tell(await self._store.write(work))
+                return
+            except StoreError as error:
+                log.warning("link %s: its calls stay live for now: %s", link, error)
+                await self._clock.sleep(RETRY)
 
     async def left(self, name: CallName) -> None:
         """The client has cancelled this call. Once it has its response, a ticket too, there is

@@ -156,6 +156,7 @@ class Links:
         if self._closing:
             return  # its calls go on with the next hub
         log.info("link %s closed", link)
+        writer.close()  # a link that was cut off comes back, whatever the store does
         await self._callers.link_closed(link)
 
     def _remark(self, preface: dict[str, Any], session: Session) -> str | None:

@@ -23,6 +23,9 @@ from chatbridge.link import unavailable
 from chatbridge.link.preface import working_directory
 from chatbridge.projects import project_of
 
+LAST_WORDS = 0.5
+"""How long the end may take to be noted: the process ends within a second."""
+
 
 async def run_standalone(lock: Lock, *, config: Path | None, label: str | None) -> None:
     """Serve one client until it closes standard input, or SIGTERM."""
@@ -51,7 +54,8 @@ async def run_standalone(lock: Lock, *, config: Path | None, label: str | None) 
         for task in (serving, stopping):
             task.cancel()
         await asyncio.gather(serving, stopping, return_exceptions=True)
-        await callers.link_closed(link)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(callers.link_closed(link), LAST_WORDS)
 
 
 async def run_unavailable(problem: str) -> None:

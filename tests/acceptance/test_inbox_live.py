@@ -143,6 +143,17 @@ async def test_a_lost_connection_is_shown_and_nothing_is_sent_or_lost(visit: Vis
     await expect(page.get_by_role("heading", name="Answer sent")).to_be_visible()
 
 
+async def test_a_stream_that_falls_silent_is_opened_again(visit: Visit) -> None:
+    ask = await visit.inbox.ask(COMMIT)
+    await visit.page.clock.install()
+    page = await typing(visit, ask)
+    await expect(page.locator("#live")).to_have_text("Live")
+    async with page.expect_request("**/api/events"):
+        await page.clock.run_for(42_000)  # no sign of life for so long, and the pause before a try
+    await expect(page.locator("#live")).to_have_text("Live")
+    await expect(page.locator("#answer")).to_have_value(TYPED)
+
+
 async def test_what_ended_while_the_page_was_cut_off_shows_when_it_is_back(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMIT)
     page = await typing(visit, ask)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chatbridge.core import form
-from chatbridge.core.errors import AskEnded
+from chatbridge.core.errors import AskEnded, StoreError
 from chatbridge.core.model import Status
+from chatbridge.core.ports import Transaction
 from tests.fakes.world import BLUE, COLOUR, OWNER, World, name, world
 
 HALF_A_DAY = 12 * 3600.0
@@ -47,6 +49,27 @@ async def test_the_later_of_two_deadlines_counts(tmp_path: Path) -> None:
         first = await hub.ask(link="a", timeout=1000.0)
         await gone(hub, "a")
         assert (await hub.ask(link="b", timeout=20.0)).deadline == first.deadline
+
+
+async def test_a_link_that_closes_while_the_disk_is_full_counts_as_gone_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a", timeout=1800.0)
+        works, faults = hub.store.write, [StoreError("the disk is full")]
+
+        async def write(work: Callable[[Transaction], Awaitable[object]]) -> object:
+            if faults:
+                raise faults.pop()
+            return await works(work)
+
+        monkeypatch.setattr(hub.store, "write", write)
+        closing = asyncio.ensure_future(gone(hub, "a"))
+        while not closing.done():
+            hub.clock.advance(0.01)  # in small steps, far from the ask's deadline
+            await asyncio.sleep(0)
+        await closing
+        assert (await hub.ask(link="b")).id == ask.id
 
 
 async def test_a_cancelled_call_leaves_its_ask_open_for_the_next_one(tmp_path: Path) -> None:

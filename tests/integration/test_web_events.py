@@ -111,7 +111,7 @@ async def test_a_new_page_is_not_told_of_old_asks(web: Web) -> None:
 
 async def test_a_quiet_stream_shows_that_it_is_alive(tmp_path: Path) -> None:
     async with running_web(tmp_path, heartbeat=0.02) as web, stream(web) as page:
-        while await page.line() != ": alive":
+        while await page.line() != "event: alive":
             pass
 
 

@@ -17,6 +17,8 @@ from chatbridge.core.model import Ask
 from chatbridge.core.ports import Inbox
 
 HEARTBEAT_SECONDS = 15.0
+ALIVE = "event: alive\ndata:\n\n"
+"""An event, not a comment: a page must be able to notice that none comes."""
 MAX_STREAMS = 64
 MAX_WAITING = 4096
 """So many changed asks wait for one page; a page further behind starts anew."""
@@ -120,7 +122,7 @@ class EventStream:
         first = "retry: 2000\n\n" + "".join(_event(ask) for ask in asks)
         await send(_part(first))
         while (changed := await reader.changes(within=self._heartbeat)) is not None:
-            await send(_part("".join(_event(ask) for ask in changed) or ": alive\n\n"))
+            await send(_part("".join(_event(ask) for ask in changed) or ALIVE))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

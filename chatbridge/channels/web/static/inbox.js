@@ -11,6 +11,7 @@ const BANNER_AFTER_MS = 3000;
 const REPLY_WITHIN_MS = 15000;
 const LONGEST_PAUSE_S = 30;
 const STALE_AFTER_MS = 60000;
+const SILENT_AFTER_MS = 40000; // the server says something at least every 15 s
 const SETTLING_MS = 350;
 
 // ── swapping in what changed ───────────────────────────────────────────────────────────────────
@@ -190,7 +191,7 @@ function settle() {
 // ── the event stream ───────────────────────────────────────────────────────────────────────────
 
 let connection = "new"; // new, live, reconnecting, broken, out (logged out)
-let stream, retryTimer, bannerTimer, rowsTimer;
+let stream, retryTimer, bannerTimer, rowsTimer, silenceTimer;
 let pause = 1;
 let retryAt = 0;
 let newest = 0;
@@ -209,6 +210,7 @@ const refreshCard = () => get(`/asks/${card().dataset.ask}/card`)
 function connect() {
   stream?.close();
   stream = new EventSource("/api/events");
+  for (const sign of ["open", "ask", "alive"]) stream.addEventListener(sign, heard);
   stream.addEventListener("open", () => {
     pause = 1;
     setConnection("live");
@@ -217,6 +219,12 @@ function connect() {
   });
   stream.addEventListener("error", disconnected);
   stream.addEventListener("ask", (event) => noticed(JSON.parse(event.data)));
+}
+
+// A connection can die without a word: a phone that changed its network, a laptop that slept.
+function heard() {
+  clearTimeout(silenceTimer);
+  silenceTimer = setTimeout(disconnected, SILENT_AFTER_MS);
 }
 
 function noticed(ask) {
@@ -231,6 +239,7 @@ function disconnected() {
   if (connection === "out") return;
   stream?.close();
   clearTimeout(retryTimer);
+  clearTimeout(silenceTimer);
   if (connection !== "broken") setConnection("reconnecting");
   bannerTimer ??= setTimeout(showBroken, BANNER_AFTER_MS);
   retryAt = Date.now() + pause * 1000;
