@@ -169,7 +169,7 @@ class Broker:
                 return error
             if after is before:
                 return after, False
-            if before.open and asks.undelivered(after) and not await tx.live_calls(ask_id):
+            if before.open and asks.undelivered(after) and not await self._waited_for(tx, ask_id):
                 after = replace(after, kept=True)
             if not await tx.save_ask(after, was=before.status):
                 return AskEnded(ask_id, status="by another")
@@ -182,6 +182,11 @@ class Broker:
         if changed:
             self._committed(ask)
         return ask
+
+    async def _waited_for(self, tx: Transaction, ask_id: str) -> bool:
+        """Whether the ask has a caller. One that waits here is known without the store; the others
+        hold a ticket, or have not come back yet after a start."""
+        return ask_id in self._waiting or bool(await tx.live_calls(ask_id))
 
     def _committed(self, ask: Ask) -> None:
         self._schedule(ask)

