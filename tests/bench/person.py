@@ -17,15 +17,16 @@ class Person:
         self._head = f"Host: {address[0]}:{address[1]}\r\nAuthorization: Bearer {token}\r\n"
         self.seen: asyncio.Queue[tuple[str, float]] = asyncio.Queue()
         """Ids of asks as they became visible, with the time."""
+        self.watching = asyncio.ensure_future(self._watch())
 
-    async def watch(self) -> None:
+    async def _watch(self) -> None:
         reader, writer = await asyncio.open_connection(*self._address, limit=1 << 22)
         writer.write(f"GET /api/events HTTP/1.1\r\n{self._head}\r\n".encode())
         known: set[str] = set()
         try:
             while line := await reader.readline():
                 now = time.perf_counter()
-                if line.startswith(b"data:"):
+                if line.startswith(b"data: {"):
                     ask = json.loads(line[5:])
                     if ask["id"] not in known:
                         known.add(ask["id"])
@@ -34,6 +35,7 @@ class Person:
             writer.close()
 
     async def sees(self) -> tuple[str, float]:
+        assert not self.watching.done(), f"the event stream has ended: {self.watching}"
         return await asyncio.wait_for(self.seen.get(), PATIENCE)
 
     async def answer_all(self, ask_ids: list[str]) -> None:
@@ -67,9 +69,8 @@ async def person(here: Machine) -> AsyncIterator[Person]:
     address = await here.web()
     token = (here.state / "web-token").read_text().strip()
     somebody = Person(address, token)
-    watching = asyncio.ensure_future(somebody.watch())
     try:
         yield somebody
     finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
+        somebody.watching.cancel()
+        await asyncio.gather(somebody.watching, return_exceptions=True)

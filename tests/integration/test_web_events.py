@@ -51,10 +51,10 @@ class Stream:
 
 
 @asynccontextmanager
-async def stream(web: Web, *more: str) -> AsyncIterator[Stream]:
+async def stream(web: Web, *more: str, query: str = "") -> AsyncIterator[Stream]:
     reader, writer = await asyncio.open_connection(web.host, web.port)
     head = [
-        "GET /api/events HTTP/1.1",
+        f"GET /api/events{query} HTTP/1.1",
         f"Host: {web.host}:{web.port}",
         f"Authorization: Bearer {TOKEN}",
         *more,
@@ -110,9 +110,13 @@ async def test_a_new_page_is_not_told_of_old_asks(web: Web) -> None:
 
 
 async def test_a_quiet_stream_shows_that_it_is_alive(tmp_path: Path) -> None:
-    async with running_web(tmp_path, heartbeat=0.02) as web, stream(web) as page:
-        while await page.line() != "event: alive":
-            pass
+    async with running_web(tmp_path, heartbeat=0.02) as web:
+        async with stream(web) as script:
+            while await script.line() != ": alive":
+                pass
+        async with stream(web, query="?alive") as page:
+            while await page.line() != "event: alive":
+                pass
 
 
 async def test_open_streams_and_slow_clients_do_not_hold_up_the_end(web: Web) -> None:

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from chatbridge.channels.web.auth import CODE_SECONDS, LoginCodes
 from chatbridge.channels.web.errors import Refusal
-from chatbridge.channels.web.events import Events, EventStream
+from chatbridge.channels.web.events import ALIVE, COMMENT, Events, EventStream
 from chatbridge.channels.web.guard import OWNER, PERSON
 from chatbridge.channels.web.receive import parse_answers, parse_reason, read_json
 from chatbridge.channels.web.render import ask_object, json_response
@@ -83,7 +83,11 @@ class Api:
     async def _stream(self, request: Request) -> EventStream:
         returning = "last-event-id" in request.headers
         return EventStream(
-            self._events, self._inbox, returning=returning, heartbeat=self._heartbeat
+            self._events,
+            self._inbox,
+            returning=returning,
+            heartbeat=self._heartbeat,
+            sign=ALIVE if "alive" in request.query_params else COMMENT,
         )
 
     async def _new_code(self, request: Request) -> Response:

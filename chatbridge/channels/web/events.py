@@ -17,8 +17,10 @@ from chatbridge.core.model import Ask
 from chatbridge.core.ports import Inbox
 
 HEARTBEAT_SECONDS = 15.0
+COMMENT = ": alive\n\n"
 ALIVE = "event: alive\ndata:\n\n"
-"""An event, not a comment: a page must be able to notice that none comes."""
+"""A page cannot see a comment, and must be able to notice that none comes; a script that reads
+every `data` line should not have to know of it. So the page asks for it."""
 MAX_STREAMS = 64
 MAX_WAITING = 4096
 """So many changed asks wait for one page; a page further behind starts anew."""
@@ -97,11 +99,15 @@ class EventStream:
     """The response: all open asks, then what changes. A page that comes back also learns of what
     has ended, however long it was away, and whether or not the hub was restarted meanwhile."""
 
-    def __init__(self, events: Events, inbox: Inbox, *, returning: bool, heartbeat: float) -> None:
+    def __init__(
+        self, events: Events, inbox: Inbox, *, returning: bool, heartbeat: float, sign: str
+    ) -> None:
+        """`sign` is what a quiet stream says every `heartbeat` seconds."""
         self._events = events
         self._inbox = inbox
         self._returning = returning
         self._heartbeat = heartbeat
+        self._sign = sign
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._events.reader() as reader:
@@ -122,7 +128,7 @@ class EventStream:
         first = "retry: 2000\n\n" + "".join(_event(ask) for ask in asks)
         await send(_part(first))
         while (changed := await reader.changes(within=self._heartbeat)) is not None:
-            await send(_part("".join(_event(ask) for ask in changed) or ALIVE))
+            await send(_part("".join(_event(ask) for ask in changed) or self._sign))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

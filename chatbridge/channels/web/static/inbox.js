@@ -209,7 +209,7 @@ const refreshCard = () => get(`/asks/${card().dataset.ask}/card`)
 
 function connect() {
   stream?.close();
-  stream = new EventSource("/api/events");
+  stream = new EventSource("/api/events?alive");
   for (const sign of ["open", "ask", "alive"]) stream.addEventListener(sign, heard);
   stream.addEventListener("open", () => {
     pause = 1;
