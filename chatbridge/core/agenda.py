@@ -24,17 +24,24 @@ class Due(StrEnum):
     DEADLINE = "deadline"
     ALONE = "alone"
     HANDOVER = "handover"
+    TURN = "turn"
+    """The card has to be drawn anew, because the deadline comes near."""
 
 
 class Agenda:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._entries: list[tuple[float, Due, str]] = []
+        self._known: set[tuple[float, Due, str]] = set()
         self._changed = asyncio.Event()
         self._sleeping_until = 0.0
 
     def add(self, when: float, due: Due, ask_id: str) -> None:
-        heapq.heappush(self._entries, (when, due, ask_id))
+        entry = (when, due, ask_id)
+        if entry in self._known:
+            return
+        self._known.add(entry)
+        heapq.heappush(self._entries, entry)
         if when < self._sleeping_until:
             self._changed.set()
 
@@ -63,6 +70,7 @@ class Agenda:
         due: list[tuple[float, Due, str]] = []
         while self._entries and self._entries[0][0] <= now and len(due) < AT_ONCE:
             due.append(heapq.heappop(self._entries))
+        self._known.difference_update(due)
         return due
 
     async def _sleep(self) -> None:

@@ -111,6 +111,11 @@ def extended(ask: Ask, *, latest: float, policy: Policy) -> Ask:
     return replace(ask, deadline=later, revision=ask.revision + 1)
 
 
+def redrawn(ask: Ask) -> Ask:
+    """To be shown anew, though nothing in it changed."""
+    return replace(ask, revision=ask.revision + 1)
+
+
 def undelivered(ask: Ask) -> bool:
     """Answered, and neither with an agent, nor kept, nor discarded."""
     waits = ask.answer is not None and ask.delivered_at is None

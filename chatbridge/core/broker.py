@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from chatbridge.core import asks
+from chatbridge.core import asks, timing
 from chatbridge.core.agenda import Agenda, Due
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import (
@@ -22,7 +22,7 @@ from chatbridge.core.errors import (
     TooManyOpenAsks,
     UnknownAsk,
 )
-from chatbridge.core.model import Ask, AskRequest, Call, CallName, Cursor
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, Note
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Store, Transaction
 from chatbridge.core.text import one_line, shortened
@@ -148,7 +148,7 @@ class Broker:
     # ── one change ────────────────────────────────────────────────────────────────────────────────
 
     async def change(
-        self, ask_id: str, change: Callable[[Ask], Ask], *, cursor: Cursor | None = None
+        self, ask_id: str, change: Callable[[Ask], Ask], *, cursor: Note | None = None
     ) -> Ask:
         """Apply `change` to an ask in one transaction. A cursor moves even if the ask refuses:
         what was read has been dealt with.
@@ -159,7 +159,7 @@ class Broker:
 
         async def work(tx: Transaction) -> tuple[Ask, bool] | ChatbridgeError:
             if cursor is not None:
-                await tx.save_cursor(cursor)
+                await tx.save_note(cursor)
             before = await tx.ask(ask_id)
             if before is None:
                 return UnknownAsk(ask_id)
@@ -216,8 +216,11 @@ class Broker:
         except StoreError as error:
             log.warning("deadlines are not known yet, trying again: %s", error)
             return False
+        now = self._clock.time()
         for ask in open_asks:
             self._schedule(ask)
+            if any(turn <= now for turn in timing.turns(ask)):  # perhaps while no hub was there
+                self._agenda.add(now, Due.TURN, ask.id)
         for ask in undelivered:
             self._schedule(ask, patience=self.policy.return_within)
         return True
@@ -254,6 +257,8 @@ class Broker:
                 return asks.alone(ask) if long_enough else ask
             if due is Due.HANDOVER and asks.undelivered(ask):
                 return asks.kept(ask)
+            if due is Due.TURN and ask.open and any(turn <= now for turn in timing.turns(ask)):
+                return asks.redrawn(ask)
             return ask
 
         try:
@@ -265,11 +270,15 @@ class Broker:
             self._agenda.add(now + RETRY, due, ask_id)
 
     def _schedule(self, ask: Ask, *, patience: float = 0.0) -> None:
+        now = self._clock.time()
         if ask.open:
             if ask.deadline is not None:
                 self._agenda.add(ask.deadline, Due.DEADLINE, ask.id)
+            for turn in timing.turns(ask):
+                if turn > now:
+                    self._agenda.add(turn, Due.TURN, ask.id)
             if ask.alone_since is not None and not ask.alone:
                 self._agenda.add(ask.alone_since + self.policy.alone_after, Due.ALONE, ask.id)
         elif asks.undelivered(ask):
-            when = self._clock.time() + self.policy.handover_within + patience
+            when = now + self.policy.handover_within + patience
             self._agenda.add(when, Due.HANDOVER, ask.id)

@@ -8,9 +8,7 @@ from chatbridge.core import form
 from chatbridge.core.card import GLYPHS, Act, Button, Card, Choice, Line, Role, State
 from chatbridge.core.model import Answer, Ask, Question, QuestionType, Status, View
 from chatbridge.core.text import one_line, split_recommended, visible
-
-SOON_SHARE = 0.2
-SOON_AT_MOST = 10 * 60.0
+from chatbridge.core.timing import soon_at
 
 
 def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Card:
@@ -48,7 +46,7 @@ def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Car
         declared=_declared(ask) if ask.open else None,
         created_at=ask.created_at,
         deadline=ask.deadline,
-        soon_at=_soon_at(ask),
+        soon_at=soon_at(ask),
         alone=ask.alone and ask.open,
         outcome=outcome,
         by_you=bool(outcome and outcome.by and outcome.by.channel == channel),
@@ -214,9 +212,3 @@ def _end_buttons(ask: Ask, state: State) -> tuple[Button, ...]:
 def _declared(ask: Ask) -> str | None:
     texts = [_said(q, q.on_timeout) for q in ask.questions if q.on_timeout is not None]
     return " · ".join(one_line(t) for t in texts if t) or None
-
-
-def _soon_at(ask: Ask) -> float | None:
-    if ask.deadline is None:
-        return None
-    return ask.deadline - min((ask.deadline - ask.created_at) * SOON_SHARE, SOON_AT_MOST)

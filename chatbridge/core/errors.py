@@ -93,7 +93,7 @@ class ToolInputError(ChatbridgeError):
 class RetryLater(ChatbridgeError):
     """A chat service asks for a pause or cannot be reached."""
 
-    def __init__(self, message: str, *, after: float) -> None:
+    def __init__(self, message: str, *, after: float | None = None) -> None:
         self.after = after
         super().__init__(message)
 

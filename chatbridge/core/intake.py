@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from chatbridge.core import asks, form
 from chatbridge.core.broker import Broker
-from chatbridge.core.errors import UnknownAsk
-from chatbridge.core.model import Answer, Ask, Cursor, Person
-from chatbridge.core.ports import Clock, Store
+from chatbridge.core.errors import AskEnded, UnknownAsk
+from chatbridge.core.model import Answer, Ask, Note, Person, Post
+from chatbridge.core.ports import Clock, Store, Transaction
 
 
 class Intake:
@@ -34,7 +35,7 @@ class Intake:
         return await self._store.history(limit=limit, before=before, search=search)
 
     async def put(
-        self, ask_id: str, event: form.Event, *, person: Person, cursor: Cursor | None = None
+        self, ask_id: str, event: form.Event, *, person: Person, cursor: Note | None = None
     ) -> form.Step:
         steps: list[form.Step] = []
 
@@ -71,14 +72,34 @@ class Intake:
             ask_id, lambda ask: asks.cancelled(ask, reason=reason, by=person, now=now)
         )
 
-    async def extend(self, ask_id: str) -> Ask:
+    async def extend(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
         return await self._broker.change(
             ask_id,
             lambda ask: asks.extended(ask, latest=self.latest_deadline(ask), policy=self._policy),
+            cursor=cursor,
         )
 
-    async def discard(self, ask_id: str) -> Ask:
-        return await self._broker.change(ask_id, asks.discarded)
+    async def discard(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
+        return await self._broker.change(ask_id, asks.discarded, cursor=cursor)
+
+    async def redraw(self, ask_id: str) -> None:
+        with suppress(UnknownAsk, AskEnded):
+            await self._broker.change(ask_id, asks.redrawn)
+
+    async def post(self, ask_id: str, *, surface: str) -> Post | None:
+        return await self._store.post(ask_id=ask_id, surface=surface)
+
+    async def post_at(self, handle: str, *, surface: str) -> Post | None:
+        return await self._store.post_at(surface=surface, handle=handle)
+
+    async def note(self, channel: str, key: str) -> Note | None:
+        return await self._store.note(channel=channel, key=key)
+
+    async def remember(self, note: Note) -> None:
+        async def work(tx: Transaction) -> None:
+            await tx.save_note(note)
+
+        await self._store.write(work)
 
     def latest_deadline(self, ask: Ask) -> float:
         return ask.created_at + self._policy.max_timeout

@@ -131,6 +131,8 @@ class Person:
 
     name: str
     channel: str
+    id: str = ""
+    """Who that is to the channel's service, if it knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,17 +222,18 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """One card on one channel: where it is, and which revision it shows."""
+    """One card on one surface of a channel: where it is, and which revision it shows."""
 
     ask_id: str
-    channel: str
+    surface: str
     place: str
     revision: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
-    """How far a channel has read its service. Committed together with what was read."""
+class Note:
+    """What a channel remembers: how far it has read its service (its cursor, committed together
+    with what was read), or which topic a project has."""
 
     channel: str
     key: str

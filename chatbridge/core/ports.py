@@ -6,10 +6,12 @@ An adapter implements one of these protocols and is tested by the suite in `test
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from chatbridge.core.form import Event, Step
-from chatbridge.core.model import Answer, Ask, Call, CallName, Cursor, Person, Post, Status
+from chatbridge.core.model import Answer, Ask, Call, CallName, Note, Person, Post, Status
+from chatbridge.core.pacing import Pace
 
 T = TypeVar("T")
 
@@ -68,13 +70,15 @@ class Transaction(Protocol):
         """The links that have a live call."""
         ...
 
-    async def save_post(self, post: Post) -> None: ...
+    async def save_post(self, post: Post, *, handles: Sequence[str] = ()) -> None:
+        """Insert or replace the post. `handles` are added to what is known to belong to it."""
+        ...
 
-    async def save_cursor(self, cursor: Cursor) -> None: ...
+    async def save_note(self, note: Note) -> None: ...
 
 
 class Store(Protocol):
-    """Keeps asks, calls, posts and cursors. What a read returns has been committed."""
+    """Keeps asks, calls, posts and notes. What a read returns has been committed."""
 
     async def write(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run `work` in one transaction and commit it durably before returning.
@@ -102,14 +106,18 @@ class Store(Protocol):
         """Ended asks whose answer is neither delivered, kept nor discarded."""
         ...
 
-    async def behind(self, *, channel: str, since: float) -> Sequence[Ask]:
-        """Asks whose post on this channel is missing or shows an older revision: the open ones,
+    async def behind(self, *, surface: str, since: float) -> Sequence[Ask]:
+        """Asks whose post on this surface is missing or shows an older revision: the open ones,
         and of the ended ones those that have a post and ended after `since`."""
         ...
 
-    async def post(self, *, ask_id: str, channel: str) -> Post | None: ...
+    async def post(self, *, ask_id: str, surface: str) -> Post | None: ...
 
-    async def cursor(self, *, channel: str, key: str) -> Cursor | None: ...
+    async def post_at(self, *, surface: str, handle: str) -> Post | None:
+        """The post that this handle belongs to, or belonged to."""
+        ...
+
+    async def note(self, *, channel: str, key: str) -> Note | None: ...
 
     async def sweep(self, *, before: float) -> int:
         """Remove asks that ended before that time, with their calls and posts; how many."""
@@ -133,7 +141,7 @@ class Inbox(Protocol):
     ) -> Sequence[Ask]: ...
 
     async def put(
-        self, ask_id: str, event: Event, *, person: Person, cursor: Cursor | None = None
+        self, ask_id: str, event: Event, *, person: Person, cursor: Note | None = None
     ) -> Step:
         """One event of the form: a tap or a text.
 
@@ -154,19 +162,60 @@ class Inbox(Protocol):
         """:raises UnknownAsk: :raises AskEnded:"""
         ...
 
-    async def extend(self, ask_id: str) -> Ask:
+    async def extend(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
         """Move the deadline by 15 minutes, at most to the latest one allowed.
 
         :raises UnknownAsk: :raises AskEnded:
         """
         ...
 
-    async def discard(self, ask_id: str) -> Ask:
+    async def discard(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
         """Forget a kept answer. :raises UnknownAsk:"""
         ...
 
+    async def redraw(self, ask_id: str) -> None:
+        """Have an ask shown anew, though nothing in it changed. An unknown one is passed over."""
+        ...
+
+    async def post(self, ask_id: str, *, surface: str) -> Post | None: ...
+
+    async def post_at(self, handle: str, *, surface: str) -> Post | None:
+        """The post that this handle belongs to, or belonged to."""
+        ...
+
+    async def note(self, channel: str, key: str) -> Note | None: ...
+
+    async def remember(self, note: Note) -> None: ...
+
     def latest_deadline(self, ask: Ask) -> float:
         """How far `extend` can move this ask's deadline."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """How an ask is shown now. `place` is all that the surface needs to bring it up to date;
+    `handles` are its parts that a person can point at, by replying to them for instance."""
+
+    place: str
+    handles: tuple[str, ...] = ()
+
+
+class Surface(Protocol):
+    """Where a channel shows cards: one chat, or the page."""
+
+    name: str
+    """Unique among the surfaces of all channels: posts are kept under it."""
+    keeps_posts: bool
+    """Whether the service keeps what was shown (a chat), or shows it live (a page)."""
+    pace: Pace
+
+    async def show(self, ask: Ask, *, place: str | None) -> Shown:
+        """Post the ask's card, or bring the one at `place` up to date.
+
+        :raises RetryLater: not done; try again after its pause.
+        :raises PostGone: there is nothing at `place` any more.
+        """
         ...
 
 
@@ -174,23 +223,22 @@ class Channel(Protocol):
     """A way to a person: shows cards, turns taps and texts into form events."""
 
     name: str
-    keeps_posts: bool
-    """Whether the service keeps what was shown (a chat), or shows it live (a page)."""
-    pace: float
-    """The shortest time between two sends, in seconds."""
+
+    @property
+    def surfaces(self) -> Sequence[Surface]: ...
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it does not work now, and what to do, in words for the owner."""
+        ...
 
     async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
-        """Receive until cancelled. Calls `ready` once it can show cards."""
+        """Receive until cancelled. Calls `ready` once it can show cards.
+
+        :raises ChatbridgeError: it cannot work now, and should be tried again later.
+        """
         ...
 
     async def drain(self) -> None:
         """Return once everything the service had kept until now has been put in."""
-        ...
-
-    async def show(self, ask: Ask, *, place: str | None) -> str:
-        """Post the ask's card, or bring the one at `place` up to date; returns its place.
-
-        :raises RetryLater: not done; try again after its pause.
-        :raises PostGone: there is nothing at `place` any more.
-        """
         ...

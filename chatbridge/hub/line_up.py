@@ -35,6 +35,10 @@ class LineUp:
             for slot in self._slots:
                 group.create_task(self._keep_up(slot, inbox))
 
+    def troubles(self) -> dict[str, str | None]:
+        """Each channel, and why it does not work now."""
+        return {slot.name: slot.trouble for slot in self._slots}
+
     async def drained(self) -> None:
         """Return once each channel that can be reached has put in its backlog."""
         for slot in self._slots:
@@ -48,10 +52,10 @@ class LineUp:
             try:
                 await self._serve(slot, inbox)
             except ChatbridgeError as error:
-                log.error("%s is not available: %s", slot.name, error)
-            except Exception:
+                slot.failed(str(error))
+            except Exception as error:
                 log.exception("%s failed", slot.name)
-            slot.channel = None
+                slot.failed(f"{slot.name} failed ({type(error).__name__}). The hub's log says more")
             slot.tried.set()
             await self._clock.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
@@ -61,16 +65,19 @@ class LineUp:
         ready = asyncio.Event()
 
         def now_ready() -> None:
-            slot.channel = channel
-            slot.tried.set()
+            slot.works(channel)
             ready.set()
 
-        delivering = asyncio.ensure_future(self._delivery.serve(channel, ready=ready))
+        delivering = [
+            asyncio.ensure_future(self._delivery.serve(surface, ready=ready))
+            for surface in channel.surfaces
+        ]
         try:
             await channel.run(inbox, ready=now_ready)
         finally:
-            delivering.cancel()
-            await asyncio.gather(delivering, return_exceptions=True)
+            for task in delivering:
+                task.cancel()
+            await asyncio.gather(*delivering, return_exceptions=True)
 
 
 class Slot:
@@ -79,3 +86,20 @@ class Slot:
         self.build = build
         self.channel: Channel | None = None
         self.tried = asyncio.Event()
+        self._failure: str | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        return self.channel.trouble if self.channel else self._failure
+
+    def works(self, channel: Channel) -> None:
+        if self._failure is not None:
+            log.info("%s is available again", self.name)
+        self.channel, self._failure = channel, None
+        self.tried.set()
+
+    def failed(self, why: str) -> None:
+        """A channel that is out for a night is one line in the log, unless the reason changes."""
+        if why != self._failure:
+            log.error("%s is not available: %s", self.name, why)
+        self.channel, self._failure = None, why

@@ -151,7 +151,7 @@ def call_of(row: sqlite3.Row) -> Call:
 def post_of(row: sqlite3.Row) -> Post:
     return Post(
         ask_id=row["ask_id"],
-        channel=row["channel"],
+        surface=row["surface"],
         place=row["place"],
         revision=row["revision"],
     )

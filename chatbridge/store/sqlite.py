@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Ask, Cursor, Post
+from chatbridge.core.model import Ask, Note, Post
 from chatbridge.core.ports import Transaction
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, Parameters
@@ -48,18 +48,23 @@ UNSETTLED_DELIVERY = """
 BEHIND = """
     SELECT * FROM asks WHERE seq IN (
         SELECT seq FROM asks WHERE status = 'open' AND NOT EXISTS (
-            SELECT 1 FROM posts WHERE posts.ask = asks.seq AND posts.channel = :channel
+            SELECT 1 FROM posts WHERE posts.ask = asks.seq AND posts.surface = :surface
             AND posts.revision >= asks.revision)
         UNION ALL
-        SELECT seq FROM asks JOIN posts ON posts.ask = asks.seq AND posts.channel = :channel
+        SELECT seq FROM asks JOIN posts ON posts.ask = asks.seq AND posts.surface = :surface
         WHERE settled_at > :since AND posts.revision < asks.revision
     ) ORDER BY seq
 """
 POST = """
     SELECT posts.*, asks.id AS ask_id FROM posts JOIN asks ON asks.seq = posts.ask
-    WHERE asks.id = ? AND posts.channel = ?
+    WHERE asks.id = ? AND posts.surface = ?
 """
-CURSOR = "SELECT * FROM cursors WHERE channel = ? AND key = ?"
+POST_AT = """
+    SELECT posts.*, asks.id AS ask_id FROM handles
+    JOIN posts ON posts.ask = handles.ask AND posts.surface = handles.surface
+    JOIN asks ON asks.seq = posts.ask WHERE handles.surface = ? AND handles.handle = ?
+"""
+NOTE = "SELECT * FROM notes WHERE channel = ? AND key = ?"
 
 
 class SqliteStore:
@@ -125,16 +130,20 @@ class SqliteStore:
     async def unsettled_delivery(self) -> Sequence[Ask]:
         return await self._asks(UNSETTLED_DELIVERY)
 
-    async def behind(self, *, channel: str, since: float) -> Sequence[Ask]:
-        return await self._asks(BEHIND, {"channel": channel, "since": since})
+    async def behind(self, *, surface: str, since: float) -> Sequence[Ask]:
+        return await self._asks(BEHIND, {"surface": surface, "since": since})
 
-    async def post(self, *, ask_id: str, channel: str) -> Post | None:
-        rows = await self._reading.rows(POST, (ask_id, channel))
+    async def post(self, *, ask_id: str, surface: str) -> Post | None:
+        rows = await self._reading.rows(POST, (ask_id, surface))
         return post_of(rows[0]) if rows else None
 
-    async def cursor(self, *, channel: str, key: str) -> Cursor | None:
-        rows = await self._reading.rows(CURSOR, (channel, key))
-        return Cursor(**rows[0]) if rows else None
+    async def post_at(self, *, surface: str, handle: str) -> Post | None:
+        rows = await self._reading.rows(POST_AT, (surface, handle))
+        return post_of(rows[0]) if rows else None
+
+    async def note(self, *, channel: str, key: str) -> Note | None:
+        rows = await self._reading.rows(NOTE, (channel, key))
+        return Note(**rows[0]) if rows else None
 
     async def sweep(self, *, before: float) -> int:
         removed = 0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Call, CallName, Cursor, Post, Status
+from chatbridge.core.model import Ask, Call, CallName, Note, Post, Status
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.recent import Changes, Recent
 from chatbridge.store.rows import (
@@ -78,12 +78,16 @@ _SAVE_CALL = """
         delivered_at = excluded.delivered_at, ticket = excluded.ticket, late = excluded.late
 """
 _SAVE_POST = """
-    INSERT INTO posts (ask, channel, place, revision)
+    INSERT INTO posts (ask, surface, place, revision)
     SELECT seq, ?, ?, ? FROM asks WHERE id = ?
-    ON CONFLICT (ask, channel) DO UPDATE SET place = excluded.place, revision = excluded.revision
+    ON CONFLICT (ask, surface) DO UPDATE SET place = excluded.place, revision = excluded.revision
 """
-_SAVE_CURSOR = """
-    INSERT INTO cursors (channel, key, value, at) VALUES (?, ?, ?, ?)
+_SAVE_HANDLE = """
+    INSERT INTO handles (surface, handle, ask) SELECT ?, ?, seq FROM asks WHERE id = ?
+    ON CONFLICT (surface, handle) DO NOTHING
+"""
+_SAVE_NOTE = """
+    INSERT INTO notes (channel, key, value, at) VALUES (?, ?, ?, ?)
     ON CONFLICT (channel, key) DO UPDATE SET value = excluded.value, at = excluded.at
 """
 REMOVE_ENDED = """
@@ -159,12 +163,14 @@ class SqliteTransaction:
     async def live_links(self) -> Sequence[str]:
         return [row["link"] for row in await self._rows(LIVE_LINKS)]
 
-    async def save_post(self, post: Post) -> None:
+    async def save_post(self, post: Post, *, handles: Sequence[str] = ()) -> None:
         # The ask may have been swept while its card was on the way: then there is nothing to note.
-        await self._change(_SAVE_POST, (post.channel, post.place, post.revision, post.ask_id))
+        await self._change(_SAVE_POST, (post.surface, post.place, post.revision, post.ask_id))
+        for handle in handles:
+            await self._change(_SAVE_HANDLE, (post.surface, handle, post.ask_id))
 
-    async def save_cursor(self, cursor: Cursor) -> None:
-        await self._change(_SAVE_CURSOR, (cursor.channel, cursor.key, cursor.value, cursor.at))
+    async def save_note(self, note: Note) -> None:
+        await self._change(_SAVE_NOTE, (note.channel, note.key, note.value, note.at))
 
     async def remove_ended(self, *, before: float, limit: int) -> int:
         return await self._change(REMOVE_ENDED, (before, limit))

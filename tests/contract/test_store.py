@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from chatbridge.core.errors import UnknownAsk
-from chatbridge.core.model import Ask, Call, CallName, Cursor, Outcome, Post, Project, Status
+from chatbridge.core.model import Ask, Call, CallName, Note, Outcome, Post, Project, Status
 from chatbridge.core.ports import Store, Transaction
 from tests.contract.asks import (
     a_call,
@@ -29,7 +29,7 @@ one_store_for_all_examples = settings(
 )
 
 
-async def keep(store: Store, *things: Ask | Call | Post | Cursor) -> None:
+async def keep(store: Store, *things: Ask | Call | Post | Note) -> None:
     async def work(tx: Transaction) -> None:
         for thing in things:
             match thing:
@@ -39,8 +39,8 @@ async def keep(store: Store, *things: Ask | Call | Post | Cursor) -> None:
                     await tx.save_call(thing)
                 case Post():
                     await tx.save_post(thing)
-                case Cursor():
-                    await tx.save_cursor(thing)
+                case Note():
+                    await tx.save_note(thing)
 
     await store.write(work)
 
@@ -88,8 +88,8 @@ async def test_a_call_comes_back_as_it_was_saved(store: Store, call: Call) -> No
 
 async def test_what_is_not_there_is_none(store: Store) -> None:
     assert await store.ask("nobody's") is None
-    assert await store.post(ask_id="nobody's", channel="telegram") is None
-    assert await store.cursor(channel="telegram", key="1") is None
+    assert await store.post(ask_id="nobody's", surface="telegram") is None
+    assert await store.note(channel="telegram", key="1") is None
     assert await store.write(lambda tx: tx.call(CallName(link="a", request="1"))) is None
 
 
@@ -262,12 +262,12 @@ async def test_behind_are_open_asks_without_an_up_to_date_post(store: Store) -> 
     missing, stale, current = an_ask(), an_ask(revision=3), an_ask(revision=3)
     elsewhere = an_ask()
     posts = [
-        Post(ask_id=stale.id, channel="telegram", place="1", revision=2),
-        Post(ask_id=current.id, channel="telegram", place="2", revision=3),
-        Post(ask_id=elsewhere.id, channel="matrix", place="3", revision=1),
+        Post(ask_id=stale.id, surface="telegram", place="1", revision=2),
+        Post(ask_id=current.id, surface="telegram", place="2", revision=3),
+        Post(ask_id=elsewhere.id, surface="matrix", place="3", revision=1),
     ]
     await keep(store, missing, stale, current, elsewhere, *posts)
-    found = await store.behind(channel="telegram", since=NOW)
+    found = await store.behind(surface="telegram", since=NOW)
     assert found == [missing, stale, elsewhere]
 
 
@@ -276,47 +276,72 @@ async def test_behind_are_ended_asks_whose_post_shows_an_older_revision(store: S
         answered(an_ask(), at=at) for at in (NOW + 1, NOW + 1, NOW + 1, NOW)
     )
     posts = [
-        Post(ask_id=ask.id, channel="telegram", place="1", revision=revision)
+        Post(ask_id=ask.id, surface="telegram", place="1", revision=revision)
         for ask, revision in ((stale, 1), (shown, 2), (long_ago, 1))
     ]
     await keep(store, stale, shown, never_shown, long_ago, *posts)
-    assert await store.behind(channel="telegram", since=NOW) == [stale]
+    assert await store.behind(surface="telegram", since=NOW) == [stale]
 
 
-async def test_a_post_is_replaced_by_the_next_one_on_its_channel(store: Store) -> None:
+async def test_a_post_is_replaced_by_the_next_one_on_its_surface(store: Store) -> None:
     ask = an_ask()
-    first = Post(ask_id=ask.id, channel="telegram", place="1", revision=1)
-    second = Post(ask_id=ask.id, channel="telegram", place="2", revision=4)
+    first = Post(ask_id=ask.id, surface="telegram", place="1", revision=1)
+    second = Post(ask_id=ask.id, surface="telegram", place="2", revision=4)
     await keep(store, ask, first, second)
-    assert await store.post(ask_id=ask.id, channel="telegram") == second
-    assert await store.post(ask_id=ask.id, channel="matrix") is None
+    assert await store.post(ask_id=ask.id, surface="telegram") == second
+    assert await store.post(ask_id=ask.id, surface="matrix") is None
 
 
 async def test_a_post_of_an_ask_that_was_swept_meanwhile_is_not_an_error(store: Store) -> None:
-    gone = Post(ask_id="swept", channel="telegram", place="1", revision=1)
+    gone = Post(ask_id="swept", surface="telegram", place="1", revision=1)
     await keep(store, gone)
-    assert await store.post(ask_id="swept", channel="telegram") is None
+    assert await store.post(ask_id="swept", surface="telegram") is None
+
+
+async def test_a_handle_leads_to_its_post_also_after_the_post_has_moved(store: Store) -> None:
+    ask, other = an_ask(), an_ask()
+    await keep(store, ask, other)
+    for place, handles in (("1", ("card 1",)), ("2", ("card 2", "prompt"))):
+        post = Post(ask_id=ask.id, surface="telegram", place=place, revision=1)
+        await store.write(
+            lambda tx, post=post, handles=handles: tx.save_post(post, handles=handles)
+        )  # type: ignore[misc]
+    for handle in ("card 1", "card 2", "prompt"):
+        assert await store.post_at(surface="telegram", handle=handle) == post
+    assert await store.post_at(surface="matrix", handle="prompt") is None
+    assert await store.post_at(surface="telegram", handle="card 3") is None
+
+
+async def test_a_handle_belongs_to_the_first_ask_that_had_it(store: Store) -> None:
+    ask, other = an_ask(), an_ask()
+    await keep(store, ask, other)
+    for owner in (ask, other):
+        post = Post(ask_id=owner.id, surface="telegram", place="1", revision=1)
+        await store.write(lambda tx, post=post: tx.save_post(post, handles=("card",)))  # type: ignore[misc]
+    found = await store.post_at(surface="telegram", handle="card")
+    assert found
+    assert found.ask_id == ask.id
 
 
 async def test_a_cursor_is_replaced_by_the_next_one_of_its_key(store: Store) -> None:
     first, second = (
-        Cursor(channel="telegram", key="bot", value=value, at=1.5) for value in ("1", "2")
+        Note(channel="telegram", key="bot", value=value, at=1.5) for value in ("1", "2")
     )
-    other = Cursor(channel="telegram", key="other bot", value="9", at=1.5)
+    other = Note(channel="telegram", key="other bot", value="9", at=1.5)
     await keep(store, first, other, second)
-    assert await store.cursor(channel="telegram", key="bot") == second
-    assert await store.cursor(channel="telegram", key="other bot") == other
+    assert await store.note(channel="telegram", key="bot") == second
+    assert await store.note(channel="telegram", key="other bot") == other
 
 
 async def test_a_sweep_removes_what_ended_before_with_its_calls_and_posts(store: Store) -> None:
     old = [answered(an_ask(), at=10.0) for _ in range(450)]
     recent, still_open = answered(an_ask(), at=20.0), an_ask(created_at=1.0)
-    call, post = a_call(old[0]), Post(ask_id=old[0].id, channel="web", place="1", revision=1)
+    call, post = a_call(old[0]), Post(ask_id=old[0].id, surface="web", place="1", revision=1)
     await keep(store, *old, recent, still_open, call, post)
     assert await store.sweep(before=20.0) == 450
     assert await store.history(limit=1000) == [recent]
     assert await store.open_asks() == [still_open]
-    assert await store.post(ask_id=old[0].id, channel="web") is None
+    assert await store.post(ask_id=old[0].id, surface="web") is None
     assert await store.write(lambda tx: tx.call(call.name)) is None
     assert await store.sweep(before=20.0) == 0
 

@@ -11,13 +11,13 @@ from typing import TypeVar
 import pytest
 
 from chatbridge.core.errors import AskEnded, StoreError
-from chatbridge.core.model import Ask, Cursor, Status
+from chatbridge.core.model import Ask, Note, Status
 from chatbridge.core.ports import Store, Transaction
 from tests.contract.asks import an_ask, answered
 
 T = TypeVar("T")
 
-CURSOR = Cursor(channel="telegram", key="bot", value="7", at=1.0)
+CURSOR = Note(channel="telegram", key="bot", value="7", at=1.0)
 
 
 @asynccontextmanager
@@ -87,11 +87,11 @@ async def test_an_effect_and_its_cursor_are_committed_together(store: Store) -> 
 
     async def put(tx: Transaction) -> None:
         await tx.save_ask(answered(ask), was=Status.OPEN)
-        await tx.save_cursor(CURSOR)
+        await tx.save_note(CURSOR)
 
     await store.write(put)
     assert await store.ask(ask.id) == answered(ask)
-    assert await store.cursor(channel="telegram", key="bot") == CURSOR
+    assert await store.note(channel="telegram", key="bot") == CURSOR
 
 
 async def test_a_work_that_raises_leaves_neither_effect_nor_cursor(store: Store) -> None:
@@ -99,14 +99,14 @@ async def test_a_work_that_raises_leaves_neither_effect_nor_cursor(store: Store)
     await store.write(adding(ask))
 
     async def put(tx: Transaction) -> None:
-        await tx.save_cursor(CURSOR)
+        await tx.save_note(CURSOR)
         await tx.save_ask(answered(ask), was=Status.OPEN)
         raise AskEnded(ask.id, status="answered")
 
     with pytest.raises(AskEnded):
         await store.write(put)
     assert await store.ask(ask.id) == ask
-    assert await store.cursor(channel="telegram", key="bot") is None
+    assert await store.note(channel="telegram", key="bot") is None
 
 
 async def test_a_work_that_fails_does_not_hurt_those_in_the_same_commit(store: Store) -> None:

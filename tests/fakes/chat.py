@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from chatbridge.core.errors import PostGone
 from chatbridge.core.model import Ask
-from chatbridge.core.ports import Inbox
+from chatbridge.core.pacing import Pace
+from chatbridge.core.ports import Inbox, Shown, Surface
 
 
 class Chat:
@@ -15,9 +16,10 @@ class Chat:
 
     name = "chat"
     keeps_posts = True
+    trouble = None
 
     def __init__(self, *, pace: float = 0.0) -> None:
-        self.pace = pace
+        self.pace = Pace(message=pace, edit=pace)
         self.messages: dict[str, list[int]] = {}
         """The revisions that each message has shown, by its place."""
         self.asks: dict[str, str] = {}
@@ -32,7 +34,11 @@ class Chat:
     async def drain(self) -> None:
         return None
 
-    async def show(self, ask: Ask, *, place: str | None) -> str:
+    @property
+    def surfaces(self) -> Sequence[Surface]:
+        return (self,)
+
+    async def show(self, ask: Ask, *, place: str | None) -> Shown:
         if self.faults:
             raise self.faults.pop(0)
         if place is None:
@@ -46,4 +52,4 @@ class Chat:
         if self.lose_response:
             self.lose_response = False
             raise ConnectionResetError
-        return place
+        return Shown(place=place)

@@ -106,8 +106,9 @@ async def open_desk(
     )
     ready = asyncio.Event()
     ready.set()
-    serving = delivery.serve(channel, ready=ready)
-    tasks = [asyncio.create_task(broker.run()), asyncio.create_task(serving)]
+    tasks = [asyncio.create_task(broker.run())]
+    for surface in channel.surfaces:
+        tasks.append(asyncio.create_task(delivery.serve(surface, ready=ready)))
     try:
         yield Desk(broker, Intake(broker, store=store, clock=clock), delivery, clock)
     finally:

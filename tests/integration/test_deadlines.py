@@ -140,3 +140,36 @@ async def test_a_store_that_fails_at_the_start_only_delays_the_deadlines(
             await asyncio.sleep(0)
         assert (await waiting).status is Status.TIMED_OUT
     assert "deadlines are not known yet" in caplog.text
+
+
+async def test_a_card_is_drawn_anew_when_its_time_runs_out_and_each_time_only_once(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(timeout=1800.0)
+        assert ask.deadline
+        for number, left in enumerate((15, 10, 6), start=1):
+            hub.clock.advance(ask.deadline - left * 60 - hub.clock.time())
+            await hub.until(lambda seen, n=number: seen.revision == ask.revision + n)  # type: ignore[misc]
+        hub.clock.advance(300)
+        assert (await hub.now(ask)).revision == ask.revision + 3
+
+
+async def test_a_card_whose_time_ran_out_while_the_hub_was_down_is_drawn_anew(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(timeout=1800.0)
+    hub.clock.advance(1500)
+    async with world(tmp_path, hub.clock) as after:
+        await after.until(lambda seen: seen.revision == ask.revision + 1)
+
+
+async def test_more_time_takes_the_old_turns_back(tmp_path: Path) -> None:
+    async with world(tmp_path, max_timeout=7200.0) as hub:
+        ask = await hub.ask(timeout=1200.0)
+        hub.clock.advance(30)
+        later = await hub.inbox.extend(ask.id)
+        assert ask.deadline
+        hub.clock.advance(ask.deadline - 15 * 60 - hub.clock.time())
+        assert await hub.now(ask) == later

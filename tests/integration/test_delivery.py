@@ -10,14 +10,14 @@ from pathlib import Path
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import Ask, Question
-from chatbridge.core.ports import Channel
+from chatbridge.core.ports import Surface
 from tests.fakes.chat import Chat
 from tests.fakes.world import BLUE, OWNER, PATIENCE, World, world
 
 
 @asynccontextmanager
-async def serving(hub: World, *channels: Channel) -> AsyncIterator[None]:
-    """Delivery to these channels, fed by the world's changes."""
+async def serving(hub: World, *surfaces: Surface) -> AsyncIterator[None]:
+    """Delivery to these surfaces, fed by the world's changes."""
     delivery = Delivery(hub.store, clock=hub.clock)
 
     async def feed() -> None:
@@ -26,7 +26,7 @@ async def serving(hub: World, *channels: Channel) -> AsyncIterator[None]:
 
     ready = asyncio.Event()
     ready.set()
-    tasks = [asyncio.ensure_future(delivery.serve(each, ready=ready)) for each in channels]
+    tasks = [asyncio.ensure_future(delivery.serve(each, ready=ready)) for each in surfaces]
     tasks.append(asyncio.ensure_future(feed()))
     try:
         yield
@@ -65,6 +65,19 @@ async def test_changes_that_come_faster_than_the_pace_become_one_edit(tmp_path: 
         hub.clock.advance(1)
         await shown(chat, newest)
         assert chat.messages[place] == [ask.revision, newest.revision]
+
+
+async def test_what_a_tap_changed_is_shown_before_new_questions_that_wait(tmp_path: Path) -> None:
+    chat = Chat(pace=1.0)
+    async with world(tmp_path) as hub, serving(hub, chat):
+        first = await hub.ask(number=1)
+        await shown(chat, first)
+        for number in range(2, 6):
+            await hub.ask(Question(id="q", text=f"Number {number}?"), number=number)
+        ended = await hub.inbox.answer(first.id, BLUE, person=OWNER)
+        hub.clock.advance(1)
+        _, revision = await asyncio.wait_for(chat.shown.get(), PATIENCE)
+        assert revision == ended.revision
 
 
 async def test_a_pause_that_the_service_asks_for_is_kept(tmp_path: Path) -> None:
@@ -117,7 +130,7 @@ async def test_after_a_restart_what_was_missed_is_shown_and_nothing_twice(tmp_pa
             until_noted = await hub.ask(Question(id="q", text="Second?"), number=2)
             await shown(chat, until_noted)
             async with asyncio.timeout(PATIENCE):
-                while await hub.store.behind(channel="chat", since=0.0):
+                while await hub.store.behind(surface="chat", since=0.0):
                     pass  # the post is noted after it was sent
         ended = await hub.inbox.answer(seen.id, BLUE, person=OWNER)
         missed = await hub.ask(Question(id="q", text="Third?"), number=3)

@@ -9,7 +9,7 @@ import pytest
 
 from chatbridge.core import form
 from chatbridge.core.errors import AskEnded, ChatbridgeError, TooManyOpenAsks, UnknownAsk
-from chatbridge.core.model import Answer, Cursor, Question, QuestionType, Status
+from chatbridge.core.model import Answer, Note, Question, QuestionType, Status
 from tests.fakes.world import BLUE, COLOUR, OWNER, name, request, world
 
 
@@ -171,14 +171,14 @@ async def test_a_cursor_moves_even_if_the_ask_takes_nothing_more(tmp_path: Path)
     async with world(tmp_path) as hub:
         ask = await hub.ask()
         await hub.inbox.cancel(ask.id, reason="no", person=OWNER)
-        cursor = Cursor(channel="chat", key="bot", value="7", at=hub.clock.time())
+        cursor = Note(channel="chat", key="bot", value="7", at=hub.clock.time())
         tap = form.Choose(step=0, option=1)
         with pytest.raises(AskEnded):
             await hub.inbox.put(ask.id, tap, person=OWNER, cursor=cursor)
-        moved = Cursor(channel="chat", key="bot", value="8", at=hub.clock.time())
+        moved = Note(channel="chat", key="bot", value="8", at=hub.clock.time())
         with pytest.raises(UnknownAsk):
             await hub.inbox.put("unknown", tap, person=OWNER, cursor=moved)
-        assert await hub.store.cursor(channel="chat", key="bot") == moved
+        assert await hub.store.note(channel="chat", key="bot") == moved
 
 
 async def test_sweeping_forgets_what_ended_long_ago_and_nothing_else(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ async def test_a_sweep_leaves_no_row_of_what_it_removed(store: SqliteStore) -> N
     async def work(tx: Transaction) -> None:
         await tx.add_ask(ask)
         await tx.save_call(a_call(ask))
-        await tx.save_post(Post(ask_id=ask.id, channel="web", place="1", revision=1))
+        await tx.save_post(Post(ask_id=ask.id, surface="web", place="1", revision=1))
 
     await store.write(work)
     await store.sweep(before=11.0)
@@ -116,7 +116,7 @@ async def test_a_newer_database_is_refused_and_left_as_it_was(path: Path) -> Non
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA user_version = 99")
     before = contents(path.parent)
-    with pytest.raises(NewerDatabase, match=r"schema version 99.*knows up to 1"):
+    with pytest.raises(NewerDatabase, match=r"schema version 99.*knows up to \d+"):
         await SqliteStore.open(path)
     assert contents(path.parent) == before
 
@@ -133,7 +133,7 @@ async def test_a_newer_version_that_is_still_in_the_log_is_refused_too(
         for name in (path.name, path.name + "-wal"):
             (crashed / name).write_bytes((tmp_path / name).read_bytes())
     before = contents(crashed)
-    assert before[path.name][60:64] == b"\0\0\0\1"
+    assert int.from_bytes(before[path.name][60:64]) < 99
     with pytest.raises(NewerDatabase):
         await SqliteStore.open(crashed / path.name)
     after = contents(crashed)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent.parent
 WRITING_UNTIL_KILLED = """
 import asyncio, sys
 from pathlib import Path
-from chatbridge.core.model import Cursor, Status
+from chatbridge.core.model import Note, Status
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import an_ask, answered
 
@@ -30,7 +30,7 @@ async def ask_and_answer(store, writer):
         print(ask.id, "open", flush=True)
         async def settle(tx):
             await tx.save_ask(answered(ask), was=Status.OPEN)
-            await tx.save_cursor(Cursor(channel="test", key=str(writer), value=ask.id, at=1.0))
+            await tx.save_note(Note(channel="test", key=str(writer), value=ask.id, at=1.0))
         await store.write(settle)
         print(ask.id, "answered", writer, flush=True)
 
@@ -104,7 +104,7 @@ async def test_what_was_committed_survives_a_kill_in_the_middle_of_writing(
             assert found.status is Status.ANSWERED
             writers.add(writer[0])
     for key in writers:
-        cursor = await store.cursor(channel="test", key=key)
+        cursor = await store.note(channel="test", key=key)
         assert cursor
         newest = await store.ask(cursor.value)
         assert newest

@@ -15,7 +15,8 @@ from chatbridge.channels.web.receive import BODY_SECONDS
 from chatbridge.channels.web.render import Templates
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.core.model import Ask
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.pacing import Pace
+from chatbridge.core.ports import Clock, Inbox, Shown, Surface
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 
@@ -23,7 +24,8 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 class WebChannel:
     name = "web"
     keeps_posts = False
-    pace = 0.0
+    pace = Pace()
+    trouble = None
 
     def __init__(
         self,
@@ -79,9 +81,13 @@ class WebChannel:
     async def drain(self) -> None:
         """A page keeps nothing back: what was sent has been put in."""
 
-    async def show(self, ask: Ask, *, place: str | None) -> str:
+    @property
+    def surfaces(self) -> Sequence[Surface]:
+        return (self,)
+
+    async def show(self, ask: Ask, *, place: str | None) -> Shown:
         self._events.publish(ask)
-        return ask.id
+        return Shown(place=ask.id)
 
 
 @cache

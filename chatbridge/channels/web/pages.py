@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from chatbridge.channels.web.guard import PERSON
 from chatbridge.channels.web.receive import parse_event, read_form
-from chatbridge.channels.web.render import Templates, day, ended_sentence
+from chatbridge.channels.web.render import Templates, day
 from chatbridge.core import form
 from chatbridge.core.card import Act, Card
 from chatbridge.core.draw import draw
@@ -24,6 +24,7 @@ from chatbridge.core.errors import AskEnded
 from chatbridge.core.form import Event, Moved, Refused
 from chatbridge.core.model import Ask, Person
 from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.words import ended_sentence
 
 HISTORY_PAGE = 50
 MAX_SEARCH = 200

@@ -34,7 +34,8 @@ from chatbridge.core.markup import (
     Quote,
     Strong,
 )
-from chatbridge.core.model import Answer, Ask, Outcome, Question, Status
+from chatbridge.core.model import Answer, Ask, Outcome, Question
+from chatbridge.core.words import clock_time, local_time
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -123,15 +124,6 @@ def iso(at: float) -> str:
     return stamp.replace("+00:00", "Z")
 
 
-def local(at: float) -> datetime:
-    """That time in the hub's zone."""
-    return datetime.fromtimestamp(at, UTC).astimezone()
-
-
-def clock(at: float) -> str:
-    return f"{local(at):%H:%M}"
-
-
 def left(deadline: float, now: float) -> str:
     seconds = max(0, int(deadline - now))
     minutes = seconds // 60
@@ -144,30 +136,12 @@ def left(deadline: float, now: float) -> str:
 
 def day(at: float, now: float) -> str:
     """A heading of the history."""
-    then, today = local(at).date(), local(now).date()
+    then, today = local_time(at).date(), local_time(now).date()
     days = (today - then).days
     if days in (0, 1):
         return ("Today", "Yesterday")[days]
     year = f" {then.year}" if then.year != today.year else ""
     return f"{then:%A}, {then.day} {then:%B}{year}"
-
-
-def ended_sentence(ask: Ask) -> str:
-    """Said to a person whose tap came after the end."""
-    at = clock(ask.settled_at or ask.created_at)
-    match ask.status:
-        case Status.ANSWERED:
-            return f"Already answered at {at}."
-        case Status.CANCELLED:
-            return f"Cancelled at {at}."
-        case Status.TIMED_OUT:
-            return f"Timed out at {at}."
-        case Status.WITHDRAWN:
-            return f"Withdrawn at {at}."
-        case Status.OPEN:
-            return "This question is open again."
-        case _:
-            assert_never(ask.status)
 
 
 # ── HTML ──────────────────────────────────────────────────────────────────────────────────────────
@@ -193,7 +167,7 @@ class Templates:
             # For the frame of pages that list none: it counts them.
             "asks": (),
         }
-        self._jinja.filters |= {"iso": iso, "clock": clock, "left": left}
+        self._jinja.filters |= {"iso": iso, "clock": clock_time, "left": left}
         for name in self._jinja.list_templates():
             self._jinja.get_template(name)
 
