@@ -41,13 +41,7 @@ def runtime_dir(state: str) -> str:
     given = os.environ.get("CHATBRIDGE_RUNTIME_DIR")
     if given:
         return absolute(given)
-    uid = os.getuid()
-    try:
-        if os.stat(f"/run/user/{uid}").st_uid == uid:
-            return f"/run/user/{uid}/chatbridge"
-    except OSError:
-        pass
-    return state
+    return user_runtime_dir() or state
 
 
 def socket_path(state: str) -> str:
@@ -121,15 +115,12 @@ class LockInfo:
 
 def read_lock(state: str) -> LockInfo | None:
     """What the lock file says, or None. Its writer may be gone, or halfway through writing."""
-    try:
-        with open(lock_path(state), "rb") as file:
-            found = json.loads(file.read(65536))
-    except (OSError, ValueError):
-        return None
-    if not isinstance(found, dict) or type(found.get("pid")) is not int:
+    found = read_json(lock_path(state))
+    pid = found.get("pid")
+    if type(pid) is not int:
         return None
     return LockInfo(
-        pid=found["pid"],
+        pid=pid,
         version=str(found.get("version", "")),
         socket=_text(found.get("socket")),
         started_by=str(found.get("started_by", "")),
@@ -296,6 +287,27 @@ def _home() -> str:
             "there is no HOME variable and no home directory for this user. "
             "Set CHATBRIDGE_STATE_DIR to a folder of yours"
         ) from None
+
+
+def user_runtime_dir() -> str | None:
+    """Ours among those that systemd makes for every user who is logged in."""
+    uid = os.getuid()
+    try:
+        if os.stat(f"/run/user/{uid}").st_uid == uid:
+            return f"/run/user/{uid}/chatbridge"
+    except OSError:
+        pass
+    return None
+
+
+def read_json(path: str) -> dict[str, object]:
+    """What a lock file says about its holder; nothing if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            found = json.loads(file.read(65536))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _text(value: object) -> str | None:

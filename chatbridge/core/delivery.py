@@ -137,12 +137,15 @@ class Lane:
             if not ask.open:
                 self._posted.discard(ask.id)
                 return
+            place = None
             self._meter.spend(self._clock.monotonic(), edit=False)
             shown = await self._surface.show(ask, place=None)
         if ask.open:
             self._posted.add(ask.id)
         else:
             self._posted.discard(ask.id)
+        for _ in range(shown.messages - (place is None)):
+            self._meter.spend(self._clock.monotonic(), edit=False)
         note = Post(ask_id=ask.id, surface=name, place=shown.place, revision=ask.revision)
         await self._note(note, shown.handles)
 

@@ -98,5 +98,27 @@ class RetryLater(ChatbridgeError):
         super().__init__(message)
 
 
+class TokenRejected(ChatbridgeError):
+    """A chat service does not accept the token."""
+
+
+class ChatRefused(ChatbridgeError):
+    """A chat cannot be written to."""
+
+
 class PostGone(ChatbridgeError):
     """A card that should be edited is no longer there."""
+
+
+class BotInUse(ChatbridgeError):
+    """Another hub uses this Telegram bot."""
+
+    def __init__(self, *, bot_id: str, pid: int | None, state_dir: str | None) -> None:
+        self.bot_id, self.pid = bot_id, pid
+        holder = f"pid {pid}" if pid else "an unknown process"
+        how = f" with: CHATBRIDGE_STATE_DIR='{state_dir}' chatbridge stop" if state_dir else ""
+        super().__init__(
+            f"another hub of yours ({holder}) receives the messages of the Telegram bot {bot_id}, "
+            f"and Telegram lets only one do so. Stop it{how}; or make another bot for this hub and "
+            "set telegram.token to its token"
+        )

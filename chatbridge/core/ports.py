@@ -199,6 +199,8 @@ class Shown:
 
     place: str
     handles: tuple[str, ...] = ()
+    messages: int = 0
+    """How many new messages it took, the card included; an edit takes none."""
 
 
 class Surface(Protocol):

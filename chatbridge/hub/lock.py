@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chatbridge import __version__, rendezvous
 from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning
+from chatbridge.hub.log import redacted
 
 HANDOVER_WITHIN = 10.0
 LOOK_EVERY = 0.05
@@ -41,7 +42,7 @@ class Lock:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, ChatbridgeError):
-            self._info.error = str(error)
+            self._info.error = redacted(str(error))
             self._write()
         os.close(self._file)
 

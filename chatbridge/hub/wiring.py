@@ -25,12 +25,15 @@ from chatbridge.core.callers import Callers
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.intake import Intake
 from chatbridge.core.ports import Channel
+from chatbridge.core.status import Status
 from chatbridge.digests import sha256_hex
+from chatbridge.hub.bot_lock import bot_held
 from chatbridge.hub.line_up import LineUp
 from chatbridge.hub.links import Links
 from chatbridge.hub.lock import Lock
+from chatbridge.hub.log import hide, set_level
 from chatbridge.link.preface import NAMED_SETTINGS
-from chatbridge.settings import Settings, load
+from chatbridge.settings import Settings, Telegram, load
 from chatbridge.store.sqlite import SqliteStore
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.call import ToolHandler
@@ -112,6 +115,9 @@ async def open_hub(
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         settings = load(config)
+        set_level(settings.log_level)
+        for secret in settings.secrets():
+            hide(secret)
         store = await SqliteStore.open(settings.database(lock.state))
         stack.push_async_callback(store.close)
         delivery = Delivery(store, clock=clock)
@@ -132,7 +138,10 @@ async def open_hub(
             spawn=background.spawn,
         )
         if settings.web.enabled:
-            line_up.add("web", lambda: _web(settings, lock, clock, agents, remarks))
+            status = Status(agents=agents, remarks=remarks, troubles=line_up.troubles)
+            line_up.add("web", lambda: _web(settings, lock, clock, status))
+        if settings.telegram.token is not None:
+            line_up.add("telegram", lambda: _telegram(settings.telegram, config, clock))
         background.spawn(broker.run())
         background.spawn(line_up.run(Intake(broker, store=store, clock=clock)))
         yield Hub(settings=settings, callers=broker.callers, server=server)
@@ -152,25 +161,36 @@ def _tools(broker: Broker, settings: Settings) -> list[ToolHandler]:
     return [tool for tool in known if tool.name in settings.tools]
 
 
-def _web(
-    settings: Settings,
-    lock: Lock,
-    clock: SystemClock,
-    agents: Callable[[], list[str]],
-    remarks: Callable[[], list[str]],
-) -> Channel:
+def _web(settings: Settings, lock: Lock, clock: SystemClock, status: Status) -> Channel:
     from chatbridge.channels.web.channel import WebChannel
 
     web = settings.web
     token = web.token.get_secret_value() if web.token else web_token(lock.state)
+    hide(token)
     return WebChannel(
         host=web.host,
         port=web.port,
         token=token,
         clock=clock,
         announce=lock.inbox_at,
-        agents=agents,
-        remarks=remarks,
+        status=status,
+    )
+
+
+def _telegram(telegram: Telegram, config: Path | None, clock: SystemClock) -> Channel:
+    from chatbridge.channels.telegram.channel import TelegramChannel
+
+    assert telegram.token is not None
+    token = telegram.token.get_secret_value()
+    return TelegramChannel(
+        token=token,
+        allowed=telegram.allowed_users,
+        chats=telegram.chat_id,
+        topics=telegram.topics,
+        base=telegram.api_base,
+        hint=f"telegram.token in {config or rendezvous.config_path()}",
+        clock=clock,
+        hold=lambda: bot_held(token.partition(":")[0]),
     )
 
 
@@ -207,5 +227,9 @@ def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Call
 def _digests(settings: Settings) -> dict[str, str]:
     """What this hub uses, comparable with what a link's environment names, without the values."""
     values = {name: os.environ.get(name) for name in NAMED_SETTINGS}
+    telegram = settings.telegram
     values["CHATBRIDGE_STORE"] = settings.store
+    if telegram.token is not None:
+        values["CHATBRIDGE_TELEGRAM__TOKEN"] = telegram.token.get_secret_value()
+    values["CHATBRIDGE_TELEGRAM__CHAT_ID"] = ",".join(map(str, telegram.chat_id))
     return {name: sha256_hex(os.fsencode(value))[:16] for name, value in values.items() if value}

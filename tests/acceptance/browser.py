@@ -37,6 +37,7 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Inbox
+from chatbridge.core.status import Status
 from tests.fakes.inbox import open_desk
 
 TOKEN = "a-token-of-the-tests"
@@ -138,7 +139,7 @@ async def running_inbox(folder: Path) -> AsyncIterator[RunningInbox]:
         token=TOKEN,
         clock=clock,
         announce=address.set_result,
-        agents=lambda: ["shop-api", "billing"],
+        status=Status(agents=lambda: ["shop-api", "billing"]),
     )
     async with open_desk(folder, clock=clock, channel=channel, policy=POLICY) as desk:
         serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))

@@ -92,9 +92,14 @@ class Desk:
 
 @asynccontextmanager
 async def open_desk(
-    folder: Path, *, clock: Clock, channel: Channel, policy: Policy | None = None
+    folder: Path,
+    *,
+    clock: Clock,
+    channel: Channel,
+    policy: Policy | None = None,
+    ready: asyncio.Event | None = None,
 ) -> AsyncIterator[Desk]:
-    """A desk whose deliveries go to one channel."""
+    """A desk whose deliveries go to one channel, once it is ready."""
     store = await SqliteStore.open(folder / "chatbridge.db")
     delivery = Delivery(store, clock=clock)
     broker = Broker(
@@ -104,11 +109,11 @@ async def open_desk(
         changed=delivery.changed,
         drained=_drained,
     )
-    ready = asyncio.Event()
-    ready.set()
-    tasks = [asyncio.create_task(broker.run())]
-    for surface in channel.surfaces:
-        tasks.append(asyncio.create_task(delivery.serve(surface, ready=ready)))
+    if ready is None:
+        ready = asyncio.Event()
+        ready.set()
+    serving = [delivery.serve(surface, ready=ready) for surface in channel.surfaces]
+    tasks = [asyncio.create_task(work) for work in (broker.run(), *serving)]
     try:
         yield Desk(broker, Intake(broker, store=store, clock=clock), delivery, clock)
     finally:

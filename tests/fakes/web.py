@@ -13,10 +13,12 @@ import httpx2
 
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.core.policy import Policy
+from chatbridge.core.status import Status
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk
 
 TOKEN = "a-token-of-the-tests-0123456789"
+TROUBLE = "telegram rejected the bot token (401)."
 MARK = {"X-Chatbridge": "fragment"}
 
 
@@ -77,8 +79,11 @@ async def running_web(
         token=TOKEN,
         clock=clock,
         announce=announced.append,
-        agents=lambda: ("shop-api",),
-        remarks=lambda: ("The agent in <shop> was started with other settings.",),
+        status=Status(
+            agents=lambda: ("shop-api",),
+            remarks=lambda: ("The agent in <shop> was started with other settings.",),
+            troubles=lambda: {"telegram": TROUBLE, "web": None},
+        ),
         body_seconds=body_seconds,
         heartbeat=heartbeat,
     )

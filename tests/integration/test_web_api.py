@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from chatbridge import __version__
 from chatbridge.core.errors import SettingsError
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
-from tests.fakes.web import Web, running_web
+from tests.fakes.web import TROUBLE, Web, running_web
 
 
 @pytest.fixture
@@ -227,3 +228,20 @@ async def test_without_a_port_the_next_free_one_is_taken(monkeypatch: pytest.Mon
         monkeypatch.setattr(server, "FIRST_PORT", first)
         with server.listen("127.0.0.1", None) as found:
             assert first < found.getsockname()[1] < first + server.PORTS_TO_TRY
+
+
+async def test_the_status_names_each_channel_and_what_is_wrong_with_it(web: Web) -> None:
+    assert (await web.stranger.get("/api/status")).status_code == 401
+    status = (await web.script.get("/api/status")).json()
+    assert status == {
+        "version": __version__,
+        "agents": ["shop-api"],
+        "channels": [
+            {"name": "telegram", "ok": False, "trouble": TROUBLE},
+            {"name": "web", "ok": True},
+        ],
+    }
+
+
+async def test_a_channel_that_does_not_work_is_a_banner_on_the_page(web: Web) -> None:
+    assert TROUBLE in (await web.browser.get("/")).text

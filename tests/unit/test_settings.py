@@ -19,6 +19,7 @@ EXAMPLE = ROOT / "config" / "chatbridge.example.toml"
 UNSET = re.compile(r"^# (?=[a-z_]+ = )", re.MULTILINE)
 """How the example shows a key that has no default."""
 SECRET = "hunter2-hunter2-hunter2"
+BOT = f"123456789:{SECRET}"
 
 
 @pytest.fixture(autouse=True)
@@ -99,10 +100,16 @@ VARIABLES = {
     "retention": ("1.5d", 129600.0),
     "tools": ("ask_user", ("ask_user",)),
     "store": ("sqlite:///srv/a.db", "sqlite:///srv/a.db"),
+    "log_level": ("debug", "debug"),
     "web.enabled": ("0", False),
     "web.host": ("::1", "::1"),
     "web.port": ("9000", 9000),
     "web.token": (SECRET, SECRET),
+    "telegram.token": (BOT, BOT),
+    "telegram.allowed_users": ("7,8", (7, 8)),
+    "telegram.chat_id": ("-1001234567890", (-1001234567890,)),
+    "telegram.topics": ("true", True),
+    "telegram.api_base": ("http://127.0.0.1:8081/", "http://127.0.0.1:8081"),
 }
 
 
@@ -117,7 +124,7 @@ def test_a_variable_sets_its_key(key: str, monkeypatch: pytest.MonkeyPatch) -> N
     found: Any = load()
     for part in key.split("."):
         found = getattr(found, part)
-    assert (found.get_secret_value() if key == "web.token" else found) == expected
+    assert (found.get_secret_value() if key.endswith(".token") else found) == expected
 
 
 @pytest.mark.parametrize(
@@ -165,9 +172,27 @@ def test_a_secret_comes_from_the_credentials_directory(
     assert (web.token.get_secret_value(), web.port) == (SECRET, 9000)
 
 
+def test_a_bots_token_comes_from_the_credentials_directory_too(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "chatbridge_telegram__token").write_text(BOT + "\n")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    file.write_text("[telegram]\nallowed_users = [7]\n")
+    telegram = load(file).telegram
+    assert telegram.token is not None
+    assert (telegram.token.get_secret_value(), telegram.allowed_users) == (BOT, (7,))
+
+
 def test_a_secret_is_not_shown_with_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHATBRIDGE_WEB__TOKEN", SECRET)
-    assert SECRET not in repr(load())
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", BOT)
+    settings = load()
+    assert SECRET not in repr(settings)
+    assert settings.secrets() == (SECRET, BOT)
+
+
+def test_there_are_no_secrets_but_those_that_are_set() -> None:
+    assert load().secrets() == ()
 
 
 @pytest.mark.parametrize(

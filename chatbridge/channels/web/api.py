@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from chatbridge import __version__
 from chatbridge.channels.web.auth import CODE_SECONDS, LoginCodes
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.events import ALIVE, COMMENT, Events, EventStream
@@ -17,6 +18,7 @@ from chatbridge.channels.web.receive import parse_answers, parse_reason, read_js
 from chatbridge.channels.web.render import ask_object, json_response
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.ports import Inbox
+from chatbridge.core.status import Status
 
 
 class Api:
@@ -26,12 +28,14 @@ class Api:
         *,
         events: Events,
         codes: LoginCodes,
+        status: Status,
         body_seconds: float,
         heartbeat: float,
     ) -> None:
         self._inbox = inbox
         self._events = events
         self._codes = codes
+        self._status = status
         self._body_seconds = body_seconds
         self._heartbeat = heartbeat
 
@@ -42,6 +46,7 @@ class Api:
             Route("/api/asks/{ask_id}/answer", self._answer, methods=["POST"]),
             Route("/api/asks/{ask_id}/cancel", self._cancel, methods=["POST"]),
             Route("/api/events", self._stream),
+            Route("/api/status", self._how),
             Route("/api/login-codes", self._new_code, methods=["POST"]),
         ]
 
@@ -88,6 +93,20 @@ class Api:
             returning=returning,
             heartbeat=self._heartbeat,
             sign=ALIVE if "alive" in request.query_params else COMMENT,
+        )
+
+    async def _how(self, _request: Request) -> Response:
+        troubles = self._status.troubles()
+        return json_response(
+            {
+                "version": __version__,
+                "agents": list(self._status.agents()),
+                "channels": [
+                    {"name": name, "ok": trouble is None}
+                    | ({"trouble": trouble} if trouble else {})
+                    for name, trouble in troubles.items()
+                ],
+            }
         )
 
     async def _new_code(self, request: Request) -> Response:

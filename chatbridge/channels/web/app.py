@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
@@ -23,6 +22,7 @@ from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.render import Templates, json_response
 from chatbridge.core.errors import ChatbridgeError, UnknownAsk
 from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.status import Status
 from chatbridge.core.text import one_line, shortened
 
 TITLES = {404: "There is no such page", 405: "That does not work here"}
@@ -46,21 +46,24 @@ def build_app(
     keys: Keys,
     events: Events,
     clock: Clock,
-    agents: Callable[[], Sequence[str]],
-    remarks: Callable[[], Sequence[str]],
+    status: Status,
     limits: Limits,
 ) -> ASGIApp:
     codes = LoginCodes(clock=clock)
     body_seconds = limits.body_seconds
     api = Api(
-        inbox, events=events, codes=codes, body_seconds=body_seconds, heartbeat=limits.heartbeat
+        inbox,
+        events=events,
+        codes=codes,
+        status=status,
+        body_seconds=body_seconds,
+        heartbeat=limits.heartbeat,
     )
     pages = Pages(
         inbox,
         templates=templates,
         clock=clock,
-        agents=agents,
-        remarks=remarks,
+        status=status,
         body_seconds=body_seconds,
     )
     login = Login(

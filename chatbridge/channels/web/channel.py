@@ -17,6 +17,7 @@ from chatbridge.channels.web.server import listen, serving
 from chatbridge.core.model import Ask
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown, Surface
+from chatbridge.core.status import Status
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 
@@ -35,20 +36,17 @@ class WebChannel:
         token: str,
         clock: Clock,
         announce: Callable[[str], None],
-        agents: Callable[[], Sequence[str]],
-        remarks: Callable[[], Sequence[str]] = list,
+        status: Status,
         body_seconds: float = BODY_SECONDS,
         heartbeat: float = HEARTBEAT_SECONDS,
     ) -> None:
-        """`announce` is told the inbox's address; `agents` names the agents connected now,
-        `remarks` what the owner should know about them."""
+        """`announce` is told the inbox's address."""
         self._host = host
         self._port = port
         self._keys = Keys(token, clock=clock)
         self._clock = clock
         self._announce = announce
-        self._agents = agents
-        self._remarks = remarks
+        self._status = status
         self._limits = Limits(body_seconds=body_seconds, heartbeat=heartbeat)
         self._events = Events()
         self._assets, self._templates = _look()
@@ -66,8 +64,7 @@ class WebChannel:
                 keys=self._keys,
                 events=self._events,
                 clock=self._clock,
-                agents=self._agents,
-                remarks=self._remarks,
+                status=self._status,
                 limits=self._limits,
             )
             async with serving(app, listener):

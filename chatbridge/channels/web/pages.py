@@ -6,7 +6,7 @@ Owns what each page shows and which card follows a tap. The look is the template
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from urllib.parse import quote
 
@@ -24,6 +24,7 @@ from chatbridge.core.errors import AskEnded
 from chatbridge.core.form import Event, Moved, Refused
 from chatbridge.core.model import Ask, Person
 from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.status import Status
 from chatbridge.core.words import ended_sentence
 
 HISTORY_PAGE = 50
@@ -37,15 +38,13 @@ class Pages:
         *,
         templates: Templates,
         clock: Clock,
-        agents: Callable[[], Sequence[str]],
-        remarks: Callable[[], Sequence[str]],
+        status: Status,
         body_seconds: float,
     ) -> None:
         self._inbox = inbox
         self._templates = templates
         self._clock = clock
-        self._agents = agents
-        self._remarks = remarks
+        self._status = status
         self._body_seconds = body_seconds
 
     def routes(self) -> list[Route]:
@@ -155,7 +154,7 @@ class Pages:
 
     def _page(self, name: str, *, status: int = 200, **context: object) -> Response:
         now = self._clock.time()
-        context |= {"agents": self._agents(), "remarks": self._remarks()}
+        context |= {"agents": self._status.agents(), "remarks": self._status.banners()}
         return self._templates.page(name, status=status, now=now, **context)
 
 
