@@ -1,0 +1,153 @@
+"""People, chats and messages, as the service keeps them, and their JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fakes.telegram.entities import Entity, Formatted, entity_json
+
+Json = dict[str, Any]
+EMPTY = Formatted(text="")
+TOPIC_COLOUR = 7322096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    id: int
+    name: str
+    username: str | None = None
+    is_bot: bool = False
+
+    def json(self) -> Json:
+        data: Json = {"id": self.id, "is_bot": self.is_bot, "first_name": self.name}
+        if self.username:
+            data["username"] = self.username
+        if not self.is_bot:
+            data["language_code"] = "en"
+        return data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    name: str
+    content: bytes
+    kind: str
+    id: str
+
+    def json(self) -> Json:
+        return {
+            "file_id": self.id,
+            "file_unique_id": self.id[-12:],
+            "file_name": self.name,
+            "mime_type": self.kind,
+            "file_size": len(self.content),
+        }
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Message:
+    id: int
+    chat: ChatRecord
+    sender: User
+    date: int
+    body: Formatted = EMPTY
+    source: str = ""
+    """The text as the bot sent it, before parsing."""
+    markup: Json | None = None
+    thread: int | None = None
+    reply_to: Message | None = None
+    silent: bool = False
+    preview: Json | None = None
+    document: Document | None = None
+    service: Json = field(default_factory=dict)
+    edited: int | None = None
+    edits: list[str] = field(default_factory=list)
+    """The texts it had before."""
+    reactions: tuple[str, ...] = ()
+    deleted: bool = False
+
+    @property
+    def editable(self) -> bool:
+        return self.markup is None or "inline_keyboard" in self.markup
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ChatRecord:
+    id: int
+    type: str
+    title: str = ""
+    people: dict[int, User]
+    forum: bool = False
+    privacy: bool = True
+    topics: dict[int, str] = field(default_factory=dict)
+    messages: dict[int, Message] = field(default_factory=dict)
+    refusal: str | None = None
+    """Why the bot may not write here: blocked or kicked."""
+    migrated_to: int | None = None
+
+    @property
+    def private(self) -> bool:
+        return self.type == "private"
+
+    def json(self) -> Json:
+        if self.private:
+            (person,) = self.people.values()
+            data: Json = {"id": self.id, "type": self.type, "first_name": person.name}
+            if person.username:
+                data["username"] = person.username
+            return data
+        data = {"id": self.id, "type": self.type, "title": self.title}
+        if self.type == "group":
+            data["all_members_are_administrators"] = False
+        if self.forum:
+            data["is_forum"] = True
+        return data
+
+    def message(self, message_id: int) -> Message | None:
+        message = self.messages.get(message_id)
+        return None if message is None or message.deleted else message
+
+
+def message_json(message: Message, *, replies: bool = True) -> Json:
+    """As the Bot API gives it, with what it replies to one level deep."""
+    data: Json = {"message_id": message.id}
+    if message.thread is not None:
+        data["message_thread_id"] = message.thread
+    data["from"] = message.sender.json()
+    data["chat"] = message.chat.json()
+    data["date"] = message.date
+    if message.edited is not None:
+        data["edit_date"] = message.edited
+    reply_to = message.reply_to
+    if replies and reply_to is not None and not reply_to.deleted:
+        data["reply_to_message"] = message_json(reply_to, replies=False)
+    data |= message.service
+    kind = "text"
+    if message.document is not None:
+        data["document"] = message.document.json()
+        kind = "caption"
+    if message.body.text:
+        data[kind] = message.body.text
+        if message.body.entities:
+            name = "entities" if kind == "text" else "caption_entities"
+            data[name] = [_entity(entity, message.chat) for entity in message.body.entities]
+    if message.preview:
+        data["link_preview_options"] = message.preview
+    if message.markup is not None and "inline_keyboard" in message.markup:
+        data["reply_markup"] = message.markup
+    if message.thread is not None:
+        data["is_topic_message"] = True
+    return data
+
+
+def _entity(entity: Entity, chat: ChatRecord) -> Json:
+    if entity.user is None:
+        return entity_json(entity)
+    person = chat.people.get(entity.user) or User(id=entity.user, name="Somebody")
+    return entity_json(entity, user=person.json())
+
+
+def gone_json(chat: ChatRecord, message_id: int) -> Json:
+    """A message that the bot may not see any more."""
+    return {"chat": chat.json(), "message_id": message_id, "date": 0}
