@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -39,6 +40,8 @@ MAX_MARKS = 2_000
 """A text that is longer, or has more of what could begin or end a mark, is shown as written: the
 parser's time grows with the square of hostile input, and the hub waits for it."""
 MARKS = "[]!*_<`\\"
+REMEMBERED = 64
+"""Texts: a card is drawn several times while its question is answered."""
 
 _AMPERSAND = "\ufdd0"
 """Stands in for "&" while parsing: link addresses are decoded even without the entity rule, and
@@ -51,6 +54,7 @@ _parser.disable(["entity", "html_block", "html_inline", "reference"])
 _parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
 
 
+@lru_cache(maxsize=REMEMBERED)
 def parse(source: str) -> tuple[Block, ...]:
     """The blocks of `source`. What cannot be parsed, or leaves nothing to see, is as written."""
     if len(source) > MAX_PARSED or sum(source.count(mark) for mark in MARKS) > MAX_MARKS:

@@ -116,6 +116,8 @@ class Card:
     placeholder: str | None = None
     entered: str | None = None
     """The text already given for this question."""
+    changed_by: Person | None = None
+    """Who changed the draft last."""
     choices: tuple[Choice, ...] = ()
     lines: tuple[Line, ...] = ()
     buttons: tuple[Button, ...] = ()
@@ -130,6 +132,7 @@ class Card:
     by_you: bool = False
     """Whether the outcome was put in on the channel this card is for."""
     kept_until: float | None = None
+    delivered_at: float | None = None
     handed_over_late: bool = False
     unheard: bool = False
     """It ended with nobody waiting, so that nobody was told."""

@@ -40,6 +40,7 @@ def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Car
         required=question.required if question else True,
         placeholder=one_line(question.placeholder) if question and question.placeholder else None,
         entered=ask.draft.entries[ask.draft.at].text if question else None,
+        changed_by=ask.draft.by,
         choices=_choices(ask, question) if question and view is View.QUESTION else (),
         lines=_lines(ask, view),
         buttons=_buttons(ask, state, view, question, latest_deadline),
@@ -51,6 +52,7 @@ def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Car
         outcome=outcome,
         by_you=bool(outcome and outcome.by and outcome.by.channel == channel),
         kept_until=ask.kept_until if state is State.KEPT else None,
+        delivered_at=ask.delivered_at,
         handed_over_late=ask.late is not None and ask.delivered_at is not None,
         unheard=ask.alone_since is not None and ask.delivered_at is None,
     )

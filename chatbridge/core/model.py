@@ -102,6 +102,8 @@ class Draft:
     """The question was opened from the review and leads back to it."""
     late: bool = False
     """The person chose "Answer anyway" after the time-out."""
+    by: Person | None = None
+    """Who changed it last."""
 
 
 def new_draft(questions: tuple[Question, ...]) -> Draft:

@@ -1,0 +1,1 @@
+"""The Telegram channel: cards as messages with buttons, taps and replies as form events."""

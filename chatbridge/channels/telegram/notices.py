@@ -1,0 +1,167 @@
+"""What the bot says outside of cards: lists, questions back, help.
+
+An agent's words share a line with ours here: they are one line, cut, and kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chatbridge.channels.telegram import ending
+from chatbridge.channels.telegram.data import NEITHER, Does, Show, Tap, Use, encode, question_shown
+from chatbridge.channels.telegram.html import clipped, escape, headline, isolated, time_tag
+from chatbridge.channels.telegram.keyboard import PRIVATE, Key, Rows, beside_ours, fitted, in_rows
+from chatbridge.channels.telegram.overflow import PROJECT
+from chatbridge.channels.telegram.render import Drawing
+from chatbridge.core.draw import draw
+from chatbridge.core.model import Ask
+from chatbridge.core.text import one_line, shortened, visible
+
+LISTED = 20
+NUMBERS_A_ROW = 5
+TYPED, QUESTION, LIST_QUESTION, ANSWER = 200, 60, 50, 60
+HOST = 60
+
+COMMANDS = (
+    ("pending", "Open questions"),
+    ("history", "The last ten that have ended"),
+    ("cancel", "Cancel an open question"),
+    ("help", "What can be done here"),
+)
+
+
+# ── which question a text is for ──────────────────────────────────────────────────────────────────
+
+
+def which_one(text: str, asks: Sequence[Ask]) -> Drawing:
+    """Several questions could be meant. The text is already typed: nobody types it again."""
+    typed = escape(clipped(visible(text), TYPED))
+    buttons = [
+        _key(ask, label, Use(step=ask.draft.step))
+        for ask, label in zip(asks, _labels(asks[:LISTED]), strict=False)
+    ]
+    return Drawing(
+        html=(
+            f"<b>Which question is this for?</b>\n<blockquote>{typed}</blockquote>\n"
+            "You can also reply to the card you mean."
+        ),
+        rows=(*in_rows(buttons, 1), (_no("Neither"),)),
+    )
+
+
+def use_it(ask: Ask) -> Drawing:
+    question = escape(isolated(clipped(_question(ask), QUESTION)))
+    return Drawing(
+        html=f"Use this as your answer to “{question}”?",
+        rows=((_key(ask, "Use it", Use(step=ask.draft.step)), _no("No")),),
+    )
+
+
+def reply_to_the_one_you_mean(asks: Sequence[Ask], *, now: float | None = None) -> Drawing:
+    """For a text that fits no question while several are open."""
+    return _list("Reply to the question you mean.", asks, now=now)
+
+
+def _labels(asks: Sequence[Ask]) -> list[str]:
+    """`project: question`, with a number where two would read the same."""
+    whole = [f"{shortened(one_line(ask.project.name), PROJECT)}: {_question(ask)}" for ask in asks]
+    short = [fitted(label, PRIVATE.one) for label in whole]
+    if len(set(short)) < len(short):
+        short = [fitted(f"{i} · {label}", PRIVATE.one) for i, label in enumerate(whole, 1)]
+    return [beside_ours(label) for label in short]
+
+
+def _question(ask: Ask) -> str:
+    """The question that is to be answered now, as one line."""
+    return headline(visible(ask.questions[question_shown(ask)].text))
+
+
+def _key(ask: Ask, text: str, does: Does) -> Key:
+    tap = Tap(ask_id=ask.id, question=question_shown(ask), does=does)
+    return Key(text=text, data=encode(tap))
+
+
+def _no(text: str) -> Key:
+    return Key(text=text, data=encode(NEITHER))
+
+
+# ── lists ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pending(asks: Sequence[Ask], *, now: float) -> Drawing:
+    if not asks:
+        return Drawing(html="Nothing is waiting.")
+    first = "1 question is open" if len(asks) == 1 else f"{len(asks)} questions are open"
+    return _list(first, asks, now=now)
+
+
+def _list(first: str, asks: Sequence[Ask], *, now: float | None) -> Drawing:
+    shown = asks[:LISTED]
+    lines = [f"{i}. {_entry(ask)}{_ends(ask, now)}" for i, ask in enumerate(shown, 1)]
+    more = [f"and {len(asks) - LISTED} more"] if len(asks) > LISTED else []
+    keys = [_key(ask, str(i), Show()) for i, ask in enumerate(shown, 1)]
+    rows: Rows = tuple(in_rows(keys, NUMBERS_A_ROW))
+    return Drawing(html="\n".join([first, "", *lines, *more]), rows=rows)
+
+
+def history(asks: Sequence[Ask], *, now: float) -> Drawing:
+    """Ended asks, the newest first."""
+    if not asks:
+        return Drawing(html="Nothing has ended yet.")
+    return Drawing(html="\n\n".join(_ended(ask, now) for ask in asks[:LISTED]))
+
+
+def _ended(ask: Ask, now: float) -> str:
+    card = draw(ask, channel=ending.CHANNEL)
+    answers = [line.answer for line in card.lines if line.answer]
+    said = escape(isolated(clipped(one_line(" · ".join(answers)), ANSWER))) if answers else ""
+    how = f"{ending.heading(card)}: <b>{said}</b>" if said else ending.heading(card)
+    at = card.outcome.at if card.outcome else ask.settled_at or ask.created_at
+    return f"{card.glyph} {_entry(ask)}\n{how} · {time_tag(at, now=now)}"
+
+
+def _entry(ask: Ask) -> str:
+    """Project and question; several questions go by their title, if they have one."""
+    project = escape(isolated(shortened(one_line(ask.project.name), PROJECT)))
+    title = one_line(ask.title or "") if len(ask.questions) > 1 else ""
+    words = title or headline(visible(ask.questions[0].text))
+    return f"<b>{project}</b>: {escape(isolated(clipped(words, LIST_QUESTION)))}"
+
+
+def _ends(ask: Ask, now: float | None) -> str:
+    if ask.deadline is None or now is None:
+        return ""
+    return f" · ends {time_tag(ask.deadline, now=now)}"
+
+
+# ── about the chat ────────────────────────────────────────────────────────────────────────────────
+
+
+def help_text(*, private: bool) -> str:
+    own_words = "send it as a message" if private else "reply to the question"
+    return "\n".join(
+        (
+            "Your agents' questions arrive here.",
+            f"Tap a button to answer. For an answer in your own words, {own_words}.",
+            "With several questions open, reply to the one you mean.",
+            "/pending shows what is open, /history what has ended.",
+            "/cancel tells an agent that you will not answer.",
+            "What you answer after the time is up is kept for the agent's next call.",
+        )
+    )
+
+
+HELP = help_text(private=True)
+
+
+def paired(host: str) -> str:
+    name = escape(isolated(clipped(one_line(host), HOST)))
+    return f"This chat is paired with <b>{name}</b>. Agents' questions arrive here."
+
+
+def not_here(chat_id: int) -> str:
+    """For someone who may answer, in a chat that gets no questions."""
+    return (
+        "Questions do not arrive in this chat.\n"
+        f"To get them here, set <code>telegram.chat_id</code> to <code>{chat_id}</code>."
+    )

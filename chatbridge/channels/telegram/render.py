@@ -1,0 +1,216 @@
+"""Cards as Telegram shows them: one HTML message and its rows of buttons. Pure.
+
+Owns the form's screens, the reminder, the prompt and the toasts. How an ask ended is in `ending`,
+what a message cannot hold in `overflow`, the buttons in `keyboard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from chatbridge.channels.telegram import ending, keyboard, overflow
+from chatbridge.channels.telegram.html import (
+    clipped,
+    escape,
+    headline,
+    isolated,
+    readable,
+    time_tag,
+    to_html,
+)
+from chatbridge.channels.telegram.keyboard import Rows
+from chatbridge.core import form
+from chatbridge.core.card import Card, State
+from chatbridge.core.draw import draw
+from chatbridge.core.model import Ask, Outcome, QuestionType, Status, View
+from chatbridge.core.text import one_line, shortened
+
+TITLE, LABEL = 28, 18
+REVIEW_QUESTION, REVIEW_ANSWER = 100, 200
+CANCEL_QUESTION = 300
+ENTERED = 100
+REMINDER_QUESTION = 60
+TOAST_LABEL = 40
+TOAST = 200
+PLACEHOLDER = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Where and when a card is seen."""
+
+    private: bool
+    viewer: str | None
+    """The id of the person whose private chat this is."""
+    now: float
+    prompted: bool = False
+    """The prompt for typing is out."""
+    again: bool = False
+    """The card was posted again after a gap in which taps were not kept."""
+    overflowed: bool = False
+    """The whole question was sent before the card."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    html: str
+    rows: Rows = ()
+
+
+def draw_card(card: Card, seen: Seen) -> Drawing:
+    if card.view is None:
+        viewer = seen.viewer if seen.private else None
+        text = ending.ended(card, viewer=viewer, now=seen.now)
+        rows = keyboard.rows(card, private=seen.private, now=seen.now, prompted=True, listed=False)
+        return Drawing(html=text, rows=rows)
+    overflowed = seen.overflowed or not overflow.fits(card)
+    listed = bool(card.choices) and (overflowed or keyboard.needs_list(card, private=seen.private))
+    parts = [
+        "\n".join(_head(card)),
+        *_screen(card, listed=listed, overflowed=overflowed),
+        "\n".join(_hints(card, seen)),
+    ]
+    rows = keyboard.rows(
+        card, private=seen.private, now=seen.now, prompted=seen.prompted, listed=listed
+    )
+    return Drawing(html=readable("\n\n".join(part for part in parts if part)), rows=rows)
+
+
+# ── the form ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _head(card: Card) -> Iterator[str]:
+    project = escape(isolated(shortened(card.project, overflow.PROJECT)))
+    if card.state is State.LATE:
+        yield f"{card.glyph} <b>Late answer</b> · {project}"
+    else:
+        agent = escape(isolated(shortened(card.agent, overflow.AGENT)))
+        yield f"{card.glyph} <b>{project}</b> · {agent}"
+    parts = [
+        escape(isolated(shortened(name, limit)))
+        for name, limit in ((card.label, LABEL), (card.title, TITLE))
+        if name
+    ]
+    if card.view is View.REVIEW:
+        parts.append("check and send")
+    elif card.count > 1 and card.type is not None:
+        parts.append(f"{card.number} of {card.count}")
+    if parts:
+        yield " · ".join(parts)
+
+
+def _screen(card: Card, *, listed: bool, overflowed: bool) -> Iterator[str]:
+    if card.view is View.REVIEW:
+        for i, line in enumerate(card.lines, 1):
+            asked = escape(clipped(headline(line.question), REVIEW_QUESTION))
+            yield f"{i}. {asked}\n{ending.answer(line, REVIEW_ANSWER)}"
+    elif card.view is View.CANCEL:
+        yield escape(clipped(headline(card.question), CANCEL_QUESTION))
+    else:
+        yield to_html(overflow.body(card, listed=listed, overflowed=overflowed))
+
+
+def _hints(card: Card, seen: Seen) -> Iterator[str]:
+    if card.view is View.CANCEL:
+        which = "this question" if card.count == 1 else f"all {card.count} questions"
+        yield f"<b>Cancel {which}?</b>"
+        how = "Send a reason as text" if seen.private else "Reply with a reason"
+        yield f"The agent is told that you will not answer. {how}, or:"
+    elif card.view is View.REVIEW:
+        yield "Nothing has been sent yet."
+        if card.changed_by is not None and not seen.private:
+            name = escape(isolated(clipped(one_line(card.changed_by.name), overflow.AGENT)))
+            yield f"Last change: {name}"
+    else:
+        yield from _question_hints(card, seen)
+    if seen.again:
+        yield "Taps of more than a day ago were not kept. Tap again."
+    if card.state is State.LATE:
+        yield "The agent has moved on. Your answer is kept for it."
+        return
+    if card.declared:
+        declared = escape(clipped(card.declared, overflow.DECLARED_AT_MOST))
+        by = f" by {time_tag(card.deadline, now=seen.now)}" if card.deadline is not None else ""
+        yield f"Used if nobody answers{by}: <b>{isolated(declared)}</b>"
+    if card.alone:
+        yield "<i>The agent is not waiting now. An answer is kept for its next call.</i>"
+    yield _ends(card, seen.now)
+
+
+def _question_hints(card: Card, seen: Seen) -> Iterator[str]:
+    if len(card.choices) > keyboard.MOST_OPTIONS:
+        yield (
+            f"Options {keyboard.MOST_OPTIONS + 1} to {len(card.choices)}: reply with the number."
+        )
+    multi = card.type is QuestionType.MULTI_SELECT
+    if card.entered and not multi:
+        entered = escape(isolated(clipped(one_line(card.entered), ENTERED)))
+        yield f"Your answer so far: {entered}"
+    if card.view is View.OTHER:
+        yield "Write your own answer." if seen.private else "Reply with your own answer."
+    elif card.type is QuestionType.TEXT:
+        yield (
+            "Type your answer and send it."
+            if seen.private
+            else "Reply to this message with your answer."
+        )
+    elif multi:
+        yield "Choose any number, then Done."
+
+
+def _ends(card: Card, now: float) -> str:
+    if card.deadline is None:
+        return "No time limit"
+    at = time_tag(card.deadline, now=now)
+    soon = card.soon_at is not None and now >= card.soon_at
+    return f"<b>Ends {at}, soon.</b>" if soon else f"Ends {at}"
+
+
+# ── beside the card ───────────────────────────────────────────────────────────────────────────────
+
+
+def draw_reminder(card: Card, seen: Seen) -> Drawing:
+    project = escape(isolated(shortened(card.project, overflow.PROJECT)))
+    ends = f" · ends {time_tag(card.deadline, now=seen.now)}" if card.deadline is not None else ""
+    source = card.question or (card.lines[0].question if card.lines else card.title or "")
+    question = escape(clipped(headline(source), REMINDER_QUESTION))
+    return Drawing(html=f"⏳ <b>{project}</b>{ends}\n\n{question}", rows=keyboard.extend_row(card))
+
+
+def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> str:
+    """The message that is replied to. `mention`: whose turn it is in a group, by id and name."""
+    project = f"<b>{escape(isolated(shortened(card.project, overflow.PROJECT)))}</b>"
+    if mention is None:
+        return f"Your answer for {project}:"
+    person, name = mention
+    called = escape(isolated(shortened(one_line(name), ending.NAME) or "You"))
+    return f'<a href="tg://user?id={person}">{called}</a>, your answer for {project}:'
+
+
+def placeholder(card: Card) -> str:
+    """What the field for the answer shows while it is empty."""
+    return clipped(card.placeholder or "Your answer", PLACEHOLDER)
+
+
+def toast(ask_before: Ask, step: form.Step) -> str:
+    """What the tap that led to `step` is answered with; nothing where the card says it all."""
+    match step:
+        case form.Refused(why=why):
+            return clipped(why, TOAST)
+        case form.Cancelled():
+            return "Cancelled."
+        case form.Moved():
+            return ""
+        case form.Answered(answers=answers):
+            done = "Kept" if ask_before.draft.late else "Sent"
+            if len(answers) > 1:
+                return f"{done}: {len(answers)} answers"
+            said = _said(ask_before, step)
+            return f"{done}: {said}" if said else f"{done}."
+
+
+def _said(ask: Ask, step: form.Answered) -> str:
+    ended = replace(ask, status=Status.ANSWERED, outcome=Outcome(at=0.0, answers=step.answers))
+    answer = draw(ended, channel="telegram").lines[0].answer
+    return keyboard.beside_ours(shortened(one_line(answer or ""), TOAST_LABEL))

@@ -1,0 +1,204 @@
+"""Asks for the tests of Telegram's drawing: a plain builder, and strategies for hostile ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from chatbridge.channels.telegram.keyboard import Key, Rows
+from chatbridge.channels.telegram.render import Seen
+from chatbridge.core.card import Card
+from chatbridge.core.draw import draw
+from chatbridge.core.model import (
+    Agent,
+    Answer,
+    Ask,
+    Draft,
+    Option,
+    Outcome,
+    Person,
+    Project,
+    Question,
+    QuestionType,
+    new_draft,
+)
+from tests import strategies as some
+from tests.fakes.telegram import limits
+from tests.fakes.telegram.entities import Formatted, formatted, width
+from tests.fakes.telegram.html import parse_html
+
+ID = "0b2c5f1e-8a34-4d6b-9f10-3c5d7e9a1b2c"
+NOW = 1_794_780_000.0
+HOUR = 3600.0
+ADA = Person(name="Ada", channel="telegram", id="7")
+PRIVATE = Seen(private=True, viewer="7", now=NOW)
+GROUP = Seen(private=False, viewer=None, now=NOW)
+
+
+def select(text: str, *labels: str, multi: bool = False, required: bool = True) -> Question:
+    """A label may have a description after " | "."""
+    options = tuple(
+        Option(label=label, description=description or None)
+        for label, _, description in (label.partition(" | ") for label in labels)
+    )
+    kind = QuestionType.MULTI_SELECT if multi else QuestionType.SELECT
+    return Question(id=text[:12], text=text, type=kind, options=options, required=required)
+
+
+def confirm(text: str) -> Question:
+    return Question(id=text[:12], text=text, type=QuestionType.CONFIRM)
+
+
+def text(question: str, *, placeholder: str | None = None, required: bool = True) -> Question:
+    return Question(id=question[:12], text=question, placeholder=placeholder, required=required)
+
+
+def ask(
+    *questions: Question,
+    id: str = ID,
+    project: str = "shop-api",
+    agent: str = "Claude Code",
+    title: str | None = None,
+    draft: Draft | None = None,
+    deadline: float | None = NOW + HOUR,
+) -> Ask:
+    return Ask(
+        id=id,
+        project=Project(key=f"/code/{project}", name=project),
+        agent=Agent(client="client", name=agent),
+        tool="ask_user",
+        dialect="questions",
+        title=title,
+        questions=questions,
+        fingerprint="f",
+        created_at=NOW,
+        deadline=deadline,
+        draft=draft or new_draft(questions),
+    )
+
+
+def card(shown: Ask) -> Card:
+    return draw(shown, channel="telegram", latest_deadline=NOW + 8 * HOUR)
+
+
+def labels(rows: Rows) -> list[list[str]]:
+    return [[key.text.replace("\ufe0e", "") for key in row] for row in rows]
+
+
+def keys(rows: Rows) -> list[Key]:
+    return [key for row in rows for key in row]
+
+
+def read(html: str) -> Formatted:
+    """The message as Telegram takes it. Fails on what it refuses, and on tags without effect."""
+    assert len(html.encode()) <= limits.SOURCE_BYTES
+    source, entities = parse_html(html)
+    assert width(source) <= limits.TEXT
+    shown = formatted(source, entities)
+    assert not shown.lost, (html, shown.lost)
+    return shown
+
+
+def read_plainly(html: str) -> str:
+    """What a person reads of it."""
+    return read(html).text.replace("\u2068", "").replace("\u2069", "")
+
+
+# ── strategies ────────────────────────────────────────────────────────────────────────────────────
+
+ids = st.uuids().map(str)
+_MARKUP = (
+    "**bold `code` *and* more** [link](https://example.org/?a=1&b=<2>) <b>raw</b>",
+    "> quote\n> > deeper\n> ```\n> code\n> ```\n\nafter",
+    "- one\n  - two\n    1. three\n\n       ```py\n       x = 1\n       ```\n- > said",
+    "```python\n" + "\n".join(f"line {i}" for i in range(50)) + "\n```",
+    "~~~\n" + "y" * 3_000 + "\n~~~",
+    "# Heading\n\nText\n\n" + "word " * 900,
+    "`&`" * 600,
+    "*a*`&`" * 300,
+    "😀" * 2_500,
+    "e\u0301\u0302\u0303" * 1_500,
+    "❓ shop-api · Claude Code\n\nEnds 22:45",
+    "\n\n".join(["שלום עולם " * 30] * 20),
+    "x" * 20_000,
+    "&" * 4_000,
+)
+long_texts = st.sampled_from(_MARKUP) | st.lists(
+    some.words | st.sampled_from(_MARKUP), min_size=1, max_size=4
+).map("\n\n".join)
+_long_words = some.words | long_texts.map(lambda found: found[:1_000])
+
+
+@st.composite
+def _grown(draw_value: st.DrawFn, question: Question) -> Question:
+    """The same kind of question, with far more in it; its options stay as many or more."""
+    more: Sequence[Option] = ()
+    if question.options:
+        count = draw_value(st.sampled_from([0, 1, 3, 12, 40, 99, 150]))
+        more = [Option(label=f"Option number {i}") for i in range(count)]
+    options = tuple(
+        replace(
+            option,
+            label=draw_value(st.just(option.label) | _long_words),
+            description=draw_value(st.just(option.description) | long_texts),
+        )
+        for option in question.options
+    )
+    return replace(
+        question,
+        text=draw_value(st.just(question.text) | long_texts),
+        options=(*options, *more),
+        placeholder=draw_value(st.just(question.placeholder) | _long_words),
+        on_timeout=draw_value(
+            st.just(question.on_timeout) | long_texts.map(lambda said: Answer(values=(said,)))
+        ),
+    )
+
+
+@st.composite
+def asks(draw_value: st.DrawFn) -> Ask:
+    """An ask in any state of its life, with texts and options of any size."""
+    found = draw_value(some.asks())
+    entries = tuple(
+        replace(e, text=draw_value(st.just(e.text) | some.big_texts)) if e.text else e
+        for e in found.draft.entries
+    )
+    return replace(
+        found,
+        id=draw_value(ids),
+        title=draw_value(st.just(found.title) | _long_words),
+        project=replace(found.project, name=draw_value(_long_words)),
+        agent=replace(found.agent, name=draw_value(_long_words)),
+        questions=tuple(draw_value(_grown(q)) for q in found.questions),
+        draft=replace(found.draft, entries=entries),
+        outcome=draw_value(_ended(found.outcome)) if found.outcome else None,
+        late=draw_value(_ended(found.late)) if found.late else None,
+    )
+
+
+@st.composite
+def _ended(draw_value: st.DrawFn, outcome: Outcome) -> Outcome:
+    """The same end, with more words, and somebody else who brought it about."""
+    answers = tuple(
+        replace(answer, values=draw_value(st.just(answer.values) | st.tuples(long_texts)))
+        if answer.values
+        else answer
+        for answer in outcome.answers
+    )
+    channel = draw_value(st.sampled_from(["telegram", "web", "terminal", "a<b"]))
+    by = Person(name=draw_value(some.texts | long_texts), channel=channel, id="7")
+    reason = draw_value(some.big_texts | some.texts) if outcome.reason else outcome.reason
+    return replace(outcome, answers=answers, by=draw_value(st.just(by) | st.none()), reason=reason)
+
+
+seens = st.builds(
+    Seen,
+    private=st.booleans(),
+    viewer=st.none() | st.just("7"),
+    now=st.sampled_from([0.0, 150.0, 350.0, 500.0, 2e9]),
+    prompted=st.booleans(),
+    again=st.booleans(),
+    overflowed=st.booleans(),
+)

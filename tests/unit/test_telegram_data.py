@@ -1,0 +1,111 @@
+"""What a button carries: everything a tap needs, and nothing that could be mistaken."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatbridge.channels.telegram.data import (
+    MAX_BYTES,
+    NEITHER,
+    Does,
+    Show,
+    Tap,
+    Use,
+    Write,
+    decode,
+    encode,
+    question_shown,
+)
+from chatbridge.core import form
+from chatbridge.core.card import Act
+from tests.telegram_asks import ID, ask, confirm, ids, text
+
+steps = st.integers(0, 10**9)
+numbers = st.integers(0, 999)
+stepped: list[type[Does]] = [
+    form.DropOther,
+    form.Done,
+    form.Other,
+    form.Skip,
+    form.Back,
+    form.Submit,
+    form.AskCancel,
+    form.Cancel,
+    form.AnswerAnyway,
+    Write,
+    Use,
+]
+does: st.SearchStrategy[Does] = st.one_of(
+    st.builds(form.Choose, step=steps, option=numbers),
+    st.builds(form.Toggle, step=steps, option=numbers, on=st.booleans()),
+    st.builds(form.Edit, step=steps, question=numbers),
+    st.sampled_from(Act),
+    st.just(Show()),
+    *(st.builds(kind, step=steps) for kind in stepped),
+)
+taps = st.just(NEITHER) | st.builds(Tap, ask_id=ids, question=st.integers(0, 99), does=does)
+
+
+@given(taps)
+def test_a_button_gives_back_the_tap_it_was_made_for(tap: Tap) -> None:
+    data = encode(tap)
+    assert decode(data) == tap
+    assert data.isascii()
+    assert 1 <= len(data) <= MAX_BYTES
+
+
+@given(taps, taps)
+def test_two_taps_never_share_their_data(one: Tap, other: Tap) -> None:
+    assert (encode(one) == encode(other)) == (one == other)
+
+
+_alike = st.builds(
+    lambda data, at, char: data[:at] + char + data[at + 1 :],
+    taps.map(encode),
+    st.integers(0, 45),
+    st.sampled_from("0123456789.cteN=-_ \n٣"),
+)
+
+
+@given(st.text() | _alike)
+def test_what_no_button_of_ours_holds_is_no_tap(data: str) -> None:
+    tap = decode(data)
+    assert tap is None or encode(tap) == data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "",
+        "noop",
+        "AAAAAAAAAAAAAAAAAAAAAAc0.1",
+        "AAAAAAAAAAAAAAAAAAAAAAd0.01",
+        "AAAAAAAAAAAAAAAAAAAAABd0.1",
+        "AAAAAAAAAAAAAAAAAAAAAAd٠.1",
+        "AAAAAAAAAAAAAAAAAAAAAAE0.1",
+        "AAAAAAAAAAAAAAAAAAAAAAd0." + "1" * 60,
+    ],
+)
+def test_damaged_data_is_no_tap(data: str) -> None:
+    assert decode(data) is None
+
+
+@pytest.mark.parametrize(
+    "does", [form.Text(text="typed"), form.Cancel(step=1, reason="typed")], ids=["text", "reason"]
+)
+def test_typed_words_never_go_into_a_button(does: Does) -> None:
+    with pytest.raises(ValueError, match="no button can carry"):
+        encode(Tap(ask_id=ID, question=0, does=does))
+
+
+def test_the_review_counts_as_the_last_question() -> None:
+    shown = ask(text("One?"), confirm("Two?"))
+    moved = form.advance(shown.questions, shown.draft, form.Text(text="typed"))
+    assert isinstance(moved, form.Moved)
+    reviewed = form.advance(shown.questions, moved.draft, form.Choose(step=1, option=0))
+    assert isinstance(reviewed, form.Moved)
+    assert reviewed.draft.at == 2
+    shown = ask(*shown.questions, draft=reviewed.draft)
+    assert question_shown(shown) == 1

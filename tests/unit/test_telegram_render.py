@@ -1,0 +1,362 @@
+"""Each state of a card, word for word (T1 to T15), with its prompt, reminder and toasts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chatbridge.channels.telegram.html import time_tag
+from chatbridge.channels.telegram.render import (
+    Seen,
+    draw_card,
+    draw_prompt,
+    draw_reminder,
+    placeholder,
+    toast,
+)
+from chatbridge.core import form
+from chatbridge.core.model import Answer, Ask, Outcome, Person, Status
+from chatbridge.core.words import clock_time
+from tests.telegram_asks import (
+    ADA,
+    GROUP,
+    HOUR,
+    NOW,
+    PRIVATE,
+    ask,
+    card,
+    confirm,
+    labels,
+    read_plainly,
+    select,
+    text,
+)
+
+DATABASE = select(
+    "Which database should the integration tests use?\n\nTwo tests need `SKIP LOCKED`.",
+    "PostgreSQL in Docker (recommended) | About 9 s more",
+    "Keep SQLite, mark the two tests as skipped",
+)
+BRANCH = select("Which branch is released?", "main", "release/2.4")
+CHECKS = select("Which checks must pass?", "Unit tests", "Load test", multi=True)
+NOTES = text("Anything the notes must mention?", required=False)
+ENDS = f"Ends {clock_time(NOW + HOUR)}"
+AT = clock_time(NOW + 60)
+
+
+def go(shown: Ask, *events: form.Event) -> Ask:
+    """The ask after these events, each of them for the step that it meets."""
+    for event in events:
+        step = form.advance(shown.questions, shown.draft, replace(event, step=shown.draft.step))
+        assert isinstance(step, form.Moved), step
+        shown = replace(shown, draft=step.draft)
+    return shown
+
+
+def read_card(shown: Ask, seen: Seen = PRIVATE) -> str:
+    return read_plainly(draw_card(card(shown), seen).html)
+
+
+def buttons(shown: Ask, seen: Seen = PRIVATE) -> list[list[str]]:
+    return labels(draw_card(card(shown), seen).rows)
+
+
+def ended(
+    shown: Ask, status: Status, *answers: Answer, by: Person | None = ADA, reason: str | None = None
+) -> Ask:
+    outcome = Outcome(at=NOW + 60, answers=answers, by=by, reason=reason)
+    return replace(shown, status=status, outcome=outcome, delivered_at=NOW + 61)
+
+
+CHOSEN = Answer(values=("PostgreSQL in Docker (recommended)",))
+ANSWERED = ended(ask(DATABASE), Status.ANSWERED, CHOSEN)
+RELEASE = go(
+    ask(BRANCH, CHECKS, NOTES, title="Release 2.4"),
+    form.Choose(step=0, option=1),
+    form.Toggle(step=0, option=0, on=True),
+)
+REVIEW = go(RELEASE, form.Done(step=0), form.Skip(step=0))
+OVER = replace(
+    ask(confirm("Delete the old fixtures?")),
+    status=Status.TIMED_OUT,
+    outcome=Outcome(at=NOW + HOUR),
+)
+
+
+# ── the form ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_t1_a_select_is_the_frame_the_question_and_its_options() -> None:
+    drawing = draw_card(card(ask(DATABASE)), PRIVATE)
+    assert drawing.html.replace("\u2068", "").replace("\u2069", "") == (
+        "❓ <b>shop-api</b> · Claude Code\n\n"
+        "<b>Which database should the integration tests use?</b>\n\n"
+        "Two tests need <code>SKIP LOCKED</code>.\n\n"
+        "<b>1. PostgreSQL in Docker</b> (recommended)\nAbout 9 s more\n"
+        "<b>2. Keep SQLite, mark the two tests as skipped</b>\n\n"
+        f"Ends {time_tag(NOW + HOUR, now=NOW)}"
+    )
+    assert labels(drawing.rows)[:2] == [
+        ["1 · PostgreSQL in Docker"],
+        ["2 · Keep SQLite, mark the two…"],
+    ]
+
+
+def test_the_header_shortens_names_and_adds_label_and_title() -> None:
+    shown = ask(confirm("Sure?"), project="a-very-long-project-name", agent="An agent's long name")
+    shown = replace(shown, title="A title of more than twenty-eight letters")
+    labelled = replace(shown, project=replace(shown.project, label="laptop"))
+    assert read_card(labelled).split("\n")[:2] == [
+        "❓ a-very-long-proje… · An agent's lo…",
+        "laptop · A title of more than twenty…",
+    ]
+
+
+def test_a_time_limit_that_is_not_there_is_named() -> None:
+    assert read_card(ask(confirm("Sure?"), deadline=None)).endswith("\n\nNo time limit")
+
+
+def test_t2_a_multi_select_in_a_form() -> None:
+    assert read_card(RELEASE) == (
+        "❓ shop-api · Claude Code\nRelease 2.4 · 2 of 3\n\nWhich checks must pass?\n\n"
+        f"Choose any number, then Done.\n{ENDS}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "hint"),
+    [
+        (PRIVATE, "Type your answer and send it."),
+        (GROUP, "Reply to this message with your answer."),
+    ],
+    ids=["private", "group"],
+)
+def test_t4_a_text_question_says_how_to_send_it(seen: Seen, hint: str) -> None:
+    assert read_card(ask(text("What?")), seen).endswith(f"What?\n\n{hint}\n{ENDS}")
+
+
+def test_t5_the_prompt_names_project_and_in_a_group_the_person() -> None:
+    shown = card(ask(text("What?", placeholder="x" * 70)))
+    assert read_plainly(draw_prompt(shown, mention=None)) == "Your answer for shop-api:"
+    assert draw_prompt(shown, mention=(7, "A<da")).startswith(
+        '<a href="tg://user?id=7">\u2068A&lt;da\u2069</a>, your answer for <b>'
+    )
+    assert placeholder(shown) == "x" * 63 + "…"
+    assert placeholder(card(ask(text("What?")))) == "Your answer"
+
+
+def test_t6_a_groups_review_says_who_changed_the_shared_draft_last() -> None:
+    shared = replace(REVIEW, draft=replace(REVIEW.draft, by=ADA))
+    assert f"Nothing has been sent yet.\nLast change: {ADA.name}\n" in read_card(shared, GROUP)
+    assert "Last change" not in read_card(shared)
+
+
+def test_t6_the_review_has_every_answer_and_a_way_back_to_each() -> None:
+    assert read_card(REVIEW) == (
+        "❓ shop-api · Claude Code\nRelease 2.4 · check and send\n\n"
+        "1. Which branch is released?\nrelease/2.4\n\n"
+        "2. Which checks must pass?\nUnit tests\n\n"
+        "3. Anything the notes must mention?\nskipped\n\n"
+        f"Nothing has been sent yet.\n{ENDS}"
+    )
+    assert buttons(REVIEW) == [["Edit 1", "Edit 2", "Edit 3"], ["Send answers"], ["Cancel…"]]
+
+
+def test_t6_what_was_written_before_is_shown_when_it_is_edited() -> None:
+    written = go(RELEASE, form.Done(step=0), form.Text(text="two\nlines"))
+    edited = go(written, form.Edit(step=0, question=2))
+    assert "\n\nYour answer so far: two lines\nType your answer" in read_card(edited)
+
+
+def test_t7_other_asks_for_own_words() -> None:
+    shown = go(ask(DATABASE), form.Other(step=0))
+    assert read_card(shown).endswith(f"\n\nWrite your own answer.\n{ENDS}")
+    prompted = replace(PRIVATE, prompted=True)
+    assert buttons(shown, prompted) == [["‹ Back to the options"]]
+    assert buttons(shown)[0] == ["Write answer…"]
+
+
+def test_t8_cancelling_asks_once() -> None:
+    shown = go(ask(DATABASE), form.AskCancel(step=0))
+    assert read_card(shown) == (
+        "❓ shop-api · Claude Code\n\nWhich database should the integration tests use?\n\n"
+        "Cancel this question?\n"
+        f"The agent is told that you will not answer. Send a reason as text, or:\n{ENDS}"
+    )
+    assert buttons(shown) == [["‹ Keep it open"], ["Cancel without a reason"]]
+    assert "Reply with a reason, or:" in read_card(shown, GROUP)
+    assert "Cancel all 3 questions?" in read_card(go(REVIEW, form.AskCancel(step=0)))
+
+
+def test_t9_the_last_line_stands_out_when_time_runs_out() -> None:
+    soon = replace(PRIVATE, now=NOW + 50 * 60)
+    html = draw_card(card(ask(DATABASE)), soon).html
+    assert html.endswith(f"\n\n<b>Ends {time_tag(NOW + HOUR, now=NOW)}, soon.</b>")
+
+
+def test_t9_the_reminder_quotes_the_question_and_offers_more_time() -> None:
+    drawing = draw_reminder(card(ask(DATABASE)), PRIVATE)
+    assert read_plainly(drawing.html) == (
+        f"⏳ shop-api · ends {clock_time(NOW + HOUR)}\n\n"
+        "Which database should the integration tests use?"
+    )
+    assert labels(drawing.rows) == [["+15 min"]]
+
+
+def test_t13_a_late_form_says_that_the_agent_has_moved_on() -> None:
+    late = replace(OVER, draft=replace(OVER.draft, late=True))
+    assert read_card(late) == (
+        "⌛ Late answer · shop-api\n\nDelete the old fixtures?\n\n"
+        "The agent has moved on. Your answer is kept for it."
+    )
+    assert buttons(late) == [["Yes", "No"]]
+
+
+def test_t15_an_agent_that_left_is_named_above_the_last_line() -> None:
+    gone = replace(ask(DATABASE), alone=True)
+    assert read_card(gone).endswith(
+        f"\n\nThe agent is not waiting now. An answer is kept for its next call.\n{ENDS}"
+    )
+
+
+def test_a_declared_answer_is_shown_from_the_start() -> None:
+    declared = replace(DATABASE, on_timeout=CHOSEN)
+    assert read_card(ask(declared)).endswith(
+        f"Used if nobody answers by {clock_time(NOW + HOUR)}: PostgreSQL in Docker\n{ENDS}"
+    )
+
+
+def test_a_card_that_was_posted_again_says_why() -> None:
+    assert "Taps of more than a day ago were not kept. Tap again." in read_card(
+        ask(DATABASE), replace(PRIVATE, again=True)
+    )
+
+
+# ── ends ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_t10_an_answer_given_here() -> None:
+    assert read_card(ANSWERED) == (
+        "✅ Answered · shop-api\n\n"
+        "Which database should the integration tests use?\nPostgreSQL in Docker\n\n"
+        f"you, here, {AT} · the agent has it"
+    )
+    assert buttons(ANSWERED) == []
+
+
+@pytest.mark.parametrize(
+    ("by", "seen", "who", "first"),
+    [
+        (ADA, GROUP, "Ada, Telegram", "Answered"),
+        (replace(ADA, id="8"), PRIVATE, "Ada, Telegram", "Answered"),
+        (Person(name="Ada", channel="matrix"), PRIVATE, "Ada, Matrix", "Answered elsewhere"),
+        (Person(name="", channel="web"), PRIVATE, "web inbox", "Answered elsewhere"),
+        (Person(name="Ada", channel="terminal"), GROUP, "Ada, terminal", "Answered elsewhere"),
+    ],
+)
+def test_t11_an_answer_says_who_gave_it_and_where(
+    by: Person, seen: Seen, who: str, first: str
+) -> None:
+    lines = read_card(ended(ask(DATABASE), Status.ANSWERED, CHOSEN, by=by), seen).split("\n")
+    assert lines[0] == f"✅ {first} · shop-api"
+    assert lines[-1] == f"{who}, {AT} · the agent has it"
+
+
+def test_t10_an_answer_that_is_on_its_way() -> None:
+    assert read_card(replace(ANSWERED, delivered_at=None)).endswith(f"{AT} · handing over")
+
+
+def test_t10_many_answers_are_folded() -> None:
+    answers = (Answer(values=("main",)), Answer(values=("Unit tests",)), Answer())
+    few = ended(ask(BRANCH, CHECKS, NOTES), Status.ANSWERED, *answers)
+    assert "1. Which branch is released?\nmain\n2. Which" in read_card(few)
+    assert "<blockquote" not in draw_card(card(few), PRIVATE).html
+    many = ended(ask(BRANCH, CHECKS, NOTES, BRANCH), Status.ANSWERED, *answers, answers[0])
+    assert "<blockquote expandable>1. Which" in draw_card(card(many), PRIVATE).html
+
+
+def test_t12_a_cancelled_question_has_its_reason() -> None:
+    shown = ended(ask(DATABASE), Status.CANCELLED, reason="not\nnow")
+    assert read_card(shown).endswith(
+        f"use?\n\nReason: not now\n\nyou, here, {AT} · the agent was told"
+    )
+
+    unheard = replace(shown, delivered_at=None, alone_since=NOW)
+    assert read_card(unheard).endswith(" · no agent was waiting")
+
+
+def test_t13_a_timed_out_question_can_be_answered_anyway() -> None:
+    at = clock_time(NOW + HOUR)
+    assert read_card(OVER) == (
+        "⌛ Timed out · shop-api\n\nDelete the old fixtures?\n\n"
+        f"Nobody answered by {at}. The agent was told so, nothing else."
+    )
+    assert buttons(OVER) == [["Answer anyway"]]
+    assert read_card(replace(OVER, alone_since=NOW)).endswith(f"{at}. No agent was waiting.")
+
+
+def test_t13_a_declared_answer_that_was_used() -> None:
+    used = replace(CHOSEN, decided_by="timeout")
+    shown = ended(ask(DATABASE), Status.TIMED_OUT, used, by=None)
+    assert read_card(shown).endswith(
+        "tests use?\n\nNobody answered by "
+        f"{clock_time(NOW + HOUR)}. Used, as agreed beforehand: PostgreSQL in Docker"
+    )
+    assert buttons(shown) == []
+
+
+LATE = replace(
+    OVER,
+    late=Outcome(at=NOW + 60, answers=(Answer(values=("yes",)),), by=ADA),
+    kept=True,
+    kept_until=NOW + 10 * HOUR,
+)
+
+
+def test_t14_a_late_answer_is_kept_until_it_is_discarded_or_handed_over() -> None:
+    until = clock_time(NOW + 10 * HOUR)
+    assert read_card(LATE) == (
+        "✅ Kept · shop-api\n\nDelete the old fixtures?\nYes\n\n"
+        f"Kept until {until}. The agent gets it when it asks this again."
+    )
+    assert buttons(LATE) == [["Discard"]]
+    assert f"\nAda, Telegram, {AT}\nKept until" in read_card(LATE, GROUP)
+    forgotten = replace(PRIVATE, now=NOW + 11 * HOUR)
+    assert read_card(LATE, forgotten).endswith(f"{until}. The agent did not ask again.")
+    assert buttons(LATE, forgotten) == []
+    handed = replace(LATE, delivered_at=NOW + 70)
+    assert read_card(handed).endswith(f"you, here, {AT} · handed over {clock_time(NOW + 70)}")
+    discarded = replace(LATE, discarded=True)
+    assert read_card(discarded).startswith("🚫 Discarded · shop-api")
+    assert read_card(discarded).endswith(" · the agent does not get it")
+
+
+def test_a_withdrawn_question_needs_no_answer() -> None:
+    shown = ended(ask(DATABASE), Status.WITHDRAWN, by=None)
+    assert read_card(shown).startswith("🚫 Withdrawn · shop-api")
+    assert read_card(shown).endswith("\n\nThe agent no longer needs an answer.")
+
+
+# ── toasts ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_toast_repeats_what_was_sent() -> None:
+    shown = ask(DATABASE)
+    step = form.advance(shown.questions, shown.draft, form.Choose(step=0, option=0))
+    assert toast(shown, step) == "Sent: PostgreSQL in Docker"
+    late = replace(OVER, draft=replace(OVER.draft, late=True))
+    step = form.advance(late.questions, late.draft, form.Choose(step=0, option=1))
+    assert toast(late, step) == "Kept: No"
+    step = form.advance(REVIEW.questions, REVIEW.draft, form.Submit(step=REVIEW.draft.step))
+    assert toast(REVIEW, step) == "Sent: 3 answers"
+
+
+def test_a_toast_says_why_nothing_happened_and_nothing_for_a_move() -> None:
+    shown = ask(CHECKS)
+    assert toast(shown, form.STALE) == "That was an older step. Here is the current one."
+    step = form.advance(shown.questions, shown.draft, form.Done(step=0))
+    assert toast(shown, step) == "Pick at least one, or use Other."
+    step = form.advance(shown.questions, shown.draft, form.Toggle(step=0, option=0, on=True))
+    assert toast(shown, step) == ""
+    assert toast(shown, form.Cancelled(reason=None)) == "Cancelled."

@@ -1,0 +1,162 @@
+"""What holds for every message that an ask can become, whatever its agent wrote."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatbridge.channels.telegram import notices
+from chatbridge.channels.telegram.data import decode, question_shown
+from chatbridge.channels.telegram.html import length, plain_text
+from chatbridge.channels.telegram.keyboard import Rows
+from chatbridge.channels.telegram.overflow import overflow, overflows
+from chatbridge.channels.telegram.render import (
+    Seen,
+    draw_card,
+    draw_prompt,
+    draw_reminder,
+    placeholder,
+    toast,
+)
+from chatbridge.core import form
+from chatbridge.core.card import GLYPHS
+from chatbridge.core.draw import draw
+from chatbridge.core.model import Ask, Draft, Option, Question, QuestionType, View
+from tests.fakes.telegram import limits
+from tests.telegram_asks import ask, asks, card, keys, long_texts, read, read_plainly, seens
+
+
+def check_rows(rows: Rows, shown: Ask | None = None) -> None:
+    found = keys(rows)
+    assert len(found) <= limits.BUTTONS
+    assert all(1 <= len(row) <= limits.BUTTONS_IN_A_ROW for row in rows)
+    assert len({key.text for key in found}) == len(found)
+    for key in found:
+        assert key.text.strip()
+        assert len(key.text) <= 100
+        tap = decode(key.data)
+        assert tap is not None
+        if shown:
+            assert (tap.ask_id, tap.question) == (shown.id, question_shown(shown))
+
+
+@given(asks(), seens)
+def test_telegram_takes_every_card_and_the_first_line_is_ours(shown: Ask, seen: Seen) -> None:
+    drawn = draw(shown, channel="telegram", latest_deadline=1e9)
+    drawing = draw_card(drawn, seen)
+    first, second, *_ = (*read(drawing.html).text.split("\n"), "")
+    assert first.startswith(tuple(set(GLYPHS.values())))
+    assert first.startswith(drawn.glyph)
+    assert len(first) <= 60
+    # The next line is empty, or the one with the title, which is ours in all but its words.
+    assert not second or (drawn.view and second.startswith(("\u2068", str(drawn.number), "check")))
+    check_rows(drawing.rows, shown)
+
+
+@given(asks(), seens)
+def test_telegram_takes_every_other_message_about_an_ask(shown: Ask, seen: Seen) -> None:
+    drawn = draw(shown, channel="telegram", latest_deadline=1e9)
+    reminder = draw_reminder(drawn, seen)
+    read(reminder.html)
+    check_rows(reminder.rows, shown)
+    read(draw_prompt(drawn, mention=None))
+    read(draw_prompt(drawn, mention=(7, shown.project.name)))
+    assert 1 <= len(placeholder(drawn).encode("utf-16-le")) // 2 <= limits.PLACEHOLDER
+
+
+@given(asks())
+def test_telegram_takes_everything_that_does_not_fit_the_card(shown: Ask) -> None:
+    found = overflow(shown)
+    for leaflet in found.leaflets:
+        read(leaflet)
+    assert len({file.name for file in (*found.before, *found.after)}) == len(
+        (*found.before, *found.after)
+    )
+    several = len(found.leaflets) + len(found.before) > 0
+    assert several == any(overflows(shown, i) for i in range(len(shown.questions)))
+
+
+@given(st.lists(asks(), max_size=4, unique_by=lambda shown: shown.id), long_texts)
+def test_telegram_takes_every_notice(shown: list[Ask], typed: str) -> None:
+    drawings = [
+        notices.which_one(typed, shown),
+        notices.reply_to_the_one_you_mean(shown),
+        notices.pending(shown, now=300.0),
+        notices.history(shown, now=300.0),
+        *(notices.use_it(one) for one in shown),
+    ]
+    for drawing in drawings:
+        read(drawing.html)
+        check_rows(drawing.rows)
+
+
+@given(asks(), st.integers(0, 10**6))
+def test_a_toast_is_never_too_long(shown: Ask, number: int) -> None:
+    drawn = draw(shown, channel="telegram", latest_deadline=1e9)
+    events = [choice.does for choice in drawn.choices]
+    events += [b.does for b in drawn.buttons if not isinstance(b.does, str)]
+    events.append(form.Text(text="x" * 9_000))
+    step = form.advance(shown.questions, shown.draft, events[number % len(events)])
+    assert len(toast(shown, step).encode("utf-16-le")) // 2 <= limits.CALLBACK_ANSWER
+
+
+# ── nothing is lost ───────────────────────────────────────────────────────────────────────────────
+
+_words = st.text("abcdefgh  \n", min_size=1).filter(str.strip)
+_much = st.builds(lambda word, times: (word + " ") * times, _words, st.integers(1, 1_500))
+
+
+@st.composite
+def _wordy(draw_value: st.DrawFn) -> Ask:
+    """Plain words in any amount: what of them is missing can be told."""
+    count = draw_value(st.sampled_from([1, 2, 12, 100]))
+    options = tuple(
+        Option(
+            label=draw_value(_words)[:900] + f" {i}",
+            description=draw_value(st.none() | _words | (_much if i < 2 else _words)),
+        )
+        for i in range(count)
+    )
+    question = Question(
+        id="q", text=draw_value(_words | _much), type=QuestionType.SELECT, options=options
+    )
+    lines = "\n".join(f"line {i}" for i in range(draw_value(st.sampled_from([0, 5, 60, 3_000]))))
+    coded = Question(id="code", text=f"{draw_value(_words)}\n\n```\n{lines}\n```")
+    return ask(*draw_value(st.sampled_from([(question,), (coded,), (question, coded)])))
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split()).replace("\u2068", "").replace("\u2069", "")
+
+
+@given(_wordy(), st.booleans())
+def test_everything_an_agent_wrote_is_in_the_card_or_beside_it(shown: Ask, private: bool) -> None:
+    beside = overflow(shown)
+    leaflets = [plain_text(leaflet).partition("\n")[2] for leaflet in beside.leaflets]
+    files = [file.content.decode() for file in (*beside.before, *beside.after)]
+    for i, question in enumerate(shown.questions):
+        draft = Draft(entries=shown.draft.entries, view=View.QUESTION, at=i)
+        drawing = draw_card(
+            card(ask(*shown.questions, draft=draft)), Seen(private=private, viewer=None, now=0.0)
+        )
+        buttons = [key.text for key in keys(drawing.rows)]
+        places = [plain_text(drawing.html), "".join(leaflets), *files, *buttons]
+        found = [_squeezed(place) for place in places]
+        written = [question.text.replace("```", "")]
+        for option in question.options:
+            written += [option.label, option.description or ""]
+        for text in written:
+            assert any(_squeezed(text) in place.replace("```", "") for place in found), text
+
+
+@given(asks(), seens)
+def test_a_server_that_knows_no_tags_gets_the_same_text(shown: Ask, seen: Seen) -> None:
+    html = draw_card(draw(shown, channel="telegram"), seen).html
+    assert (
+        plain_text(html)
+        .replace("\u2068", "")
+        .replace("\u2069", "")
+        .rstrip()
+        .startswith(read_plainly(html)[:40])
+    )
+    assert length(html) <= limits.TEXT
