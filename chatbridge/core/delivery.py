@@ -10,8 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
 
-from chatbridge.core.errors import ChatbridgeError, PostGone, RetryLater
+from chatbridge.core.errors import (
+    ChatbridgeError,
+    ChatRefused,
+    PostGone,
+    RetryLater,
+    StoreError,
+    TokenRejected,
+)
 from chatbridge.core.model import Ask, Post
 from chatbridge.core.pacing import Meter
 from chatbridge.core.policy import DAY
@@ -23,6 +32,8 @@ REPAIR_FOR = 2 * DAY
 """How long after its end an ask's card is still brought up to date after a start."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
+NOTHING_GOES = (RetryLater, ChatRefused, TokenRejected, StoreError)
+"""With these the next ask would fail like this one; any other failure may be this ask's own."""
 
 
 class Delivery:
@@ -59,8 +70,12 @@ class Lane:
         self._pending: OrderedDict[str, Ask] = OrderedDict()
         self._posted: set[str] = set()
         """Open asks whose card is out: somebody may be waiting for what a tap on it does."""
+        self._not_noted: dict[str, tuple[Post, tuple[str, ...]]] = {}
+        """What is shown, but not yet known to the store."""
         self._work = asyncio.Event()
-        self._failures = 0
+        self._trouble = Trouble()
+        self._troubles: dict[str, Trouble] = {}
+        """Of single asks, while the others go on."""
 
     def add(self, ask: Ask) -> None:
         """Several changes of one ask while the surface is busy become one."""
@@ -69,66 +84,113 @@ class Lane:
             self._pending[ask.id] = ask
             if ask.id in self._posted:
                 self._pending.move_to_end(ask.id, last=False)
+            if ask.id in self._troubles:
+                self._troubles[ask.id].until = 0.0  # what is new in it may go
             self._work.set()
 
     async def run(self) -> None:
-        await self._catch_up()
+        while pause := await self._catch_up():
+            await self._clock.sleep(pause)
         while True:
-            await self._work.wait()
-            self._work.clear()
-            while self._pending:
-                if pause := self._meter.pause(self._clock.monotonic()):
-                    await self._clock.sleep(pause)
-                _, ask = self._pending.popitem(last=False)
-                if pause := await self._try(ask):
-                    await self._clock.sleep(pause)
+            if pause := self._meter.pause(self._clock.monotonic()):
+                await self._clock.sleep(pause)
+            ask = self._next()
+            if ask is None:
+                await self._until_work()
+            elif pause := await self._try(ask):
+                await self._clock.sleep(pause)
 
-    async def _catch_up(self) -> None:
-        """What a page shows it reads itself when it opens; a chat has to be told."""
-        if self._surface.keeps_posts:
-            since = self._clock.time() - REPAIR_FOR
+    async def _catch_up(self) -> float:
+        """What a page shows it reads itself when it opens; a chat has to be told. How long to
+        pause after it failed."""
+        if not self._surface.keeps_posts:
+            return 0.0
+        since = self._clock.time() - REPAIR_FOR
+        try:
             for ask in await self._store.behind(surface=self._surface.name, since=since):
                 self.add(ask)
-
-    async def _try(self, ask: Ask) -> float:
-        """Show the ask; how long to pause after it failed."""
-        try:
-            await self._show(ask)
-        except RetryLater as error:
-            return self._later(ask, error, after=error.after)
-        except ChatbridgeError as error:
-            return self._later(ask, error)
-        except Exception as error:
-            # A surface's fault must end neither the other asks nor the other channels.
-            log.exception("%s: showing ask %s failed", self._surface.name, ask.id)
-            return self._later(ask, error)
-        if self._failures:
-            log.info("%s: shows questions again", self._surface.name)
-        self._failures = 0
+        except StoreError as error:
+            return self._pause("what it shows is not known yet", error)
         return 0.0
 
-    def _later(self, ask: Ask, error: Exception, *, after: float | None = None) -> float:
-        """A night without network is one line in the log, not one a minute."""
-        self._failures += 1
-        level = logging.WARNING if self._failures == 1 else logging.DEBUG
-        log.log(level, "%s: ask %s not shown yet: %s", self._surface.name, ask.id, error)
-        newer = self._pending.setdefault(ask.id, ask)
-        self._pending.move_to_end(newer.id)
-        self._work.set()
-        if after is not None:
-            return after
-        return float(min(FIRST_PAUSE * 2.0 ** min(self._failures - 1, 10), LONGEST_PAUSE))
+    def _next(self) -> Ask | None:
+        now = self._clock.monotonic()
+        for ask_id in self._pending:
+            trouble = self._troubles.get(ask_id)
+            if trouble is None or trouble.until <= now:
+                return self._pending.pop(ask_id)
+        return None
 
-    async def _show(self, ask: Ask) -> None:
+    async def _until_work(self) -> None:
+        """Until something changes, or a single ask is to be tried again."""
+        self._work.clear()
+        waits: set[asyncio.Task[Any]] = {asyncio.ensure_future(self._work.wait())}
+        if resting := [self._troubles[ask_id].until for ask_id in self._pending]:
+            waits.add(asyncio.ensure_future(self._sleep_until(min(resting))))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for waiting in waits:
+                waiting.cancel()
+
+    async def _sleep_until(self, when: float) -> None:
+        await self._clock.sleep(when - self._clock.monotonic())
+
+    async def _try(self, ask: Ask) -> float:
+        """Show the ask; how long to pause after the whole surface failed."""
+        try:
+            shown = await self._show(ask)
+        except NOTHING_GOES as error:
+            self._put_back(ask, first=ask.id in self._posted and not self._trouble.failures)
+            after = error.after if isinstance(error, RetryLater) else None
+            return self._pause(f"ask {ask.id} not shown yet", error, after=after)
+        except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the other asks nor the channels
+            self._rest(ask, error)
+            return 0.0
+        self._troubles.pop(ask.id, None)
+        if shown and self._trouble.failures:
+            log.info("%s: shows questions again", self._surface.name)
+            self._trouble = Trouble()
+        return 0.0
+
+    def _put_back(self, ask: Ask, *, first: bool) -> None:
+        self._pending.setdefault(ask.id, ask)
+        self._pending.move_to_end(ask.id, last=not first)
+
+    def _pause(self, what: str, error: Exception, *, after: float | None = None) -> float:
+        """A night without network is one line in the log, not one a minute."""
+        pause = self._trouble.grow()
+        level = logging.WARNING if self._trouble.is_news(error) else logging.DEBUG
+        log.log(level, "%s: %s: %s", self._surface.name, what, error)
+        return pause if after is None else after
+
+    def _rest(self, ask: Ask, error: Exception) -> None:
+        self._put_back(ask, first=False)
+        trouble = self._troubles.setdefault(ask.id, Trouble())
+        trouble.until = self._clock.monotonic() + trouble.grow()
+        news = trouble.is_news(error)
+        log.log(
+            logging.ERROR if news else logging.DEBUG,
+            "%s: ask %s cannot be shown: %s",
+            self._surface.name,
+            ask.id,
+            error,
+            exc_info=None if isinstance(error, ChatbridgeError) else error,
+        )
+
+    async def _show(self, ask: Ask) -> bool:
+        """Whether there was something to show."""
         name = self._surface.name
         if not self._surface.keeps_posts:
             await self._surface.show(ask, place=None)
-            return
+            return True
+        if ask.id in self._not_noted:
+            await self._note(ask.id)
         post = await self._store.post(ask_id=ask.id, surface=name)
         if post is None and not ask.open:
-            return  # it ended before anybody saw it
+            return False  # it ended before anybody saw it
         if post is not None and post.revision >= ask.revision:
-            return
+            return False
         place = post.place if post else None
         self._meter.spend(self._clock.monotonic(), edit=place is not None)
         try:
@@ -136,7 +198,7 @@ class Lane:
         except PostGone:
             if not ask.open:
                 self._posted.discard(ask.id)
-                return
+                return True
             place = None
             self._meter.spend(self._clock.monotonic(), edit=False)
             shown = await self._surface.show(ask, place=None)
@@ -146,11 +208,37 @@ class Lane:
             self._posted.discard(ask.id)
         for _ in range(shown.messages - (place is None)):
             self._meter.spend(self._clock.monotonic(), edit=False)
-        note = Post(ask_id=ask.id, surface=name, place=shown.place, revision=ask.revision)
-        await self._note(note, shown.handles)
+        revision = ask.revision if shown.complete else ask.revision - 1
+        post = Post(ask_id=ask.id, surface=name, place=shown.place, revision=revision)
+        self._not_noted[ask.id] = (post, shown.handles)
+        await self._note(ask.id)
+        if not shown.complete:
+            self._put_back(ask, first=True)
+        return True
 
-    async def _note(self, post: Post, handles: tuple[str, ...]) -> None:
+    async def _note(self, ask_id: str) -> None:
+        """With a full disk every further try would otherwise post another card."""
+        post, handles = self._not_noted[ask_id]
+
         async def work(tx: Transaction) -> None:
             await tx.save_post(post, handles=handles)
 
         await self._store.write(work)
+        del self._not_noted[ask_id]
+
+
+@dataclass(slots=True)
+class Trouble:
+    """Failures in a row: longer pauses, and few words."""
+
+    failures: int = 0
+    until: float = 0.0
+    said: str = ""
+
+    def grow(self) -> float:
+        self.failures += 1
+        return float(min(FIRST_PAUSE * 2.0 ** min(self.failures - 1, 10), LONGEST_PAUSE))
+
+    def is_news(self, error: Exception) -> bool:
+        known, self.said = self.said, str(error)
+        return self.said != known or self.failures == 1

@@ -35,29 +35,36 @@ class Intake:
         return await self._store.history(limit=limit, before=before, search=search)
 
     async def put(
-        self, ask_id: str, event: form.Event, *, person: Person, cursor: Note | None = None
+        self, ask_id: str, *events: form.Event, person: Person, cursor: Note | None = None
     ) -> form.Step:
-        steps: list[form.Step] = []
+        led_to: list[form.Step] = []
 
         def change(ask: Ask) -> Ask:
-            step = asks.stepped(ask, event)
-            steps.append(step)
-            now = self._clock.time()
-            match step:
-                case form.Refused():
-                    return ask
-                case form.Moved(draft=draft):
-                    return replace(ask, draft=draft, revision=ask.revision + 1)
-                case form.Answered(draft=draft, answers=answers):
-                    filled = replace(ask, draft=draft)
-                    return asks.answered(filled, answers, by=person, now=now, policy=self._policy)
-                case form.Cancelled() if not ask.open:
-                    return asks.late_form_closed(ask)
-                case form.Cancelled(reason=reason):
-                    return asks.cancelled(ask, reason=reason, by=person, now=now)
+            for event in events:
+                step = asks.stepped(ask, event)
+                led_to.append(step)
+                ask = self._after(ask, step, person)
+                if isinstance(step, form.Refused):
+                    break
+            return ask
 
         await self._broker.change(ask_id, change, cursor=cursor)
-        return steps[-1]
+        return led_to[-1]
+
+    def _after(self, ask: Ask, step: form.Step, person: Person) -> Ask:
+        now = self._clock.time()
+        match step:
+            case form.Refused():
+                return ask
+            case form.Moved(draft=draft):
+                return replace(ask, draft=replace(draft, by=person), revision=ask.revision + 1)
+            case form.Answered(draft=draft, answers=answers):
+                filled = replace(ask, draft=draft)
+                return asks.answered(filled, answers, by=person, now=now, policy=self._policy)
+            case form.Cancelled() if not ask.open:
+                return asks.late_form_closed(ask)
+            case form.Cancelled(reason=reason):
+                return asks.cancelled(ask, reason=reason, by=person, now=now)
 
     async def answer(self, ask_id: str, answers: tuple[Answer, ...], *, person: Person) -> Ask:
         now = self._clock.time()

@@ -141,9 +141,10 @@ class Inbox(Protocol):
     ) -> Sequence[Ask]: ...
 
     async def put(
-        self, ask_id: str, event: Event, *, person: Person, cursor: Note | None = None
+        self, ask_id: str, *events: Event, person: Person, cursor: Note | None = None
     ) -> Step:
-        """One event of the form: a tap or a text.
+        """What a person did to the form, a tap or a text, as one or more events. What the last of
+        them led to, or the first that was refused: none after that one counts.
 
         :raises UnknownAsk:
         :raises AskEnded: nothing was changed.
@@ -201,6 +202,8 @@ class Shown:
     handles: tuple[str, ...] = ()
     messages: int = 0
     """How many new messages it took, the card included; an edit takes none."""
+    complete: bool = True
+    """Otherwise there is more to be shown: note this, and show the same again."""
 
 
 class Surface(Protocol):

@@ -54,6 +54,6 @@ def _one(question: Question, text: str) -> int | None:
             return i
     if question.type is QuestionType.CONFIRM:
         return SHORT_YES_NO.get(said)
-    if said.isascii() and said.isdecimal() and 1 <= int(said[:9]) <= len(question.choices):
+    if re.fullmatch(r"[1-9][0-9]{0,3}", said) and int(said) <= len(question.choices):
         return int(said) - 1
     return None

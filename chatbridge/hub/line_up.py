@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError
@@ -41,10 +41,9 @@ class LineUp:
 
     async def drained(self) -> None:
         """Return once each channel that can be reached has put in its backlog."""
-        for slot in self._slots:
-            await slot.tried.wait()
-            if slot.channel is not None:
-                await slot.channel.drain()
+        async with asyncio.TaskGroup() as group:  # one that takes long must not keep the others
+            for slot in self._slots:
+                group.create_task(slot.drained())
 
     async def _keep_up(self, slot: Slot, inbox: Inbox) -> None:
         pause = FIRST_PAUSE
@@ -56,6 +55,8 @@ class LineUp:
             except Exception as error:
                 log.exception("%s failed", slot.name)
                 slot.failed(f"{slot.name} failed ({type(error).__name__}). The hub's log says more")
+            if slot.worked:
+                slot.worked, pause = False, FIRST_PAUSE
             slot.tried.set()
             await self._clock.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
@@ -72,12 +73,13 @@ class LineUp:
             asyncio.ensure_future(self._delivery.serve(surface, ready=ready))
             for surface in channel.surfaces
         ]
+        running = asyncio.ensure_future(channel.run(inbox, ready=now_ready))
         try:
-            await channel.run(inbox, ready=now_ready)
+            await asyncio.wait({running})
         finally:
-            for task in delivering:
-                task.cancel()
-            await asyncio.gather(*delivering, return_exceptions=True)
+            await _ended(delivering)  # first: they use what the channel closes
+            await _ended([running])
+        running.result()
 
 
 class Slot:
@@ -86,6 +88,8 @@ class Slot:
         self.build = build
         self.channel: Channel | None = None
         self.tried = asyncio.Event()
+        self.worked = False
+        """Whether it came up since it was last tried."""
         self._failure: str | None = None
 
     @property
@@ -95,11 +99,22 @@ class Slot:
     def works(self, channel: Channel) -> None:
         if self._failure is not None:
             log.info("%s is available again", self.name)
-        self.channel, self._failure = channel, None
+        self.channel, self._failure, self.worked = channel, None, True
         self.tried.set()
+
+    async def drained(self) -> None:
+        await self.tried.wait()
+        if self.channel is not None:
+            await self.channel.drain()
 
     def failed(self, why: str) -> None:
         """A channel that is out for a night is one line in the log, unless the reason changes."""
         if why != self._failure:
             log.error("%s is not available: %s", self.name, why)
         self.channel, self._failure = None, why
+
+
+async def _ended(tasks: Sequence[asyncio.Future[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

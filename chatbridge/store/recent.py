@@ -1,4 +1,4 @@
-"""What was committed last, as it is in the file: most reads are of these asks and calls.
+"""What was committed last, as it is in the file: most reads are of these asks, calls and posts.
 
 The hub's lock makes this process the file's only writer, so nothing can change behind its back.
 """
@@ -9,7 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from chatbridge.core.model import Ask, Call, CallName
+from chatbridge.core.model import Ask, Call, CallName, Post
 
 LIMIT = 2_000
 """Of each kind; an ask takes about 5 KB."""
@@ -24,20 +24,25 @@ class Changes:
 
     asks: dict[str, Ask | None] = field(default_factory=dict)
     calls: dict[CallName, Call | None] = field(default_factory=dict)
+    posts: dict[str, dict[str, Post] | None] = field(default_factory=dict)
+    """All posts of an ask, by surface."""
 
 
 class Recent:
     def __init__(self) -> None:
         self.asks: Newest[str, Ask] = Newest()
         self.calls: Newest[CallName, Call] = Newest()
+        self.posts: Newest[str, dict[str, Post]] = Newest()
 
     def committed(self, changes: Changes) -> None:
         self.asks.take(changes.asks)
         self.calls.take(changes.calls)
+        self.posts.take(changes.posts)
 
     def forget(self) -> None:
         self.asks = Newest()
         self.calls = Newest()
+        self.posts = Newest()
 
 
 class Newest(Generic[K, V]):

@@ -134,6 +134,9 @@ class SqliteStore:
         return await self._asks(BEHIND, {"surface": surface, "since": since})
 
     async def post(self, *, ask_id: str, surface: str) -> Post | None:
+        self._reading.check_open()
+        if (known := self._recent.posts.get(ask_id, {})) is not None:
+            return known.get(surface)
         rows = await self._reading.rows(POST, (ask_id, surface))
         return post_of(rows[0]) if rows else None
 

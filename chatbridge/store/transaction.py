@@ -116,6 +116,7 @@ class SqliteTransaction:
     async def add_ask(self, ask: Ask) -> None:
         await self._change(_ADD_ASK, ask_row(ask))
         self._changes.asks[ask.id] = self._as_stored(ask)
+        self._changes.posts[ask.id] = {}
 
     async def save_ask(self, ask: Ask, *, was: Status) -> bool:
         saved = (
@@ -168,6 +169,9 @@ class SqliteTransaction:
         await self._change(_SAVE_POST, (post.surface, post.place, post.revision, post.ask_id))
         for handle in handles:
             await self._change(_SAVE_HANDLE, (post.surface, handle, post.ask_id))
+        known = self._recent.posts.get(post.ask_id, self._changes.posts)
+        if known is not None:
+            self._changes.posts[post.ask_id] = self._as_stored({**known, post.surface: post})
 
     async def save_note(self, note: Note) -> None:
         await self._change(_SAVE_NOTE, (note.channel, note.key, note.value, note.at))
