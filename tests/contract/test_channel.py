@@ -18,13 +18,18 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 
+from chatbridge.channels.telegram.data import Tap, encode, question_shown
 from chatbridge.channels.web.receive import event_fields
 from chatbridge.core import form
 from chatbridge.core.card import Act
 from chatbridge.core.form import Event
 from chatbridge.core.model import Answer, Ask, Option, Person, Status
 from chatbridge.core.ports import Channel
+from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT, Desk
+from tests.fakes.telegram.people import Phone
+from tests.fakes.telegram.server import BotApi
+from tests.fakes.telegram_desk import Telegram, running_telegram
 from tests.fakes.web import MARK, Web, running_web
 
 ELSEWHERE = Person(name="Ada", channel="elsewhere")
@@ -95,7 +100,60 @@ async def drive_web(folder: Path) -> AsyncIterator[Driver]:
         yield WebDriver(web)
 
 
-DRIVERS: dict[str, Callable[[Path], AbstractAsyncContextManager[Driver]]] = {"web": drive_web}
+class TelegramDriver:
+    def __init__(self, telegram: Telegram, eve: Phone) -> None:
+        self.channel, self.desk, self.running = telegram.channel, telegram.desk, telegram.running
+        self._telegram = telegram
+        self._eve = eve
+
+    async def shown(self, ask: Ask) -> str:
+        card = await self._telegram.card(ask)
+        return "\n".join((card.text, *(key.text for key in card.keys)))
+
+    async def tap(self, ask: Ask, does: Event | Act) -> str:
+        card = await self._telegram.card(ask)
+        tap = self._telegram.phone.press(card, _data(ask, does))
+        return await asyncio.to_thread(tap.answered)
+
+    async def type(self, ask: Ask, text: str) -> str:
+        phone = self._telegram.phone
+        phone.say(text, reply_to=await self._telegram.card(ask))
+        await self._telegram.dealt_with()
+        return ""
+
+    async def intrude(self, ask: Ask, does: Event | Act, text: str) -> str:
+        """In the same group, where she sees the card: what the bot says to her is what counts."""
+        card = await self._telegram.card(ask)
+        before = {message.id for message in self._eve.messages}
+        tap = self._eve.press(card, _data(ask, does))
+        self._eve.say(text, reply_to=card)
+        self._eve.say("/pending")
+        await self._telegram.dealt_with()
+        toast = await asyncio.to_thread(tap.answered)
+        said = [m.text for m in self._eve.messages if m.from_bot and m.id not in before]
+        return "\n".join((toast, *said))
+
+
+def _data(ask: Ask, does: Event | Act) -> str:
+    return encode(Tap(ask_id=ask.id, question=question_shown(ask), does=does))
+
+
+@asynccontextmanager
+async def drive_telegram(folder: Path) -> AsyncIterator[Driver]:
+    clock = StillClock()
+    with BotApi.running(clock=clock) as api:
+        ada, eve = api.person("Ada"), api.person("Eve")
+        team = api.group("team", ada, eve)
+        async with running_telegram(
+            folder, api=api, clock=clock, chat=team, phone=team.phone(ada)
+        ) as telegram:
+            yield TelegramDriver(telegram, team.phone(eve))
+
+
+DRIVERS: dict[str, Callable[[Path], AbstractAsyncContextManager[Driver]]] = {
+    "web": drive_web,
+    "telegram": drive_telegram,
+}
 
 
 @pytest.fixture(params=DRIVERS)
@@ -150,8 +208,10 @@ async def test_a_timed_out_ask_says_so_and_offers_to_answer_anyway(driver: Drive
 async def test_showing_again_brings_the_same_place_up_to_date(driver: Driver) -> None:
     ask = await driver.desk.ask(SELECT)
     (surface,) = driver.channel.surfaces
+    await driver.shown(ask)
     first = await surface.show(ask, place=None)
     cancelled = await driver.desk.inbox.cancel(ask.id, reason="no", person=ELSEWHERE)
+    await driver.shown(cancelled)
     again = await surface.show(cancelled, place=first.place)
     assert set(again.handles) <= set(first.handles)
     assert "Cancelled" in await driver.shown(cancelled)

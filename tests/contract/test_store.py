@@ -301,11 +301,10 @@ async def test_a_post_of_an_ask_that_was_swept_meanwhile_is_not_an_error(store: 
 async def test_a_handle_leads_to_its_post_also_after_the_post_has_moved(store: Store) -> None:
     ask, other = an_ask(), an_ask()
     await keep(store, ask, other)
-    for place, handles in (("1", ("card 1",)), ("2", ("card 2", "prompt"))):
-        post = Post(ask_id=ask.id, surface="telegram", place=place, revision=1)
-        await store.write(
-            lambda tx, post=post, handles=handles: tx.save_post(post, handles=handles)
-        )  # type: ignore[misc]
+    first = Post(ask_id=ask.id, surface="telegram", place="1", revision=1)
+    post = Post(ask_id=ask.id, surface="telegram", place="2", revision=2)
+    await store.write(lambda tx: tx.save_post(first, handles=("card 1",)))
+    await store.write(lambda tx: tx.save_post(post, handles=("card 2", "prompt")))
     for handle in ("card 1", "card 2", "prompt"):
         assert await store.post_at(surface="telegram", handle=handle) == post
     assert await store.post_at(surface="matrix", handle="prompt") is None

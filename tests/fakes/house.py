@@ -10,6 +10,7 @@ import os
 import select
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -17,12 +18,18 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chatbridge import rendezvous
+from chatbridge.hub.bot_lock import bot_lock_path
 from tests.fakes.link_client import PATIENCE, ROOT, LinkClient
+
+if TYPE_CHECKING:
+    from tests.fakes.telegram.chats import User
+    from tests.fakes.telegram.people import Card
+    from tests.fakes.telegram.server import BotApi
 
 Json = dict[str, Any]
 COLOURS: Json = {
@@ -121,6 +128,25 @@ class House:
     def close(self) -> None:
         for pid in self.hubs():
             os.kill(pid, signal.SIGKILL)
+        if token := self.environment.get("CHATBRIDGE_TELEGRAM__TOKEN"):
+            Path(bot_lock_path(token.partition(":")[0])).unlink(missing_ok=True)
+
+    # ── the database ──────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def database(self) -> Path:
+        return self.state / "chatbridge.db"
+
+    def until_noted(self, card: Card) -> None:
+        until_noted(self.database, card)
+
+    @contextmanager
+    def no_commits(self) -> Iterator[None]:
+        """Hold the database's write lock, so that no commit comes through."""
+        with closing(sqlite3.connect(self.database, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            other.execute("ROLLBACK")
 
     # ── the person ────────────────────────────────────────────────────────────────────────────────
 
@@ -226,6 +252,51 @@ def house(**settings: str) -> Iterator[House]:
     finally:
         here.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def telegram_settings(api: BotApi, *people: User, chats: tuple[int, ...] = ()) -> dict[str, str]:
+    """For a house whose hub asks these people over this Telegram: in these chats, else in the
+    private ones."""
+    return {
+        "CHATBRIDGE_TELEGRAM__TOKEN": api.token,
+        "CHATBRIDGE_TELEGRAM__API_BASE": api.address,
+        "CHATBRIDGE_TELEGRAM__ALLOWED_USERS": ",".join(str(person.id) for person in people),
+        "CHATBRIDGE_TELEGRAM__CHAT_ID": ",".join(str(chat) for chat in chats),
+    }
+
+
+def until_noted(database: Path, card: Card) -> None:
+    """Wait until the hub has noted that this message is there and what it shows now: from then on
+    no crash makes it send another, and it knows what a reply to it is about."""
+    found = (
+        "SELECT 1 FROM handles JOIN posts USING (ask, surface) JOIN asks ON ask = seq "
+        "WHERE handle = ? AND posts.revision >= asks.revision"
+    )
+    for _ in _until_patience():
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as read:
+            if read.execute(found, (f"{card.chat_id}:{card.id}",)).fetchone():
+                return
+    raise AssertionError("the message was not noted")
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """A process that does nothing meanwhile. It may be killed while it is frozen."""
+    os.kill(pid, signal.SIGSTOP)
+    for _ in _until_patience():
+        states = [
+            stat.read_text().rpartition(")")[2].split()[0]
+            for stat in Path(f"/proc/{pid}/task").glob("*/stat")
+        ]
+        if set(states) == {"T"}:
+            break
+    else:
+        raise AssertionError("the process did not stop")
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def _wait_readable(fd: int) -> None:

@@ -28,11 +28,11 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def shared(monkeypatch: pytest.MonkeyPatch, short: Path) -> Path:
+def shared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A system's temporary directory, on a machine where nobody is logged in."""
-    monkeypatch.setattr(bot_lock, "TEMPORARY", str(short))
+    monkeypatch.setattr(bot_lock, "TEMPORARY", str(tmp_path))
     monkeypatch.setattr(rendezvous, "user_runtime_dir", lambda: None)
-    return short / f"chatbridge-{os.getuid()}"
+    return tmp_path / f"chatbridge-{os.getuid()}"
 
 
 def test_a_bot_is_held_by_one_hub_and_the_next_hears_by_which(shared: Path) -> None:
@@ -64,11 +64,11 @@ def test_a_bots_lock_whose_holder_has_not_yet_said_its_name_is_held_too(shared: 
 
 
 def test_the_bots_lock_is_in_one_place_whatever_the_variables_say(
-    monkeypatch: pytest.MonkeyPatch, short: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     before = bot_lock.bot_lock_path("42")
     for name in ("CHATBRIDGE_STATE_DIR", "CHATBRIDGE_RUNTIME_DIR", "XDG_RUNTIME_DIR", "TMPDIR"):
-        monkeypatch.setenv(name, str(short))
+        monkeypatch.setenv(name, str(tmp_path))
     assert bot_lock.bot_lock_path("42") == before
     uid = os.getuid()
     assert before in (
@@ -78,11 +78,11 @@ def test_the_bots_lock_is_in_one_place_whatever_the_variables_say(
 
 
 def test_where_the_user_is_logged_in_the_bots_lock_is_in_the_runtime_directory(
-    monkeypatch: pytest.MonkeyPatch, short: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(rendezvous, "user_runtime_dir", lambda: str(short / "chatbridge"))
+    monkeypatch.setattr(rendezvous, "user_runtime_dir", lambda: str(tmp_path / "chatbridge"))
     os.close(bot_lock.hold_bot("42"))
-    assert [file.name for file in (short / "chatbridge").iterdir()] == ["bot-42.lock"]
+    assert [file.name for file in (tmp_path / "chatbridge").iterdir()] == ["bot-42.lock"]
 
 
 def test_the_folder_of_the_bots_lock_is_private(shared: Path) -> None:

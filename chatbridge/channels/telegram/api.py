@@ -1,0 +1,332 @@
+"""The Bot API as this channel uses it: the only module that talks to Telegram.
+
+Owns connections and their time limits, and turns python-telegram-bot's errors into ours. None of
+them keeps its cause: the library's errors carry addresses, and a bot's address has its token.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import httpx
+
+# Otherwise every pause that Telegram asks for is a warning about the library's next version.
+os.environ.setdefault("PTB_TIMEDELTA", "true")
+
+from telegram import (
+    Bot,
+    BotCommand,
+    ForceReply,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    LinkPreviewOptions,
+    ReplyParameters,
+    Update,
+)
+from telegram.constants import ParseMode
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    RetryAfter,
+    TelegramError,
+    TimedOut,
+)
+from telegram.request import HTTPXRequest
+
+from chatbridge.channels.telegram.errors import Migrated, Polled, Rejected
+from chatbridge.channels.telegram.html import plain_text
+from chatbridge.channels.telegram.keyboard import Rows
+from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
+
+log = logging.getLogger(__name__)
+
+UPDATES = ["message", "callback_query"]
+CONNECTIONS = 8
+KEPT_OPEN = 30.0
+"""How long an idle connection is kept: opening one takes longer than sending a message."""
+ANSWERED_WITHIN = 10.0
+NOT_ALLOWED = ("not enough rights", "no rights to send", "chat_write_forbidden")
+"""What Telegram says with status 400, though it is the chat that refuses and not the message."""
+UNREADABLE = "its answer cannot be read"
+NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    id: int
+    username: str
+    topics: bool
+    """Whether this bot's private chats can have topics."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A message of ours, and when Telegram says that it was written or last edited."""
+
+    id: int
+    at: float
+
+
+class Api:
+    def __init__(
+        self, token: str, *, base: str, hint: str, patience: float = ANSWERED_WITHIN
+    ) -> None:
+        """`hint` says where the token is set; `patience` is how long an answer may take."""
+        self.bot_id = token.partition(":")[0]
+        self._hint = hint
+        self._patience = patience
+        self._said_plain = False
+        self._bot = Bot(
+            token,
+            base_url=f"{base}/bot",
+            request=Asking(
+                read_timeout=patience,
+                pool_timeout=patience,
+                httpx_kwargs=_connections(CONNECTIONS),
+            ),
+            get_updates_request=Polling(httpx_kwargs=_connections(1)),
+        )
+
+    async def open(self) -> Me:
+        """:raises TokenRejected: :raises RetryLater:"""
+        with self._translated():
+            await self._bot.initialize()
+            me = self._bot.bot
+        return Me(id=me.id, username=me.username or "", topics=bool(me.has_topics_enabled))
+
+    async def close(self) -> None:
+        await self._bot.shutdown()
+
+    async def updates(self, *, offset: int | None, wait: int) -> tuple[Update, ...]:
+        """:raises Polled: and what every call raises."""
+        with self._translated():
+            return await self._bot.get_updates(
+                offset=offset,
+                timeout=timedelta(seconds=wait),
+                allowed_updates=UPDATES,
+                read_timeout=self._patience,
+            )
+
+    async def send(
+        self,
+        chat: int,
+        html: str,
+        rows: Rows = (),
+        *,
+        silent: bool = False,
+        thread: int | None = None,
+        reply_to: int | None = None,
+        prompt: ForceReply | None = None,
+    ) -> Sent:
+        async def send(text: str, mode: str | None) -> Sent:
+            with self._translated(chat):
+                message = await self._bot.send_message(
+                    chat,
+                    text,
+                    parse_mode=mode,
+                    reply_markup=prompt or _keyboard(rows),
+                    disable_notification=silent,
+                    message_thread_id=thread,
+                    reply_parameters=_reply(reply_to),
+                    link_preview_options=NO_PREVIEW,
+                )
+            return Sent(id=message.message_id, at=message.date.timestamp())
+
+        try:
+            return await send(html, ParseMode.HTML)
+        except Rejected as error:
+            return await send(self._unmarked(html, error), None)
+
+    async def edit(self, chat: int, message: int, html: str, rows: Rows) -> float | None:
+        """When it was edited; None if there was nothing new in it."""
+
+        async def edit(text: str, mode: str | None) -> float | None:
+            with self._translated(chat):
+                edited = await self._bot.edit_message_text(
+                    text,
+                    chat_id=chat,
+                    message_id=message,
+                    parse_mode=mode,
+                    reply_markup=_keyboard(rows),
+                    link_preview_options=NO_PREVIEW,
+                )
+            if isinstance(edited, bool) or edited.edit_date is None:
+                return None
+            return edited.edit_date.timestamp()
+
+        try:
+            return await edit(html, ParseMode.HTML)
+        except Rejected as error:
+            if error.nothing_new:
+                return None
+            return await edit(self._unmarked(html, error), None)
+
+    async def send_file(
+        self,
+        chat: int,
+        name: str,
+        content: bytes,
+        *,
+        thread: int | None = None,
+        reply_to: int | None = None,
+    ) -> Sent:
+        with self._translated(chat):
+            message = await self._bot.send_document(
+                chat,
+                content,
+                filename=name,
+                disable_notification=True,
+                message_thread_id=thread,
+                reply_parameters=_reply(reply_to),
+            )
+        return Sent(id=message.message_id, at=message.date.timestamp())
+
+    async def delete(self, chat: int, message: int) -> None:
+        with self._translated(chat):
+            await self._bot.delete_message(chat, message)
+
+    async def take_buttons(self, chat: int, message: int) -> None:
+        with self._translated(chat):
+            await self._bot.edit_message_reply_markup(chat_id=chat, message_id=message)
+
+    async def react(self, chat: int, message: int, emoji: str) -> None:
+        with self._translated(chat):
+            await self._bot.set_message_reaction(chat, message, emoji)
+
+    async def answer(self, query: str, text: str) -> None:
+        with self._translated():
+            await self._bot.answer_callback_query(query, text or None)
+
+    async def new_topic(self, chat: int, name: str) -> int:
+        with self._translated(chat):
+            topic = await self._bot.create_forum_topic(chat, name)
+        return topic.message_thread_id
+
+    async def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
+        with self._translated():
+            await self._bot.set_my_commands([BotCommand(*each) for each in commands])
+
+    def _unmarked(self, html: str, error: Rejected) -> str:
+        """A server that does not know a tag of ours (an older one of one's own) gets bare text."""
+        if not error.unreadable:
+            raise error
+        level = logging.DEBUG if self._said_plain else logging.WARNING
+        log.log(level, "telegram cannot read our formatting, sending plain text: %s", error)
+        self._said_plain = True
+        return plain_text(html)
+
+    @contextmanager
+    def _translated(self, chat: int | None = None) -> Iterator[None]:
+        try:
+            yield
+        except RetryAfter as error:
+            pause = error.retry_after
+            seconds = pause.total_seconds() if isinstance(pause, timedelta) else float(pause)
+            raise RetryLater("telegram asks for a pause (429)", after=seconds) from None
+        except ChatMigrated as error:
+            raise Migrated(error.new_chat_id) from None
+        except InvalidToken as error:
+            unknown = "not found" in error.message.lower()
+            raise TokenRejected(
+                f"telegram {'does not know' if unknown else 'rejected'} the bot token "
+                f"({404 if unknown else 401}). Check {self._hint}"
+                f"{' and telegram.api_base' if unknown else ''}, then run: chatbridge stop"
+            ) from None
+        except Forbidden as error:
+            raise ChatRefused(
+                f"telegram: the bot may not write to the chat {chat} (403: {error.message}). Open "
+                "the chat in Telegram and press Start or Unblock, or add the bot to the group again"
+            ) from None
+        except Conflict as error:
+            raise Polled(error.message) from None
+        except BadRequest as error:
+            said = error.message.lower()
+            if "chat not found" in said:
+                raise ChatRefused(
+                    f"telegram does not know the chat {chat} (400). Check telegram.chat_id; its "
+                    "owner has to press Start in the bot's chat first"
+                ) from None
+            if any(words in said for words in NOT_ALLOWED):
+                raise ChatRefused(
+                    f"telegram: the bot may not write to the chat {chat} (400: {error.message}). "
+                    "Let an administrator of the group allow it"
+                ) from None
+            raise Rejected(error.message) from None
+        except TimedOut:
+            raise RetryLater("telegram did not answer in time") from None
+        except TelegramError as error:
+            raise RetryLater(f"telegram cannot be reached ({_kind(error)})") from None
+
+
+class Asking(HTTPXRequest):
+    """The library writes every answer that is no JSON into the log, whole, with a traceback: for a
+    gateway that is down all night, a page every minute."""
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, object]:
+        try:
+            found = json.loads(payload)
+        except ValueError:
+            raise TelegramError(UNREADABLE) from None
+        if not isinstance(found, dict) or not found.keys() & {"result", "description"}:
+            raise TelegramError(UNREADABLE)
+        return found
+
+
+class Polling(Asking):
+    """One update that this library does not understand must not stand in the way of the others."""
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, object]:
+        found = Asking.parse_json_payload(payload)
+        updates = found.get("result")
+        if isinstance(updates, list):
+            found["result"] = [_decodable(update) for update in updates]
+        return found
+
+
+def _decodable(update: object) -> dict[str, object]:
+    number = update.get("update_id") if isinstance(update, dict) else None
+    if not isinstance(update, dict) or type(number) is not int:
+        raise TelegramError(UNREADABLE)  # there is no reading on from here
+    try:
+        Update.de_json(update, None)
+    except Exception as error:  # noqa: BLE001 - whatever a newer Telegram may send
+        log.warning("update %d cannot be read (%s); passed over", number, type(error).__name__)
+        return {"update_id": number}
+    return update
+
+
+def _connections(number: int) -> dict[str, object]:
+    return {"limits": httpx.Limits(max_connections=number, keepalive_expiry=KEPT_OPEN)}
+
+
+def _kind(error: TelegramError) -> str:
+    """What went wrong, without the address: "httpx.ConnectError: …" or "Bad Gateway"."""
+    return error.message.partition(":")[0].partition("(")[0].strip()[:60]
+
+
+def _keyboard(rows: Rows) -> InlineKeyboardMarkup | None:
+    if not rows:
+        return None
+    return InlineKeyboardMarkup(
+        [
+            [InlineKeyboardButton(k.text, callback_data=k.data, style=k.style) for k in row]
+            for row in rows
+        ]
+    )
+
+
+def _reply(message: int | None) -> ReplyParameters | None:
+    if message is None:
+        return None
+    return ReplyParameters(message, allow_sending_without_reply=True)

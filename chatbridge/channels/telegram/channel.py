@@ -1,0 +1,154 @@
+"""Telegram as a channel: one bot, and the chats that it brings cards to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from typing import Any
+
+from chatbridge.channels.telegram.api import ANSWERED_WITHIN, Api
+from chatbridge.channels.telegram.chat import Chat, Wish
+from chatbridge.channels.telegram.commands import COMMANDS
+from chatbridge.channels.telegram.people import People
+from chatbridge.channels.telegram.poll import Poll
+from chatbridge.channels.telegram.receive import Receiver
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.model import Note
+from chatbridge.core.pacing import Pace
+from chatbridge.core.ports import Clock, Inbox, Surface
+
+log = logging.getLogger(__name__)
+
+NOBODY = (
+    "telegram.allowed_users is empty, so nobody can answer there. Write to the bot: the hub's log "
+    "then shows your number"
+)
+
+
+class TelegramChannel:
+    name = "telegram"
+
+    def __init__(
+        self,
+        *,
+        token: str,
+        allowed: Collection[int],
+        chats: Sequence[int],
+        clock: Clock,
+        base: str,
+        hint: str,
+        topics: bool = False,
+        hold: Callable[[], AbstractContextManager[object]] = nullcontext,
+        pace: Pace | None = None,
+        patience: float = ANSWERED_WITHIN,
+    ) -> None:
+        """`hint` says where the token is set; `hold` keeps the bot for this process; `pace` and
+        `patience` are for tests."""
+        self._api = Api(token, base=base, hint=hint, patience=patience)
+        self._allowed = allowed
+        self._clock = clock
+        self._hold = hold
+        self._chats = [
+            Chat(self._api, chat, clock=clock, topics=topics, pace=pace)
+            for chat in chats or (allowed and sorted(allowed))
+        ]
+        self._poll: Poll | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+
+    @property
+    def surfaces(self) -> Sequence[Surface]:
+        return self._chats
+
+    @property
+    def trouble(self) -> str | None:
+        if not self._allowed:
+            return NOBODY
+        found = [self._poll.trouble if self._poll else None, *(c.trouble for c in self._chats)]
+        return next((trouble for trouble in found if trouble), None)
+
+    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+        async with AsyncExitStack() as stack:
+            stack.enter_context(self._hold())
+            stack.push_async_callback(self._api.close)
+            me = await self._api.open()
+            stack.push_async_callback(self._end_what_is_beside)
+            log.info("telegram: @%s, chats: %d", me.username, len(self._chats))
+
+            def migrated(chat: Chat, number: int) -> None:
+                if chat.id != number:
+                    chat.id = number
+                    self._beside_us(self._follow(chat, inbox))
+
+            for chat in self._chats:
+                await self._recall(chat, inbox)
+                chat.attach(inbox, private_topics=me.topics, migrated=migrated)
+            receiver = Receiver(
+                self._api,
+                inbox,
+                chats=self._chats,
+                people=People(self._allowed, clock=self._clock),
+                username=me.username,
+                clock=self._clock,
+                spawn=self._beside_us,
+                migrated=migrated,
+            )
+            self._poll = Poll(
+                self._api,
+                inbox,
+                clock=self._clock,
+                take=receiver.take,
+                gap=lambda: self._post_again(inbox),
+            )
+            await self._poll.begin()
+            self._beside_us(self._api.set_commands(COMMANDS))
+            ready()
+            await self._poll.run()
+
+    async def drain(self) -> None:
+        if self._poll is not None:
+            await self._poll.drain()
+
+    # ── chats that move, taps that were lost ──────────────────────────────────────────────────────
+
+    async def _recall(self, chat: Chat, inbox: Inbox) -> None:
+        """A group that became a supergroup has another id than the settings say."""
+        if (note := await inbox.note(self.name, f"chat:{chat.name}")) is not None:
+            chat.id = int(note.value)
+
+    async def _follow(self, chat: Chat, inbox: Inbox) -> None:
+        log.warning("%s is a supergroup now: put %d into telegram.chat_id", chat.name, chat.id)
+        key, now = f"chat:{chat.name}", self._clock.time()
+        await inbox.remember(Note(channel=self.name, key=key, value=str(chat.id), at=now))
+        for ask in await inbox.open_asks():
+            await inbox.redraw(ask.id)
+
+    async def _post_again(self, inbox: Inbox) -> None:
+        """Telegram keeps what people tapped for a day; what came before that is lost."""
+        for ask in await inbox.open_asks():
+            for chat in self._chats:
+                if await inbox.post(ask.id, surface=chat.name) is not None:
+                    chat.wish(ask.id, Wish(again=True))
+            await inbox.redraw(ask.id)
+
+    # ── work that nobody waits for ────────────────────────────────────────────────────────────────
+
+    def _beside_us(self, work: Coroutine[Any, Any, None]) -> None:
+        async def guarded() -> None:
+            try:
+                await work
+            except ChatbridgeError as error:
+                log.info("telegram: %s", error)
+            except Exception:
+                log.exception("telegram: something beside failed")
+
+        task = asyncio.ensure_future(guarded())
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def _end_what_is_beside(self) -> None:
+        tasks = list(self._beside)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,87 @@
+"""The bot's commands, for allowed people only."""
+
+from __future__ import annotations
+
+import re
+
+from telegram import Message
+
+from chatbridge.channels.telegram import notices
+from chatbridge.channels.telegram.chat import Chat, Wish
+from chatbridge.channels.telegram.people import person_of
+from chatbridge.channels.telegram.render import Drawing
+from chatbridge.channels.telegram.texts import replied_to
+from chatbridge.channels.telegram.voice import Voice
+from chatbridge.core import form
+from chatbridge.core.errors import AskEnded
+from chatbridge.core.model import Ask, Note
+from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.words import ended_sentence
+
+COMMANDS = notices.COMMANDS
+NAMES = ("start", *(name for name, _ in COMMANDS))
+ANOTHER_BOTS = ""
+LISTED = 10
+_COMMAND = re.compile(r"/(\w+)(?:@(\w+))?(?:\s|$)")
+
+
+class Commands:
+    def __init__(self, inbox: Inbox, *, username: str, clock: Clock, voice: Voice) -> None:
+        self._voice = voice
+        self._inbox = inbox
+        self._username = username
+        self._clock = clock
+
+    def name_in(self, message: Message) -> str | None:
+        """The command that this message is; a text that only looks like one is a text. Where a
+        prompt is out, an app sends a command from the menu as a reply to it."""
+        text = (message.text or "").strip()
+        found = _COMMAND.match(text)
+        if found is None or found[1] not in NAMES:
+            return None
+        if replied_to(message) is not None and found.end() < len(text):
+            return None
+        addressed = found[2] is None or found[2].casefold() == self._username.casefold()
+        return found[1] if addressed else ANOTHER_BOTS
+
+    async def run(self, name: str, message: Message, chat: Chat, cursor: Note) -> None:
+        drawing = await self._answer(name, message, chat, cursor)
+        if drawing is not None:
+            await self._voice.say(drawing, to=message, reply=False)
+
+    async def _answer(
+        self, name: str, message: Message, chat: Chat, cursor: Note
+    ) -> Drawing | None:
+        """What the bot says to it, if anything."""
+        now = self._clock.time()
+        match name:
+            case "pending":
+                return notices.pending(await self._inbox.open_asks(), now=now)
+            case "history":
+                return notices.history(await self._inbox.history(limit=LISTED), now=now)
+            case "cancel":
+                asks = await self._inbox.open_asks()
+                if len(asks) == 1:
+                    return await self._ask_to_cancel(asks[0], message, chat, cursor)
+                return notices.pending(asks, now=now)
+            case "start" | "help":
+                return Drawing(html=notices.help_text(private=chat.private))
+            case _:
+                return None
+
+    async def _ask_to_cancel(
+        self, ask: Ask, message: Message, chat: Chat, cursor: Note
+    ) -> Drawing | None:
+        """The only open card asks whether to cancel, at the bottom of the chat."""
+        assert message.from_user is not None
+        event = form.AskCancel(step=ask.draft.step)
+        try:
+            step = await self._inbox.put(
+                ask.id, event, person=person_of(message.from_user), cursor=cursor
+            )
+        except AskEnded:
+            return Drawing(html=ended_sentence(await self._inbox.ask(ask.id)))
+        chat.wish(ask.id, Wish(anew=True))
+        if isinstance(step, form.Refused):  # it asks already
+            await self._inbox.redraw(ask.id)
+        return None

@@ -1,0 +1,53 @@
+"""What the Bot API can answer, as this channel tells it apart. Shared ones are in `core.errors`."""
+
+from __future__ import annotations
+
+from chatbridge.core.errors import ChatbridgeError
+
+
+class Rejected(ChatbridgeError):
+    """Telegram does not take this request, however often it is made (400)."""
+
+    def says(self, *words: str) -> bool:
+        return any(word in str(self).lower() for word in words)
+
+    @property
+    def nothing_new(self) -> bool:
+        return self.says("message is not modified")
+
+    @property
+    def message_gone(self) -> bool:
+        return self.says("message to edit not found", "message can't be edited")
+
+    @property
+    def topic_gone(self) -> bool:
+        return self.says("message thread not found", "topic_closed", "topic_deleted")
+
+    @property
+    def unreadable(self) -> bool:
+        return self.says("can't parse entities")
+
+
+class Migrated(ChatbridgeError):
+    """The group became a supergroup and has a new id."""
+
+    def __init__(self, chat: int) -> None:
+        self.chat = chat
+        super().__init__(f"the group became a supergroup, its id is {chat} now")
+
+
+class Polled(ChatbridgeError):
+    """Another program reads this bot's messages (409)."""
+
+    def __init__(self, said: str) -> None:
+        if "webhook" in said.lower():
+            super().__init__(
+                "this bot has a webhook, so its messages go elsewhere (409). Remove it with "
+                "deleteWebhook, or make a new bot with @BotFather"
+            )
+        else:
+            super().__init__(
+                "another program polls this bot (409). Stop it: look for a second chatbridge, also "
+                "on another computer, or for another bridge with the same token; or make a new bot "
+                "with @BotFather"
+            )

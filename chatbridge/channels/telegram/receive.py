@@ -1,0 +1,90 @@
+"""What comes in: each update goes to the part that it is for, or to nobody.
+
+A stranger's updates end here, without an effect and without an answer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from telegram import CallbackQuery, Message, Update
+
+from chatbridge.channels.telegram import notices
+from chatbridge.channels.telegram.api import Api
+from chatbridge.channels.telegram.chat import Chat
+from chatbridge.channels.telegram.commands import Commands
+from chatbridge.channels.telegram.people import People
+from chatbridge.channels.telegram.render import Drawing
+from chatbridge.channels.telegram.taps import Taps
+from chatbridge.channels.telegram.texts import Texts
+from chatbridge.channels.telegram.voice import Spawn, Voice
+from chatbridge.core.model import Note
+from chatbridge.core.ports import Clock, Inbox
+
+log = logging.getLogger(__name__)
+
+
+class Receiver:
+    def __init__(
+        self,
+        api: Api,
+        inbox: Inbox,
+        *,
+        chats: Sequence[Chat],
+        people: People,
+        username: str,
+        clock: Clock,
+        spawn: Spawn,
+        migrated: Callable[[Chat, int], None],
+    ) -> None:
+        self._chats = chats
+        self._people = people
+        self._migrated = migrated
+        self._voice = Voice(api, clock=clock, spawn=spawn)
+        self._taps = Taps(api, inbox, clock=clock, spawn=spawn)
+        self._texts = Texts(api, inbox, clock=clock, voice=self._voice)
+        self._commands = Commands(inbox, username=username, clock=clock, voice=self._voice)
+
+    async def take(self, update: Update, cursor: Note) -> None:
+        """Deal with one update. The cursor is committed together with an effect on an ask.
+
+        :raises StoreError: it has to be taken again.
+        :raises RetryLater: likewise.
+        """
+        if update.callback_query is not None:
+            await self._tap(update.callback_query, cursor)
+        elif update.message is not None:
+            await self._message(update.message, cursor)
+
+    async def _tap(self, query: CallbackQuery, cursor: Note) -> None:
+        chat = self._chat(query.message.chat.id) if query.message is not None else None
+        if self._people.allows(query.from_user) and chat is not None:
+            await self._taps.take(query, chat, cursor)
+        else:
+            self._taps.ignore(query)
+
+    async def _message(self, message: Message, cursor: Note) -> None:
+        chat = self._chat(message.chat.id)
+        if chat is not None and message.migrate_to_chat_id is not None:
+            # Telegram itself says so, whoever the person was that changed the group.
+            self._migrated(chat, message.migrate_to_chat_id)
+            return
+        if not (message.text or message.effective_attachment):
+            return  # somebody joined, a title changed, …
+        if message.sender_chat is not None:
+            return  # in the name of a group or a channel: that may be anybody
+        if not self._people.allows(message.from_user):
+            return
+        command = self._commands.name_in(message)
+        if chat is None:
+            if message.chat.id > 0 or command:
+                not_here = Drawing(html=notices.not_here(message.chat.id))
+                self._voice.spawn(self._voice.say(not_here, to=message, reply=False))
+        elif command is not None:
+            await self._commands.run(command, message, chat, cursor)
+        else:
+            await self._texts.take(message, chat, cursor)
+
+    def _chat(self, number: int) -> Chat | None:
+        return next((chat for chat in self._chats if chat.id == number), None)

@@ -1,0 +1,193 @@
+"""A message from a person: an answer if it is clear which question it is for, else the question
+which one is meant. Nothing that was typed has to be typed again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from telegram import Message
+
+from chatbridge.channels.telegram import notices
+from chatbridge.channels.telegram.api import Api
+from chatbridge.channels.telegram.chat import Chat
+from chatbridge.channels.telegram.data import Neither, Show, Use, decode
+from chatbridge.channels.telegram.people import person_of
+from chatbridge.channels.telegram.place import Place, from_text, handle
+from chatbridge.channels.telegram.render import Drawing
+from chatbridge.channels.telegram.voice import Voice, thread_of
+from chatbridge.core import form
+from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.errors import AskEnded, UnknownAsk
+from chatbridge.core.model import Ask, Note, Person
+from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.typed import takes_text, typed
+from chatbridge.core.words import ended_sentence
+
+TAKEN = "👍"
+ONLY_TEXT = "Only text can be an answer here."
+LOOKED_BACK = 50
+"""How many ended asks are looked at for one that a message may have been meant for."""
+
+
+async def put_text(inbox: Inbox, ask: Ask, text: str, *, person: Person, cursor: Note) -> form.Step:
+    """A text for this ask, as it is now. :raises AskEnded:"""
+    opening: list[form.Event] = []
+    if takes_late_answer(ask) and not ask.draft.late:
+        opening = [form.AnswerAnyway(step=ask.draft.step)]
+        opened = form.advance(ask.questions, ask.draft, opening[0])
+        assert isinstance(opened, form.Moved)
+        ask = replace(ask, draft=opened.draft)
+    return await inbox.put(ask.id, *opening, *typed(ask, text), person=person, cursor=cursor)
+
+
+def replied_to(message: Message) -> Message | None:
+    """The message that a person chose to reply to. In a topic every plain message replies to the
+    one that opened the topic."""
+    replied = message.reply_to_message
+    return None if replied is None or replied.forum_topic_created is not None else replied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """An ask that takes answers and has a card in this chat."""
+
+    ask: Ask
+    place: Place
+
+
+class Texts:
+    def __init__(self, api: Api, inbox: Inbox, *, clock: Clock, voice: Voice) -> None:
+        self._api = api
+        self._inbox = inbox
+        self._clock = clock
+        self._voice = voice
+        self._began = clock.time()
+
+    async def take(self, message: Message, chat: Chat, cursor: Note) -> None:
+        """:raises StoreError: nothing was put in. :raises RetryLater: nothing was said."""
+        replied = replied_to(message)
+        found = await self._ask_of(replied, chat) if replied is not None else None
+        if replied is not None and found is not None:
+            await self._reply(message, found, replied, chat, cursor)
+        elif not chat.private and not self._is_ours(replied):
+            pass  # people talk to each other
+        elif not message.text:
+            await self._voice.say(Drawing(html=ONLY_TEXT), to=message)
+        else:
+            await self._plain(message, chat, cursor)
+
+    def _is_ours(self, message: Message | None) -> bool:
+        """A prompt, for instance, whose number was never noted because a connection was cut."""
+        sender = message.from_user if message is not None else None
+        return sender is not None and str(sender.id) == self._api.bot_id
+
+    async def _ask_of(self, replied: Message, chat: Chat) -> Ask | None:
+        """The ask whose card this message is, or belongs to."""
+        post = await self._inbox.post_at(handle(chat.id, replied.message_id), surface=chat.name)
+        if post is not None:
+            return await self._known(post.ask_id)
+        # A card whose number was never noted, because a connection was cut.
+        if replied.reply_markup is not None:
+            for row in replied.reply_markup.inline_keyboard:
+                for button in row:
+                    data = button.callback_data
+                    tap = decode(data) if isinstance(data, str) else None
+                    if tap is not None and not isinstance(tap.does, Show | Use | Neither):
+                        return await self._known(tap.ask_id)
+        return None
+
+    async def _known(self, ask_id: str) -> Ask | None:
+        try:
+            return await self._inbox.ask(ask_id)
+        except UnknownAsk:
+            return None
+
+    async def _reply(
+        self, message: Message, ask: Ask, replied: Message, chat: Chat, cursor: Note
+    ) -> None:
+        if not (ask.open or takes_late_answer(ask)):
+            await self._voice.say(Drawing(html=ended_sentence(ask)), to=message)
+        elif not message.text:
+            await self._voice.say(Drawing(html=ONLY_TEXT), to=message)
+        elif await self._is_old_step(message, ask, replied, chat):
+            await self._voice.say(Drawing(html=form.STALE.why), to=message)
+            await self._inbox.redraw(ask.id)
+        else:
+            await self._put(message, ask, chat, cursor)
+
+    async def _is_old_step(self, message: Message, ask: Ask, replied: Message, chat: Chat) -> bool:
+        """Whether the message was written for a step that is over."""
+        post = await self._inbox.post(ask.id, surface=chat.name)
+        if post is None:
+            return False
+        place = from_text(post.place)
+        if place.prompt is not None and replied.message_id == place.prompt.id:
+            return place.prompt.step != ask.draft.step
+        if replied.message_id not in (place.card, place.reminder):
+            return ask.draft.step != 0  # a part of the question, or what is no longer there
+        return place.step != ask.draft.step or _written(message) < place.since
+
+    async def _put(self, message: Message, ask: Ask, chat: Chat, cursor: Note) -> None:
+        assert message.text is not None
+        assert message.from_user is not None
+        try:
+            step = await put_text(
+                self._inbox, ask, message.text, person=person_of(message.from_user), cursor=cursor
+            )
+        except AskEnded:
+            told = ended_sentence(await self._inbox.ask(ask.id))
+        else:
+            if not isinstance(step, form.Refused):
+                self._voice.spawn(self._api.react(chat.id, message.message_id, TAKEN))
+                return
+            told = step.why
+        # Whether this arrives or not, the message has been dealt with.
+        self._voice.spawn(self._voice.say(Drawing(html=told), to=message))
+
+    # ── not a reply ───────────────────────────────────────────────────────────────────────────────
+
+    async def _plain(self, message: Message, chat: Chat, cursor: Note) -> None:
+        assert message.text is not None
+        here = await self._open_in(chat)
+        waiting = [each for each in here if takes_text(each.ask)]
+        clear = chat.private and len(waiting) == 1
+        if clear and await self._clearly_for(waiting[0], here, message):
+            await self._put(message, waiting[0].ask, chat, cursor)
+        elif len(waiting) > 1:
+            asks = [each.ask for each in waiting]
+            await self._voice.say(notices.which_one(message.text, asks), to=message)
+        elif len(waiting) == 1 or len(here) == 1:
+            await self._voice.say(notices.use_it((waiting or here)[0].ask), to=message)
+        elif here:
+            asks = [each.ask for each in here]
+            drawing = notices.reply_to_the_one_you_mean(asks, now=self._clock.time())
+            await self._voice.say(drawing, to=message)
+        else:
+            await self._voice.say(notices.pending([], now=self._clock.time()), to=message)
+
+    async def _open_in(self, chat: Chat) -> Sequence[Open]:
+        ended = await self._inbox.history(limit=LOOKED_BACK)
+        late = [a for a in ended if a.draft.late and takes_late_answer(a) and takes_text(a)]
+        found = []
+        for ask in (*await self._inbox.open_asks(), *late):
+            post = await self._inbox.post(ask.id, surface=chat.name)
+            if post is not None:
+                found.append(Open(ask=ask, place=from_text(post.place)))
+        return found
+
+    async def _clearly_for(self, only: Open, here: Sequence[Open], message: Message) -> bool:
+        """Whether this was the one question that waited for text when the message was written, as
+        it is now: nothing here has moved on or ended since. What was written while no hub was
+        there may have been meant for anything."""
+        written = _written(message)
+        if written < self._began or thread_of(message) != only.place.thread:
+            return False
+        if any(it.place.step != it.ask.draft.step or it.place.since >= written for it in here):
+            return False
+        ended = await self._inbox.history(limit=LOOKED_BACK)
+        return not any((ask.settled_at or 0.0) >= written for ask in ended)
+
+
+def _written(message: Message) -> float:
+    return message.date.timestamp()

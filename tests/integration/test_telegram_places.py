@@ -1,0 +1,252 @@
+"""Where cards go: topics, several chats, and groups that become supergroups."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core.model import Answer, Person, Project
+from tests.fakes.clock import StillClock
+from tests.fakes.inbox import CONFIRM, SELECT, TEXT
+from tests.fakes.telegram.people import Chat
+from tests.fakes.telegram.server import BotApi
+from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
+
+WEB = Person(name="Ada", channel="web")
+DOCS = Project(key="/code/docs-site", name="docs-site")
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock()
+
+
+@pytest.fixture
+def api(clock: StillClock) -> Iterator[BotApi]:
+    with BotApi.running(clock=clock, topics_enabled=True) as api:
+        yield api
+
+
+@asynccontextmanager
+async def hub(
+    folder: Path, api: BotApi, clock: StillClock, chat: Chat, *, topics: bool = False
+) -> AsyncIterator[Telegram]:
+    """One hub after the other on the same database; Ada is in the chat."""
+    ada = next(person for person in api.service.people.values() if person.name == "Ada")
+    async with running_telegram(
+        folder, api=api, clock=clock, chat=chat, phone=chat.phone(ada), topics=topics
+    ) as telegram:
+        yield telegram
+
+
+# ── topics ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(params=["a forum", "a private chat"])
+def forum(request: pytest.FixtureRequest, api: BotApi) -> Chat:
+    ada = api.person("Ada")
+    if request.param == "a forum":
+        return api.group("team", ada, forum=True)
+    return api.private(ada, topics=True)
+
+
+async def test_each_project_has_a_topic_that_a_restart_keeps(
+    tmp_path: Path, api: BotApi, clock: StillClock, forum: Chat
+) -> None:
+    async with hub(tmp_path, api, clock, forum, topics=True) as telegram:
+        shop = await telegram.card(await telegram.desk.ask(SELECT))
+        docs = await telegram.card(await telegram.desk.ask(CONFIRM, project=DOCS))
+        assert {shop.thread, docs.thread} == set(forum.topics)
+        assert sorted(forum.topics.values()) == ["docs-site", "shop-api"]
+    async with hub(tmp_path, api, clock, forum, topics=True) as telegram:
+        ask = await telegram.desk.ask(TEXT)
+        card = await telegram.card(ask)
+        assert card.thread == shop.thread
+        assert len(forum.topics) == 2
+        await telegram.say("fix: it", reply_to=card)
+        assert await telegram.answers(ask) == (Answer(values=("fix: it",)),)
+
+
+async def test_what_goes_with_a_card_goes_to_its_topic(
+    tmp_path: Path, api: BotApi, clock: StillClock, forum: Chat
+) -> None:
+    async with hub(tmp_path, api, clock, forum, topics=True) as telegram:
+        ask = await telegram.desk.ask(SELECT)
+        card = await telegram.step(ask, "Other…")
+        prompt = await telegram.sees("our answer for")
+        assert prompt.thread == card.thread
+        assert prompt.thread is not None
+        await telegram.say("MariaDB", reply_to=prompt)
+        assert await telegram.answers(ask) == (Answer(custom_text="MariaDB"),)
+
+
+async def test_what_people_say_in_a_topic_that_the_bot_opened_is_not_for_the_bot(
+    tmp_path: Path, api: BotApi, clock: StillClock
+) -> None:
+    forum = api.group("team", api.person("Ada"), forum=True, privacy=False)
+    async with hub(tmp_path, api, clock, forum, topics=True) as telegram:
+        ask = await telegram.desk.ask(TEXT)
+        card = await telegram.card(ask)
+        clock.advance(5)
+        before = telegram.said()
+        await telegram.say("lunch?", thread=card.thread)
+        assert (await telegram.now(ask)).open
+        assert telegram.said() == before
+
+
+async def test_a_deleted_topic_is_not_made_again(
+    tmp_path: Path, api: BotApi, clock: StillClock, forum: Chat
+) -> None:
+    async with hub(tmp_path, api, clock, forum, topics=True) as telegram:
+        lost = await telegram.desk.ask(SELECT)
+        await telegram.card(lost)
+        (thread,) = forum.topics
+        forum.delete_topic(thread)
+        ask = await telegram.desk.ask(TEXT)
+        card = await telegram.card(ask)
+        assert card.thread is None
+        if telegram.phone.person.id == forum.id:
+            assert (await telegram.sees("Your answer for")).thread is None
+        else:
+            await telegram.step(ask, "Write answer…")
+            assert (await telegram.sees("your answer for")).thread is None
+        await telegram.desk.inbox.extend(lost.id)
+        card = await telegram.current(lost)
+        assert card.thread is None
+        await telegram.step(lost, "2 ·")
+        assert await telegram.answers(lost) == (Answer(values=("SQLite",)),)
+    async with hub(tmp_path, api, clock, forum, topics=True) as telegram:
+        card = await telegram.card(await telegram.desk.ask(CONFIRM))
+        assert card.thread is None
+        assert forum.topics == {}
+        assert api.calls("sendMessage")[-1].status == 200
+        assert sum(call.status == 400 for call in api.calls("sendMessage")) == 1
+
+
+async def test_without_the_setting_there_are_no_topics(
+    tmp_path: Path, api: BotApi, clock: StillClock, forum: Chat
+) -> None:
+    async with hub(tmp_path, api, clock, forum) as telegram:
+        card = await telegram.card(await telegram.desk.ask(SELECT))
+        assert card.thread is None
+        assert forum.topics == {}
+
+
+async def test_a_group_without_topics_gets_its_cards_all_the_same(
+    tmp_path: Path, api: BotApi, clock: StillClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    group = api.group("team", api.person("Ada"))
+    async with hub(tmp_path, api, clock, group, topics=True) as telegram:
+        for question in (SELECT, CONFIRM, TEXT):
+            card = await telegram.card(await telegram.desk.ask(question))
+            assert card.thread is None
+    assert caplog.text.count("has no topics") == 1
+    assert len(api.calls("createForumTopic")) == 1
+
+
+# ── several chats ─────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_one_answer_retires_the_cards_of_all_chats(
+    tmp_path: Path, api: BotApi, clock: StillClock
+) -> None:
+    ada = api.person("Ada")
+    mine, group = api.private(ada), api.group("team", ada)
+    async with running_telegram(
+        tmp_path,
+        api=api,
+        clock=clock,
+        chat=mine,
+        phone=mine.phone(ada),
+        chats=[mine.id, group.id],
+    ) as telegram:
+        ask = await telegram.desk.ask(SELECT)
+        await telegram.card(ask)
+        there = await telegram.card(ask, surface=1, phone=group.phone(ada))
+        await telegram.tap(there, "2 ·", phone=group.phone(ada))
+        assert (await telegram.current(ask)).rows == ()
+        there = await telegram.current(ask, surface=1, phone=group.phone(ada))
+        assert there.rows == ()
+        assert read(there).startswith("✅ Answered · shop-api")
+
+
+async def test_a_chat_that_refuses_the_bot_does_not_hold_up_the_other(
+    tmp_path: Path, api: BotApi, clock: StillClock
+) -> None:
+    ada = api.person("Ada")
+    mine, group = api.private(ada), api.group("team", ada)
+    group.kick_bot()
+    async with running_telegram(
+        tmp_path,
+        api=api,
+        clock=clock,
+        chat=mine,
+        phone=mine.phone(ada),
+        chats=[group.id, mine.id],
+    ) as telegram:
+        ask = await telegram.desk.ask(SELECT)
+        card = await telegram.card(ask, surface=1)
+        await telegram.tap(card, "2 ·")
+        assert read(await telegram.current(ask, surface=1)).startswith("✅ Answered")
+        assert "403" in (telegram.channel.trouble or "")
+
+
+# ── a group that becomes a supergroup ─────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["told by Telegram", "seen by an error"])
+async def test_open_cards_follow_a_group_that_becomes_a_supergroup(
+    tmp_path: Path, api: BotApi, clock: StillClock, told: bool
+) -> None:
+    ada = api.person("Ada")
+    group = api.group("team", ada)
+    async with hub(tmp_path, api, clock, group) as telegram:
+        ask, other = await telegram.desk.ask(SELECT), await telegram.desk.ask(CONFIRM)
+        ended = await telegram.desk.ask(TEXT)
+        for each in (ask, other, ended):
+            await telegram.card(each)
+        await telegram.desk.inbox.cancel(ended.id, reason=None, person=WEB)
+        await telegram.current(ended)
+        if told:
+            new = group.migrate()
+        else:
+            held = api.hold("getUpdates", times=100)
+            api.raw_update({})
+            await waiting(held.arrived)()
+            new = group.migrate()
+            await telegram.desk.inbox.extend(ask.id)
+        phone = new.phone(ada)
+        for words in ("Which database", "Delete the old fixtures?"):
+            await waiting(phone.sees)(words)
+        if not told:
+            held.release()
+        await telegram.dealt_with()
+        card = await telegram.current(ask, phone=phone)
+        await telegram.current(other, phone=phone)
+        assert len(telegram.said(phone)) == 2
+        assert await telegram.tap(card, "2 ·", phone=phone) == "Sent: SQLite"
+        card = await telegram.current(ask, phone=phone)
+        assert read(card).startswith("✅ Answered · shop-api")
+    async with hub(tmp_path, api, clock, group) as telegram:
+        late = await telegram.desk.ask(TEXT)
+        card = await telegram.card(late, phone=phone)
+        await telegram.say("fix: it", reply_to=card, phone=phone)
+        assert await telegram.answers(late) == (Answer(values=("fix: it",)),)
+        card = await telegram.current(other, phone=phone)
+        assert await telegram.tap(card, "Yes", phone=phone) == "Sent: Yes"
+
+
+async def test_a_new_ask_finds_the_supergroup_by_itself(
+    tmp_path: Path, api: BotApi, clock: StillClock
+) -> None:
+    ada = api.person("Ada")
+    group = api.group("team", ada)
+    new = group.migrate()
+    async with hub(tmp_path, api, clock, group) as telegram:
+        ask = await telegram.desk.ask(SELECT)
+        card = await telegram.card(ask, phone=new.phone(ada))
+        assert len(telegram.said(new.phone(ada))) == 1
+        assert await telegram.tap(card, "1 ·", phone=new.phone(ada)) != ""

@@ -1,0 +1,312 @@
+"""A message that replies to nothing: taken where only one question can be meant, else asked about,
+and never typed twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core import form
+from chatbridge.core.model import Answer, Ask, Person, Project, Status
+from chatbridge.core.words import clock_time
+from tests.fakes.clock import StillClock
+from tests.fakes.inbox import CONFIRM, OPTIONAL, SELECT, TEXT
+from tests.fakes.telegram.faults import Hold
+from tests.fakes.telegram.people import Card
+from tests.fakes.telegram.server import BotApi
+from tests.fakes.telegram_desk import Telegram, read, running_telegram
+
+WEB = Person(name="Ada", channel="web")
+DOCS = Project(key="/code/docs-site", name="docs-site")
+
+
+@pytest.fixture
+async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
+    async with running_telegram(tmp_path) as telegram:
+        yield telegram
+
+
+async def shown(telegram: Telegram, *asks: Ask) -> None:
+    """Cards that are older than what is written now."""
+    for ask in asks:
+        await telegram.card(ask)
+    telegram.clock.advance(5)
+
+
+async def asked(telegram: Telegram, text: str) -> tuple[Card, Card]:
+    """A person's plain message, and what the bot asks about it."""
+    sent = await telegram.say(text)
+    about = await telegram.sees(lambda card: card.reply_to == sent.id)
+    assert about.silent
+    return sent, about
+
+
+# ── taken ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_only_question_that_waits_for_text_takes_it(telegram: Telegram) -> None:
+    ask, other = await telegram.desk.ask(TEXT), await telegram.desk.ask(SELECT)
+    await shown(telegram, ask, other)
+    sent = await telegram.say("fix: it")
+    assert await telegram.answers(ask) == (Answer(values=("fix: it",)),)
+    assert (await telegram.now(other)).open
+    await telegram.until(sent, lambda sent: sent.reactions == ("👍",))
+
+
+async def test_a_text_step_of_a_form_takes_it(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, TEXT)
+    await shown(telegram, ask)
+    await telegram.step(ask, "Yes")
+    telegram.clock.advance(5)
+    await telegram.say("fix: it")
+    assert (await telegram.now(ask)).draft.entries[1].text == "fix: it"
+
+
+# ── asked about ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_two_questions_that_wait_for_text_are_offered_and_one_tap_decides(
+    telegram: Telegram,
+) -> None:
+    first = await telegram.desk.ask(TEXT, project=DOCS)
+    second = await telegram.desk.ask(OPTIONAL)
+    await shown(telegram, first, second)
+    sent, which = await asked(telegram, "<b>bold</b> words")
+    assert read(which) == (
+        "Which question is this for?\n<b>bold</b> words\nYou can also reply to the card you mean."
+    )
+    assert which.parts("blockquote") == ("<b>bold</b> words",)
+    assert which.rows[-1] == ("Neither",)
+    assert len(which.rows) == 3
+    assert await telegram.tap(which, "shop-api: ") == "Sent: <b>bold</b> words"
+    assert await telegram.answers(second) == (Answer(values=("<b>bold</b> words",)),)
+    assert (await telegram.now(first)).open
+    await telegram.gone(which)
+    await telegram.until(sent, lambda sent: sent.reactions == ("👍",))
+
+
+async def test_neither_takes_the_question_back_away(telegram: Telegram) -> None:
+    asks = [await telegram.desk.ask(TEXT), await telegram.desk.ask(OPTIONAL)]
+    await shown(telegram, *asks)
+    _, which = await asked(telegram, "never mind")
+    assert await telegram.tap(which, "Neither") == ""
+    await telegram.gone(which)
+    assert [(await telegram.now(ask)).open for ask in asks] == [True, True]
+
+
+async def test_a_reason_and_a_text_question_are_told_apart(telegram: Telegram) -> None:
+    ask, cancelled = await telegram.desk.ask(TEXT), await telegram.desk.ask(SELECT)
+    await shown(telegram, ask, cancelled)
+    await telegram.step(cancelled, "Cancel…")
+    telegram.clock.advance(5)
+    _, which = await asked(telegram, "not now")
+    await telegram.tap(which, "shop-api: Which")
+    assert (await telegram.now(cancelled)).status is Status.CANCELLED
+    assert (await telegram.now(ask)).open
+
+
+async def test_a_sole_select_may_use_it(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(SELECT)
+    await shown(telegram, ask)
+    sent, about = await asked(telegram, "sqlite")
+    assert (
+        read(about)
+        == "Use this as your answer to “Which database should the integration tests use?”?"
+    )
+    assert about.rows == (("Use it", "No"),)
+    assert (await telegram.now(ask)).open
+    assert await telegram.tap(about, "Use it") == "Sent: SQLite"
+    assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)
+    await telegram.gone(about)
+    await telegram.until(sent, lambda sent: sent.reactions == ("👍",))
+
+
+async def test_no_means_no(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM)
+    await shown(telegram, ask)
+    _, about = await asked(telegram, "yes")
+    await telegram.tap(about, "No")
+    await telegram.gone(about)
+    assert (await telegram.now(ask)).open
+
+
+async def test_several_selects_are_listed(telegram: Telegram) -> None:
+    asks = [await telegram.desk.ask(SELECT), await telegram.desk.ask(CONFIRM)]
+    await shown(telegram, *asks)
+    _, listed = await asked(telegram, "yes")
+    assert read(listed).startswith("Reply to the question you mean.\n\n1. shop-api: ")
+    assert listed.rows == (("1", "2"),)
+    assert [(await telegram.now(ask)).open for ask in asks] == [True, True]
+
+
+async def test_with_nothing_open_the_bot_says_so(telegram: Telegram) -> None:
+    _, told = await asked(telegram, "hello?")
+    assert told.text == "Nothing is waiting."
+
+
+async def test_a_card_that_is_newer_than_the_message_is_not_meant(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(TEXT)
+    await telegram.card(ask)
+    _, about = await asked(telegram, "fix: it")  # in the card's very second
+    assert about.rows == (("Use it", "No"),)
+    assert (await telegram.now(ask)).open
+
+
+async def test_a_message_from_before_the_hub_began_is_asked_about(tmp_path: Path) -> None:
+    clock = StillClock()
+    with BotApi.running(clock=clock) as api:
+        async with running_telegram(tmp_path, api=api, clock=clock) as telegram:
+            ask = await telegram.desk.ask(TEXT)
+            await telegram.card(ask)
+        clock.advance(30)
+        telegram.phone.say("hello?")
+        clock.advance(30)
+        async with running_telegram(
+            tmp_path, api=api, clock=clock, chat=telegram.chat, phone=telegram.phone
+        ) as again:
+            about = await again.sees("Use this as your answer to")
+            assert (await again.now(ask)).open
+            await again.tap(about, "Use it")
+            assert await again.answers(ask) == (Answer(values=("hello?",)),)
+
+
+async def out_of_reach(telegram: Telegram) -> Hold:
+    """What people do is read only once this is released."""
+    held = telegram.api.hold("getUpdates")
+    telegram.api.raw_update({})
+    await asyncio.to_thread(held.arrived)
+    return held
+
+
+async def test_a_second_question_that_has_ended_since_the_message_was_written_counts(
+    telegram: Telegram,
+) -> None:
+    ask, other = await telegram.desk.ask(TEXT), await telegram.desk.ask(OPTIONAL)
+    await shown(telegram, ask, other)
+    held = await out_of_reach(telegram)
+    sent = telegram.phone.say("for which?")
+    telegram.clock.advance(3)
+    await telegram.desk.inbox.answer(other.id, (Answer(values=("done",)),), person=WEB)
+    held.release()
+    about = await telegram.sees(lambda card: card.reply_to == sent.id)
+    assert about.rows == (("Use it", "No"),)
+    assert (await telegram.now(ask)).open
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["ended", "open"])
+async def test_a_form_that_has_left_its_text_step_since_the_message_was_written_counts(
+    telegram: Telegram, ends: bool
+) -> None:
+    ask, other = await telegram.desk.ask(TEXT), await telegram.desk.ask(OPTIONAL, CONFIRM)
+    await shown(telegram, ask, other)
+    held = await out_of_reach(telegram)
+    sent = telegram.phone.say("for which?")
+    telegram.clock.advance(3)
+    events: list[form.Event] = [form.Skip(step=0)]
+    if ends:
+        events += [form.Choose(step=1, option=0), form.Submit(step=2)]
+    for event in events:
+        await telegram.desk.inbox.put(other.id, event, person=WEB)
+    await telegram.current(other)
+    held.release()
+    about = await telegram.sees(lambda card: card.reply_to == sent.id)
+    assert about.rows == (("Use it", "No"),)
+    assert (await telegram.now(ask)).open
+
+
+async def test_in_a_group_plain_text_is_not_for_the_bot(tmp_path: Path) -> None:
+    with BotApi.running(clock=(clock := StillClock())) as api:
+        ada = api.person("Ada")
+        team = api.group("team", ada, privacy=False)
+        async with running_telegram(
+            tmp_path, api=api, clock=clock, chat=team, phone=team.phone(ada)
+        ) as telegram:
+            ask = await telegram.desk.ask(TEXT)
+            await shown(telegram, ask)
+            await telegram.say("lunch?")
+            assert (await telegram.now(ask)).open
+            assert len(telegram.said()) == 1
+
+
+# ── Use ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_use_for_a_step_that_has_moved_on_is_stale(telegram: Telegram) -> None:
+    ask, other = await telegram.desk.ask(TEXT, CONFIRM), await telegram.desk.ask(OPTIONAL)
+    await shown(telegram, ask, other)
+    _, which = await asked(telegram, "fix: it")
+    await telegram.desk.inbox.put(ask.id, form.Text(text="mine", step=0), person=WEB)
+    assert await telegram.tap(which, "shop-api: What") == form.STALE.why
+    assert (await telegram.now(ask)).draft.entries[0].text == "mine"
+
+
+async def test_use_for_an_ask_that_has_ended_says_how(telegram: Telegram) -> None:
+    ask, other = await telegram.desk.ask(TEXT), await telegram.desk.ask(OPTIONAL)
+    await shown(telegram, ask, other)
+    _, which = await asked(telegram, "fix: it")
+    await telegram.desk.inbox.put(ask.id, form.Text(text="mine", step=0), person=WEB)
+    at = clock_time(telegram.clock.time())
+    assert await telegram.tap(which, "shop-api: What") == f"Already answered at {at}."
+    assert await telegram.answers(ask) == (Answer(values=("mine",)),)
+
+
+async def test_use_without_the_message_says_what_to_do(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(SELECT)
+    await shown(telegram, ask)
+    sent, about = await asked(telegram, "sqlite")
+    telegram.phone.delete(sent)
+    told = await telegram.tap(about, "Use it")
+    assert told == "Your message is no longer there. Reply to the card you mean."
+    assert (await telegram.now(ask)).open
+
+
+async def test_a_text_that_does_not_fit_is_refused_and_may_be_used_elsewhere(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(CONFIRM)
+    await shown(telegram, ask)
+    _, about = await asked(telegram, "perhaps")
+    assert await telegram.tap(about, "Use it") == form.UNFIT.why
+    assert not telegram.phone.now(about).deleted
+    assert (await telegram.now(ask)).open
+
+
+# ── topics ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_plain_text_in_a_topic_of_a_private_chat_is_taken(tmp_path: Path) -> None:
+    with BotApi.running(clock=(clock := StillClock()), topics_enabled=True) as api:
+        ada = api.person("Ada")
+        chat = api.private(ada, topics=True)
+        async with running_telegram(
+            tmp_path, api=api, clock=clock, chat=chat, phone=chat.phone(ada), topics=True
+        ) as telegram:
+            ask = await telegram.desk.ask(TEXT)
+            await shown(telegram, ask)
+            (thread,) = chat.topics
+            await telegram.say("fix: it", thread=thread)
+            assert await telegram.answers(ask) == (Answer(values=("fix: it",)),)
+            sent = await telegram.say("anything else?", thread=thread)
+            told = await telegram.sees(lambda card: card.reply_to == sent.id)
+            assert told.thread == thread
+
+
+async def test_a_text_in_another_projects_topic_is_asked_about(tmp_path: Path) -> None:
+    with BotApi.running(clock=(clock := StillClock()), topics_enabled=True) as api:
+        ada = api.person("Ada")
+        chat = api.private(ada, topics=True)
+        async with running_telegram(
+            tmp_path, api=api, clock=clock, chat=chat, phone=chat.phone(ada), topics=True
+        ) as telegram:
+            ask = await telegram.desk.ask(TEXT)
+            other = await telegram.desk.ask(CONFIRM, project=DOCS)
+            await shown(telegram, ask, other)
+            docs = next(thread for thread, name in chat.topics.items() if name == "docs-site")
+            sent = await telegram.say("is it green?", thread=docs)
+            about = await telegram.sees(lambda card: card.reply_to == sent.id)
+            assert about.rows == (("Use it", "No"),)
+            assert about.thread == docs
+            assert (await telegram.now(ask)).open

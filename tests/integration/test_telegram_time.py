@@ -1,0 +1,340 @@
+"""A card as time passes: soon, reminded, moved, timed out and answered all the same, left alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chatbridge.channels.telegram.keyboard import OFF
+from chatbridge.core import form
+from chatbridge.core.model import Answer, Ask, CallName, Person
+from chatbridge.core.policy import Policy
+from chatbridge.core.words import clock_time
+from tests.fakes.clock import StillClock
+from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
+from tests.fakes.telegram.people import Card
+from tests.fakes.telegram.server import BotApi
+from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
+
+MINUTE = 60.0
+HOUR = 60 * MINUTE
+WEB = Person(name="Ada", channel="web")
+
+
+@pytest.fixture
+async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
+    async with running_telegram(tmp_path, policy=Policy(max_timeout=2 * HOUR)) as telegram:
+        yield telegram
+
+
+def ends(ask: Ask) -> str:
+    assert ask.deadline
+    return clock_time(ask.deadline)
+
+
+def reminders(telegram: Telegram) -> list[Card]:
+    return [card for card in telegram.phone.messages if card.text.startswith("⏳")]
+
+
+async def pass_until(telegram: Telegram, ask: Ask, *, left: float) -> None:
+    """Let time pass until so much is left."""
+    deadline = (await telegram.now(ask)).deadline
+    assert deadline
+    telegram.clock.advance(deadline - left - telegram.clock.time())
+
+
+# ── soon, and the reminder ────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_last_line_becomes_bold_when_time_runs_out(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, timeout=5 * MINUTE)
+    card = await telegram.card(ask)
+    assert read(card).endswith(f"\nEnds {ends(ask)}")
+    await pass_until(telegram, ask, left=MINUTE)
+    card = await telegram.until(card, lambda card: "soon." in card.text)
+    assert card.parts("bold")[-1] == f"Ends {ends(ask)}, soon."
+    assert len(telegram.said()) == 1
+
+
+async def test_more_time_is_offered_from_15_minutes_before_the_end(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
+    card = await telegram.card(ask)
+    assert card.rows == (("Yes", "No"), ("Cancel…",))
+    await pass_until(telegram, ask, left=14 * MINUTE)
+    await telegram.until(card, lambda card: card.rows[-1] == ("Cancel…", "+15 min"))
+
+
+async def test_an_untouched_ask_is_reminded_of_loudly_and_once(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(SELECT, timeout=HOUR)
+    card = await telegram.card(ask)
+    await pass_until(telegram, ask, left=10 * MINUTE)
+    reminder = await telegram.sees("⏳")
+    assert not reminder.silent
+    assert reminder.reply_to == card.id
+    assert reminder.rows == (("+15 min",),)
+    assert read(reminder) == (
+        f"⏳ shop-api · ends {ends(ask)}\n\nWhich database should the integration tests use?"
+    )
+    await pass_until(telegram, ask, left=MINUTE)
+    await telegram.desk.inbox.redraw(ask.id)
+    await telegram.current(ask)
+    assert [it.id for it in reminders(telegram)] == [reminder.id]
+
+
+async def test_the_reminder_goes_when_the_ask_ends(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
+    await telegram.card(ask)
+    await pass_until(telegram, ask, left=10 * MINUTE)
+    reminder = await telegram.sees("⏳")
+    await telegram.step(ask, "Yes")
+    await telegram.gone(reminder)
+
+
+async def test_the_reminder_goes_when_there_is_more_time_and_does_not_come_again(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
+    await telegram.card(ask)
+    await pass_until(telegram, ask, left=10 * MINUTE)
+    reminder = await telegram.sees("⏳")
+    later = clock_time((ask.deadline or 0) + 15 * MINUTE)
+    assert await telegram.tap(reminder, "+15 min") == f"Ends {later} now."
+    await telegram.gone(reminder)
+    await pass_until(telegram, ask, left=MINUTE)
+    await telegram.desk.inbox.redraw(ask.id)
+    card = await telegram.current(ask)
+    assert "soon." in card.text
+    assert reminders(telegram) == []
+
+
+async def test_a_person_who_has_begun_is_not_reminded(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(MULTI, timeout=HOUR)
+    card = await telegram.step(ask, f"{OFF} Load test")
+    await pass_until(telegram, ask, left=10 * MINUTE)
+    await telegram.until(card, lambda card: "soon." in card.text)
+    await telegram.desk.inbox.redraw(ask.id)
+    await telegram.current(ask)
+    assert reminders(telegram) == []
+
+
+async def test_a_short_ask_is_not_reminded_of(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, timeout=20 * MINUTE)
+    card = await telegram.card(ask)
+    await pass_until(telegram, ask, left=3 * MINUTE)
+    await telegram.until(card, lambda card: "soon." in card.text)
+    assert reminders(telegram) == []
+
+
+async def test_a_reply_to_the_reminder_answers(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(SELECT, timeout=HOUR)
+    await telegram.card(ask)
+    await pass_until(telegram, ask, left=10 * MINUTE)
+    await telegram.say("sqlite", reply_to=await telegram.sees("⏳"))
+    assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)
+
+
+async def test_a_reminder_that_was_due_while_no_hub_was_there_comes_afterwards(
+    tmp_path: Path,
+) -> None:
+    clock = StillClock()
+    with BotApi.running(clock=clock) as api:
+        async with running_telegram(tmp_path, api=api, clock=clock) as telegram:
+            ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
+            await telegram.card(ask)
+        clock.advance(55 * MINUTE)
+        async with running_telegram(
+            tmp_path, api=api, clock=clock, chat=telegram.chat, phone=telegram.phone
+        ) as again:
+            await again.sees("⏳")
+            await again.desk.inbox.redraw(ask.id)
+            await again.current(ask)
+            assert len(reminders(again)) == 1
+
+
+# ── more time ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_more_time_can_be_had_up_to_the_latest_allowed(tmp_path: Path) -> None:
+    policy = Policy(max_timeout=25 * MINUTE)
+    async with running_telegram(tmp_path, policy=policy) as telegram:
+        ask = await telegram.desk.ask(CONFIRM, timeout=5 * MINUTE)
+        card = await telegram.card(ask)
+        extend = next(key.data for key in card.keys if key.text == "+15 min")
+        assert extend
+        first = clock_time(ask.created_at + 20 * MINUTE)
+        assert await telegram.press(card, extend) == f"Ends {first} now."
+        latest = clock_time(ask.created_at + 25 * MINUTE)
+        assert await telegram.press(card, extend) == f"Ends {latest} now."
+        assert await telegram.press(card, extend) == f"{latest} is the latest allowed."
+        telegram.clock.advance(20 * MINUTE)
+        card = await telegram.until(card, lambda card: "soon." in card.text)
+        assert "+15 min" not in str(card.rows)
+        assert f"Ends {latest}, soon." in card.text
+
+
+# ── too late ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_timed_out_ask_can_be_answered_anyway(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, timeout=5 * MINUTE)
+    yes = (await telegram.card(ask)).keys[0].data
+    assert yes
+    await telegram.desk.time_out(ask)
+    card = await telegram.current(ask)
+    assert read(card) == (
+        "⌛ Timed out · shop-api\n\nDelete the old fixtures?\n\n"
+        f"Nobody answered by {ends(ask)}. The agent was told so, nothing else."
+    )
+    assert card.rows == (("Answer anyway",),)
+    assert await telegram.press(card, yes) == f"Timed out at {ends(ask)}."
+    card = await telegram.step(ask, "Answer anyway")
+    assert read(card).startswith("⌛ Late answer · shop-api\n\nDelete the old fixtures?")
+    assert "The agent has moved on. Your answer is kept for it." in card.text
+    assert card.rows == (("Yes", "No"),)
+    assert await telegram.tap(card, "No") == "Kept: No"
+    card = await telegram.current(ask)
+    assert read(card).startswith("✅ Kept · shop-api\n\nDelete the old fixtures?\nNo\n\nKept until")
+    assert card.rows == (("Discard",),)
+
+
+async def test_a_late_form_takes_a_plain_text(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(TEXT, timeout=5 * MINUTE)
+    await telegram.card(ask)
+    await telegram.desk.time_out(ask)
+    card = await telegram.step(ask, "Answer anyway")
+    assert "Type your answer and send it." in card.text
+    await telegram.sees(lambda card: card.force_reply is not None)
+    telegram.clock.advance(5)
+    await telegram.say("fix: better late")
+    assert await telegram.answers(ask) == (Answer(values=("fix: better late",)),)
+
+
+async def test_a_reply_to_a_timed_out_card_is_a_late_answer(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(SELECT, timeout=5 * MINUTE)
+    await telegram.card(ask)
+    await telegram.desk.time_out(ask)
+    card = await telegram.current(ask)
+    telegram.clock.advance(60)
+    sent = await telegram.say("1", reply_to=card)
+    assert await telegram.answers(ask) == (Answer(values=("PostgreSQL in Docker (recommended)",)),)
+    assert read(await telegram.current(ask)).startswith("✅ Kept · shop-api")
+    await telegram.until(sent, lambda sent: sent.reactions == ("👍",))
+
+
+async def test_a_reply_to_an_answered_card_says_how_it_ended(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(SELECT)
+    card = await telegram.card(ask)
+    held = telegram.api.hold("editMessageText")
+    await telegram.desk.inbox.put(ask.id, form.Choose(step=0, option=1), person=WEB)
+    telegram.phone.say("1", reply_to=card)
+    told = await telegram.sees("Already answered at")
+    assert told.silent
+    held.release()
+    await telegram.dealt_with()
+    telegram.clock.advance(60)
+    await telegram.say("1", reply_to=await telegram.current(ask))
+    assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)
+    ended = [text for text in telegram.said() if text.startswith("Already answered at")]
+    assert len(ended) == 2
+
+
+async def test_the_prompt_goes_when_a_text_question_times_out(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(TEXT, timeout=5 * MINUTE)
+    await telegram.card(ask)
+    prompt = await telegram.sees("Your answer for")
+    await telegram.desk.time_out(ask)
+    await telegram.gone(prompt)
+
+
+# ── left alone ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_card_says_when_the_agent_has_stopped_waiting_and_when_it_is_back(
+    telegram: Telegram,
+) -> None:
+    alone = "The agent is not waiting now. An answer is kept for its next call."
+    ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
+    card = await telegram.card(ask)
+    await telegram.desk.broker.callers.left(CallName(link="link", request="1"))
+    telegram.clock.advance(121)
+    card = await telegram.until(card, lambda card: alone in card.text)
+    assert card.parts("italic") == (alone,)
+    again = await telegram.desk.ask(CONFIRM, timeout=HOUR)
+    assert again.id == ask.id
+    await telegram.until(card, lambda card: alone not in card.text)
+    assert len(telegram.said()) == 1
+
+
+async def test_an_answer_for_an_agent_that_has_gone_is_kept_at_once(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
+    await telegram.card(ask)
+    await telegram.desk.broker.callers.left(CallName(link="link", request="1"))
+    card = await telegram.step(ask, "Yes")
+    assert read(card).startswith("✅ Kept · shop-api")
+
+
+async def test_an_answer_that_was_kept_is_handed_over_with_the_next_identical_ask(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(CONFIRM, timeout=5 * MINUTE)
+    await telegram.card(ask)
+    await telegram.desk.time_out(ask)
+    await telegram.step(ask, "Answer anyway", "Yes")
+    await telegram.desk.broker.callers.delivered(CallName(link="link", request="1"))
+    again = await telegram.desk.ask(CONFIRM)
+    assert again.id == ask.id
+    await telegram.desk.broker.callers.delivered(CallName(link="link", request="2"))
+    card = await telegram.current(ask)
+    assert read(card).startswith("✅ Answered · shop-api")
+    at = clock_time(telegram.clock.time())
+    assert read(card).endswith(f"handed over {at}")
+    assert card.rows == ()
+    assert len(telegram.said()) == 1
+
+
+async def test_a_withdrawn_question_says_so(tmp_path: Path) -> None:
+    async with running_telegram(tmp_path, policy=Policy(withdraw_on_cancel=True)) as telegram:
+        ask = await telegram.desk.ask(CONFIRM)
+        yes = (await telegram.card(ask)).keys[0].data
+        assert yes
+        await telegram.desk.broker.callers.left(CallName(link="link", request="1"))
+        card = await telegram.current(ask)
+        assert read(card).startswith("🚫 Withdrawn · shop-api")
+        assert card.rows == ()
+        at = clock_time(telegram.clock.time())
+        assert await telegram.press(card, yes) == f"Withdrawn at {at}."
+
+
+async def test_a_declared_default_is_shown_from_the_start_and_ends_the_ask(
+    tmp_path: Path,
+) -> None:
+    question = replace(SELECT, on_timeout=Answer(values=("SQLite",)))
+    async with running_telegram(tmp_path, policy=Policy(declared_defaults=True)) as telegram:
+        ask = await telegram.desk.ask(question)
+        card = await telegram.card(ask)
+        assert f"Used if nobody answers by {ends(ask)}: SQLite" in read(card)
+        await telegram.desk.time_out(ask)
+        card = await telegram.current(ask)
+        assert "Used, as agreed beforehand: SQLite" in read(card)
+        assert card.rows == ()
+        await telegram.say("1", reply_to=card)
+        await telegram.sees(f"Timed out at {ends(ask)}.")
+        assert (await telegram.now(ask)).late is None
+
+
+async def test_a_prompt_that_cannot_be_sent_does_not_leave_an_open_card_behind(
+    telegram: Telegram,
+) -> None:
+    telegram.api.fail(
+        "sendMessage", status=500, when=lambda params: "force_reply" in str(params), times=1
+    )
+    ask = await telegram.desk.ask(TEXT, timeout=HOUR)
+    card = await telegram.sees("What should the commit say?")
+    await waiting(telegram.api.until)(
+        lambda api: any(call.status == 500 for call in api.calls("sendMessage"))
+    )
+    await telegram.desk.inbox.answer(ask.id, (Answer(values=("fix",)),), person=WEB)
+    await telegram.in_time(telegram.until(card, lambda card: "Answered elsewhere" in card.text))

@@ -1,0 +1,127 @@
+"""What a typed text stands for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatbridge.core import form
+from chatbridge.core.form import Choose, Event, Text, Toggle
+from chatbridge.core.model import Ask, Draft, Entry, Option, Question, QuestionType, View
+from chatbridge.core.typed import takes_text, typed
+from tests import telegram_asks as some
+from tests.telegram_asks import ask, confirm, select, text
+
+SELECT = select("Which database?", "PostgreSQL in Docker (recommended)", "SQLite", "3 replicas")
+MULTI = select("Which checks?", "Unit tests", "Load, and more", "7", multi=True)
+
+
+def events(question: Question, said: str) -> tuple[Event, ...]:
+    return typed(ask(question), said)
+
+
+def toggles(*options: int) -> tuple[Event, ...]:
+    return tuple(Toggle(step=0, option=option, on=True) for option in options)
+
+
+@pytest.mark.parametrize(
+    ("said", "option"),
+    [
+        ("SQLite", 1),
+        (" sqlite\n", 1),
+        ("2", 1),
+        ("1", 0),
+        ("PostgreSQL in Docker", 0),
+        ("postgresql in docker (recommended)", 0),
+        ("3 replicas", 2),
+    ],
+)
+def test_a_label_or_a_number_picks(said: str, option: int) -> None:
+    assert events(SELECT, said) == (Choose(step=0, option=option),)
+
+
+@pytest.mark.parametrize(
+    "said", ["0", "4", "-1", "²", "٢", "1.", "SQL", "1,2", "", "0000000012", "10" * 3000]
+)
+def test_anything_else_is_a_text_of_its_own(said: str) -> None:
+    assert events(SELECT, said) == (Text(text=said, step=0),)
+
+
+@pytest.mark.parametrize(
+    ("said", "options"),
+    [
+        ("1,3", (0, 2)),
+        ("1 2", (0, 1)),
+        ("3; 1", (2, 0)),
+        ("unit tests, 2", (0, 1)),
+        ("Load, and more", (1,)),
+        ("7", (2,)),
+        ("1,,3,", (0, 2)),
+    ],
+)
+def test_a_list_picks_several(said: str, options: tuple[int, ...]) -> None:
+    assert events(MULTI, said) == toggles(*options)
+
+
+@pytest.mark.parametrize("said", ["1,9", "1 and 3", "Unit tests and more", ",", " "])
+def test_a_list_with_anything_unknown_in_it_is_a_text(said: str) -> None:
+    assert events(MULTI, said) == (Text(text=said, step=0),)
+
+
+@pytest.mark.parametrize(("said", "option"), [("yes", 0), ("No", 1), ("Y", 0), (" n ", 1)], ids=str)
+def test_yes_and_no_in_words(said: str, option: int) -> None:
+    assert events(confirm("Go?"), said) == (Choose(step=0, option=option),)
+
+
+@pytest.mark.parametrize("said", ["1", "maybe", "yes please"])
+def test_a_confirm_takes_nothing_else(said: str) -> None:
+    (event,) = events(confirm("Go?"), said)
+    found = ask(confirm("Go?"))
+    assert isinstance(form.advance(found.questions, found.draft, event), form.Refused)
+
+
+def test_a_number_is_the_answer_where_a_text_is_asked_for() -> None:
+    assert events(text("How many?"), "1") == (Text(text="1", step=0),)
+
+
+@pytest.mark.parametrize("view", [View.OTHER, View.CANCEL])
+def test_on_the_screens_for_words_a_label_is_words(view: View) -> None:
+    found = ask(SELECT)
+    found = replace(found, draft=replace(found.draft, view=view, step=4))
+    assert takes_text(found)
+    assert typed(found, "SQLite") == (Text(text="SQLite", step=4),)
+
+
+def test_the_review_waits_for_no_text() -> None:
+    draft = Draft(entries=(Entry(), Entry()), view=View.REVIEW, at=2, step=3)
+    found = ask(text("One?"), text("Two?"), draft=draft)
+    assert not takes_text(found)
+    assert typed(found, "1") == (Text(text="1", step=3),)
+
+
+@pytest.mark.parametrize(
+    ("question", "waits"),
+    [(SELECT, False), (MULTI, False), (confirm("?"), False), (text("?"), True)],
+)
+def test_only_a_text_question_waits_for_text_by_itself(question: Question, waits: bool) -> None:
+    assert takes_text(ask(question)) is waits
+
+
+@given(some.asks(), st.text() | st.integers(min_value=0).map(str))
+def test_every_text_stands_for_events_of_the_present_step(found: Ask, said: str) -> None:
+    steps = {event.step for event in typed(found, said)}
+    assert steps == {found.draft.step}
+
+
+@given(st.integers(min_value=1, max_value=150), st.integers(min_value=0, max_value=10**12))
+def test_a_number_never_picks_what_is_not_there(count: int, number: int) -> None:
+    options = tuple(Option(label=f"option {i}") for i in range(count))
+    question = Question(id="q", text="?", type=QuestionType.SELECT, options=options)
+    (event,) = events(question, str(number))
+    if 1 <= number <= count:
+        assert event == Choose(step=0, option=number - 1)
+    else:
+        assert isinstance(event, Text)
