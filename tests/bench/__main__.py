@@ -14,6 +14,7 @@ from tests.bench.idle import idle
 from tests.bench.latency import burst, latency, ratio, reference_call
 from tests.bench.machine import Json
 from tests.bench.startup import first_start, startup
+from tests.bench.telegram import telegram
 
 
 def main() -> int:
@@ -50,6 +51,8 @@ async def measure(*, quick: bool) -> Json:
         )
     say("a burst")
     figures["burst"] = await burst(1000 // part, links=10)
+    say("Telegram")
+    figures["telegram"] = await telegram(200 // part)
     say("idleness")
     figures["idle"] = await idle(30.0 / part, links=100 // part, progress=False)
     figures["heartbeat"] = await idle(30.0 / part, links=100 // part, progress=True)
@@ -100,6 +103,7 @@ def table(figures: Json) -> str:
             "",
         ),
     ]
+    rows += telegram_rows(figures["telegram"])
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -107,6 +111,30 @@ def table(figures: Json) -> str:
     ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join([figures["machine"], *lines])
+
+
+def telegram_rows(figures: Json) -> list[tuple[str, str, str]]:
+    rows = []
+    for title, what, of_script in (
+        ("Telegram: tool call → message", "call_to_message_ms", "call_to_message_ms"),
+        # A script that only hears of the tap has not answered it yet.
+        ("Telegram: tap → tool result", "tap_to_result_ms", "tap_to_toast_ms"),
+    ):
+        found, server = figures["ours"][what], figures["server"][what]
+        script = figures["script"][of_script]
+        rows += [
+            (f"{title}, p50 / p99", f"{found['p50']} / {found['p99']} ms", ""),
+            *_beside(found, server, "python-telegram-bot behind a minimal SDK server", aim="≤ 2"),
+            *_beside(found, script, "python-telegram-bot alone, without a tool call", aim=""),
+        ]
+    return rows
+
+
+def _beside(found: Json, other: Json, title: str, *, aim: str) -> list[tuple[str, str, str]]:
+    return [
+        (f"  {title}", f"{other['p50']} / {other['p99']} ms", ""),
+        ("    times as long, p50", f"{found['p50'] / other['p50']:.2f}", aim),
+    ]
 
 
 if __name__ == "__main__":
