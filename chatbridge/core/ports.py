@@ -244,6 +244,11 @@ class Channel(Protocol):
         """
         ...
 
+    async def tell(self, text: str) -> None:
+        """Say something to the owner that belongs to no ask, where it would not be seen
+        otherwise."""
+        ...
+
     async def drain(self) -> None:
         """Return once everything the service had kept until now has been put in."""
         ...

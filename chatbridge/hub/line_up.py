@@ -25,6 +25,7 @@ class LineUp:
         self._delivery = delivery
         self._clock = clock
         self._slots: list[Slot] = []
+        self._told: set[str] = set()
 
     def add(self, name: str, build: Callable[[], Channel]) -> None:
         self._slots.append(Slot(name, build))
@@ -34,6 +35,13 @@ class LineUp:
         async with asyncio.TaskGroup() as group:
             for slot in self._slots:
                 group.create_task(self._keep_up(slot, inbox))
+
+    def tell(self, text: str) -> None:
+        """Have every channel say this to the owner, once, as soon as it can."""
+        if text not in self._told:
+            self._told.add(text)
+            for slot in self._slots:
+                slot.news.put_nowait(text)
 
     def troubles(self) -> dict[str, str | None]:
         """Each channel, and why it does not work now."""
@@ -73,6 +81,7 @@ class LineUp:
             asyncio.ensure_future(self._delivery.serve(surface, ready=ready))
             for surface in channel.surfaces
         ]
+        delivering.append(asyncio.ensure_future(slot.tell_news(channel, ready)))
         running = asyncio.ensure_future(channel.run(inbox, ready=now_ready))
         try:
             await asyncio.wait({running})
@@ -88,6 +97,7 @@ class Slot:
         self.build = build
         self.channel: Channel | None = None
         self.tried = asyncio.Event()
+        self.news: asyncio.Queue[str] = asyncio.Queue()
         self.worked = False
         """Whether it came up since it was last tried."""
         self._failure: str | None = None
@@ -101,6 +111,15 @@ class Slot:
             log.info("%s is available again", self.name)
         self.channel, self._failure, self.worked = channel, None, True
         self.tried.set()
+
+    async def tell_news(self, channel: Channel, ready: asyncio.Event) -> None:
+        await ready.wait()
+        while True:
+            text = await self.news.get()
+            try:
+                await channel.tell(text)
+            except ChatbridgeError as error:
+                log.info("%s did not say %r: %s", self.name, text, error)
 
     async def drained(self) -> None:
         await self.tried.wait()

@@ -11,6 +11,7 @@ import logging
 import os
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +40,17 @@ class Connection:
 
 
 class Links:
-    def __init__(self, server: Server[Any], callers: Callers, *, settings: dict[str, str]) -> None:
-        """`settings` are the digests of what this hub uses, for links that name others."""
+    def __init__(
+        self,
+        server: Server[Any],
+        callers: Callers,
+        *,
+        settings: dict[str, str],
+        tell: Callable[[str], None],
+    ) -> None:
+        """`settings` are the digests of what this hub uses; of links that name others the owner
+        is told."""
+        self._tell = tell
         self._server = server
         self._callers = callers
         self._settings = settings
@@ -141,6 +151,7 @@ class Links:
         remark = self._remark(preface, session)
         if remark:
             log.warning("link %s: %s", link, remark)
+            self._tell(remark)
         task = asyncio.current_task()
         assert task is not None
         self._connections[writer] = Connection(session, writer, task, remark)

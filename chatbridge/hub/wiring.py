@@ -75,6 +75,8 @@ class Hub:
     settings: Settings
     callers: Callers
     server: Server[Any]
+    tell: Callable[[str], None]
+    """Says something to the owner, once."""
 
 
 async def run_hub(lock: Lock, *, config: Path | None, ready: Callable[[], None]) -> None:
@@ -91,7 +93,7 @@ async def run_hub(lock: Lock, *, config: Path | None, ready: Callable[[], None])
                 remarks=lambda: links.remarks() if links else [],
             )
         )
-        links = Links(hub.server, hub.callers, settings=_digests(hub.settings))
+        links = Links(hub.server, hub.callers, settings=_digests(hub.settings), tell=hub.tell)
         stack.push_async_callback(links.close)
         rendezvous.make_private(os.path.dirname(path))
         await links.listen(rendezvous.bind_socket(path))
@@ -144,7 +146,7 @@ async def open_hub(
             line_up.add("telegram", lambda: _telegram(settings.telegram, config, clock))
         background.spawn(broker.run())
         background.spawn(line_up.run(Intake(broker, store=store, clock=clock)))
-        yield Hub(settings=settings, callers=broker.callers, server=server)
+        yield Hub(settings=settings, callers=broker.callers, server=server, tell=line_up.tell)
 
 
 def stop_on_signals() -> asyncio.Event:

@@ -24,12 +24,16 @@ class Chat:
         """The revisions that each message has shown, by its place."""
         self.asks: dict[str, str] = {}
         self.faults: list[Exception] = []
+        self.told: list[str] = []
         self.lose_response = False
         self.shown: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
 
     async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
         ready()
         await asyncio.Event().wait()
+
+    async def tell(self, text: str) -> None:
+        self.told.append(text)
 
     async def drain(self) -> None:
         return None

@@ -35,14 +35,18 @@ sys.stdout.buffer.write(sock.recv(4096))
 
 
 @asynccontextmanager
-async def door(hub: World, path: Path, **settings: str) -> AsyncIterator[Links]:
+async def door(
+    hub: World, path: Path, *, told: list[str] | None = None, **settings: str
+) -> AsyncIterator[Links]:
+    """`told` is what the owner hears."""
     server = build_server(
         [AskUser(hub.broker)],
         callers=hub.broker.callers,
         after_call=lambda: None,
         spawn=asyncio.ensure_future,
     )
-    links = Links(server, hub.broker.callers, settings=settings)
+    heard: list[str] = [] if told is None else told
+    links = Links(server, hub.broker.callers, settings=settings, tell=heard.append)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()
@@ -136,8 +140,12 @@ async def test_a_link_with_more_to_say_than_this_hub_knows_is_served(tmp_path: P
 async def test_a_link_started_with_other_settings_is_named_to_the_owner_without_values(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    told: list[str] = []
     settings = {"CHATBRIDGE_STORE": "same"}
-    async with world(tmp_path) as hub, door(hub, tmp_path / "s", **settings) as links:
+    async with (
+        world(tmp_path) as hub,
+        door(hub, tmp_path / "s", told=told, **settings) as links,
+    ):
         theirs = {"CHATBRIDGE_STORE": "same", "CHATBRIDGE_TELEGRAM__TOKEN": "0123456789abcdef"}
         link = await Link.connect(tmp_path / "s", settings=theirs)
         await link.hear()
@@ -145,6 +153,7 @@ async def test_a_link_started_with_other_settings_is_named_to_the_owner_without_
         await hub.until(lambda ask: ask.open)
         (remark,) = links.remarks()
         assert remark.startswith("The agent in / was started with settings")
+        assert told == [remark]
         link.close()
     assert "settings that this hub does not use: CHATBRIDGE_TELEGRAM__TOKEN." in caplog.text
     assert "0123456789abcdef" not in caplog.text

@@ -8,6 +8,7 @@ from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.data import NEITHER, Show, Tap, Use, decode
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.core.model import Answer, Outcome, Status
+from chatbridge.core.words import clock_time
 from tests.telegram_asks import ADA, ID, NOW, ask, confirm, keys, labels, read, read_plainly, text
 
 OTHER_ID = ID.replace("0b", "1b")
@@ -93,7 +94,11 @@ def test_help_has_six_lines_and_names_every_command() -> None:
     for private in (True, False):
         lines = read(notices.help_text(private=private)).text.split("\n")
         assert len(lines) == 6
-    assert all(f"/{name}" in notices.HELP for name, _ in notices.COMMANDS if name != "help")
+    assert all(
+        f"/{name}" in notices.help_text(private=True)
+        for name, _ in notices.COMMANDS
+        if name != "help"
+    )
 
 
 def test_an_unknown_chat_says_the_setting_that_would_change_that() -> None:
@@ -102,6 +107,12 @@ def test_an_unknown_chat_says_the_setting_that_would_change_that() -> None:
     assert "telegram.chat_id" in said
 
 
-def test_t23_a_paired_chat_names_the_computer() -> None:
-    said = read_plainly(notices.paired("lap\ntop<"))
-    assert said == "This chat is paired with lap top<. Agents' questions arrive here."
+def test_a_remark_is_marked_as_chatbridges_own_and_escaped() -> None:
+    said = notices.remark("The agent in <b>shop & co</b> …")
+    assert said == "⚠️ <b>chatbridge</b>\nThe agent in &lt;b&gt;shop &amp; co&lt;/b&gt; …"
+
+
+def test_a_gap_is_told_with_its_times() -> None:
+    said = read_plainly(notices.unreachable(since=NOW, now=NOW + 3600))
+    between = f"from {clock_time(NOW)} to {clock_time(NOW + 3600)}"
+    assert said == f"Telegram was unreachable {between}. Shown now:"

@@ -235,7 +235,7 @@ class Api:
         except ChatMigrated as error:
             raise Migrated(error.new_chat_id) from None
         except InvalidToken as error:
-            unknown = "not found" in error.message.lower()
+            unknown = "not found" in str(error.__cause__ or error).lower()
             raise TokenRejected(
                 f"telegram {'does not know' if unknown else 'rejected'} the bot token "
                 f"({404 if unknown else 401}). Check {self._hint}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from typing import Any
 
+from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.chat import Chat, Wish
 from chatbridge.channels.telegram.commands import COMMANDS
@@ -105,6 +106,10 @@ class TelegramChannel:
             self._beside_us(self._api.set_commands(COMMANDS))
             ready()
             await self._poll.run()
+
+    async def tell(self, text: str) -> None:
+        for chat in self._chats:
+            await self._api.send(chat.id, notices.remark(text), silent=True)
 
     async def drain(self) -> None:
         if self._poll is not None:

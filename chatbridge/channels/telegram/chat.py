@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from telegram import ForceReply
 
+from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.api import Api, Sent
 from chatbridge.channels.telegram.errors import Migrated, Rejected
 from chatbridge.channels.telegram.keyboard import Rows
@@ -41,6 +42,7 @@ log = logging.getLogger(__name__)
 PRIVATE = Pace(message=1.0, edit=0.4, burst=4.0)
 GROUP = Pace(message=3.6, edit=3.6, burst=7.2)
 """Telegram allows about one message a second in a chat, and twenty a minute in a group."""
+WORTH_TELLING = 5 * 60.0
 NOT_SENT = 0
 
 
@@ -78,6 +80,7 @@ class Chat:
         self._with_topics = topics
         self._topics: Topics | None = None
         self._wishes: dict[str, Wish] = {}
+        self._down_since: float | None = None
         self._before: dict[str, list[int]] = {}
         """Messages before a card that are out, while the card is not."""
 
@@ -111,8 +114,9 @@ class Chat:
         except RetryLater as error:
             if error.after is None:  # a pause that Telegram asks for is no trouble
                 self.trouble = str(error)
+                self._down_since = self._down_since or self._clock.time()
             raise
-        self.trouble = None
+        self.trouble = self._down_since = None
         return shown
 
     async def _show(self, ask: Ask, place: Place | None) -> Shown:
@@ -171,6 +175,7 @@ class Chat:
         thread = await self._topics.of(ask.project, chat=self.id) if self._topics else None
         more = overflow(ask)
         out = self._before.setdefault(ask.id, [])
+        thread = await self._explain_gap(ask, thread)
         first: tuple[str | File, ...] = (*more.leaflets, *more.before)
         for part in first[len(out) :]:
             sent, thread = await self._send(ask, thread, part, silent=True)
@@ -189,6 +194,15 @@ class Chat:
             reminder=NOT_SENT if due is not None and due <= self._clock.time() else None,
         )
         return place, out
+
+    async def _explain_gap(self, ask: Ask, thread: int | None) -> int | None:
+        """Say why the first card after a long time without network comes late."""
+        since, now = self._down_since, self._clock.time()
+        if since is not None and now - since >= WORTH_TELLING:
+            why = notices.unreachable(since=since, now=now)
+            _, thread = await self._send(ask, thread, why, silent=True)
+            self._down_since = None
+        return thread
 
     async def _edit(self, ask: Ask, drawing: Drawing, place: Place) -> Place:
         drawn = _digest(drawing)

@@ -20,7 +20,7 @@ from chatbridge.core.text import one_line, shortened, visible
 LISTED = 20
 NUMBERS_A_ROW = 5
 TYPED, QUESTION, LIST_QUESTION, ANSWER = 200, 60, 50, 60
-HOST = 60
+REMARK = 1_000
 
 COMMANDS = (
     ("pending", "Open questions"),
@@ -151,12 +151,15 @@ def help_text(*, private: bool) -> str:
     )
 
 
-HELP = help_text(private=True)
+def remark(text: str) -> str:
+    """What the owner should know about the set-up."""
+    return f"⚠️ <b>chatbridge</b>\n{escape(clipped(text, REMARK))}"
 
 
-def paired(host: str) -> str:
-    name = escape(isolated(clipped(one_line(host), HOST)))
-    return f"This chat is paired with <b>{name}</b>. Agents' questions arrive here."
+def unreachable(*, since: float, now: float) -> str:
+    """Above cards that come late."""
+    between = f"from {time_tag(since, now=now)} to {time_tag(now, now=now)}"
+    return f"Telegram was unreachable {between}. Shown now:"
 
 
 def not_here(chat_id: int) -> str:

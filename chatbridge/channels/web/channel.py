@@ -75,6 +75,9 @@ class WebChannel:
                 finally:
                     self._events.close()
 
+    async def tell(self, text: str) -> None:
+        """The page has a banner for it."""
+
     async def drain(self) -> None:
         """A page keeps nothing back: what was sent has been put in."""
 
