@@ -88,6 +88,11 @@ def one_line(text: str) -> str:
     return " ".join(visible(text).split())
 
 
+def isolated(text: str) -> str:
+    """`text` so that its direction cannot change that of the words around it."""
+    return f"\u2068{text}\u2069"
+
+
 def shortened(text: str, limit: int) -> str:
     """At most `limit` characters, cut with an ellipsis."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"

@@ -11,11 +11,13 @@ import logging
 from collections.abc import Callable, Sequence
 
 from chatbridge.core.delivery import Delivery
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.errors import ChatbridgeError, RetryLater
 from chatbridge.core.ports import Channel, Clock, Inbox
 
 log = logging.getLogger(__name__)
 
+TOLD_AT_MOST = 10
+"""In a hub's life: agents must not be able to flood a chat with remarks about themselves."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 
@@ -38,7 +40,7 @@ class LineUp:
 
     def tell(self, text: str) -> None:
         """Have every channel say this to the owner, once, as soon as it can."""
-        if text not in self._told:
+        if text not in self._told and len(self._told) < TOLD_AT_MOST:
             self._told.add(text)
             for slot in self._slots:
                 slot.news.put_nowait(text)
@@ -81,7 +83,7 @@ class LineUp:
             asyncio.ensure_future(self._delivery.serve(surface, ready=ready))
             for surface in channel.surfaces
         ]
-        delivering.append(asyncio.ensure_future(slot.tell_news(channel, ready)))
+        delivering.append(asyncio.ensure_future(slot.tell_news(channel, ready, self._clock)))
         running = asyncio.ensure_future(channel.run(inbox, ready=now_ready))
         try:
             await asyncio.wait({running})
@@ -112,12 +114,15 @@ class Slot:
         self.channel, self._failure, self.worked = channel, None, True
         self.tried.set()
 
-    async def tell_news(self, channel: Channel, ready: asyncio.Event) -> None:
+    async def tell_news(self, channel: Channel, ready: asyncio.Event, clock: Clock) -> None:
         await ready.wait()
         while True:
             text = await self.news.get()
             try:
                 await channel.tell(text)
+            except RetryLater as error:
+                self.news.put_nowait(text)
+                await clock.sleep(error.after or LONGEST_PAUSE)
             except ChatbridgeError as error:
                 log.info("%s did not say %r: %s", self.name, text, error)
 

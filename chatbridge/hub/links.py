@@ -20,15 +20,16 @@ from mcp.server.lowlevel import Server
 from chatbridge import __version__, rendezvous
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.text import one_line
+from chatbridge.core.text import isolated, one_line, shortened
 from chatbridge.hub.session import Session
 from chatbridge.lines import MAX_LINE
-from chatbridge.link.preface import PROTOCOL
+from chatbridge.link.preface import NAMED_SETTINGS, PROTOCOL
 from chatbridge.projects import project_of
 
 log = logging.getLogger(__name__)
 
 PREFACE_WITHIN = 10.0
+LONGEST_PROJECT = 18
 
 
 @dataclass(slots=True)
@@ -175,10 +176,12 @@ class Links:
         theirs = preface.get("settings")
         if not isinstance(theirs, dict):
             return None
-        names = sorted(n for n, digest in theirs.items() if self._settings.get(n) != digest)
+        # Only names of ours: this is said in chatbridge's own voice.
+        given = [name for name in NAMED_SETTINGS if name in theirs]
+        names = [name for name in given if self._settings.get(name) != theirs[name]]
         if not names:
             return None
-        project = one_line(session.project.name)
+        project = isolated(shortened(one_line(session.project.name), LONGEST_PROJECT))
         return (
             f"The agent in {project} was started with settings that this hub does not "
             f"use: {', '.join(names)}. Put them into config.toml, then run: chatbridge stop"

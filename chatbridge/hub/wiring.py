@@ -23,9 +23,9 @@ from chatbridge.clock import SystemClock
 from chatbridge.core.broker import Broker
 from chatbridge.core.callers import Callers
 from chatbridge.core.delivery import Delivery
+from chatbridge.core.health import Health
 from chatbridge.core.intake import Intake
 from chatbridge.core.ports import Channel
-from chatbridge.core.status import Status
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.bot_lock import bot_held
 from chatbridge.hub.line_up import LineUp
@@ -93,7 +93,7 @@ async def run_hub(lock: Lock, *, config: Path | None, ready: Callable[[], None])
                 remarks=lambda: links.remarks() if links else [],
             )
         )
-        links = Links(hub.server, hub.callers, settings=_digests(hub.settings), tell=hub.tell)
+        links = Links(hub.server, hub.callers, settings=digests(hub.settings), tell=hub.tell)
         stack.push_async_callback(links.close)
         rendezvous.make_private(os.path.dirname(path))
         await links.listen(rendezvous.bind_socket(path))
@@ -140,8 +140,8 @@ async def open_hub(
             spawn=background.spawn,
         )
         if settings.web.enabled:
-            status = Status(agents=agents, remarks=remarks, troubles=line_up.troubles)
-            line_up.add("web", lambda: _web(settings, lock, clock, status))
+            health = Health(agents=agents, remarks=remarks, troubles=line_up.troubles)
+            line_up.add("web", lambda: _web(settings, lock, clock, health))
         if settings.telegram.token is not None:
             line_up.add("telegram", lambda: _telegram(settings.telegram, config, clock))
         background.spawn(broker.run())
@@ -163,7 +163,7 @@ def _tools(broker: Broker, settings: Settings) -> list[ToolHandler]:
     return [tool for tool in known if tool.name in settings.tools]
 
 
-def _web(settings: Settings, lock: Lock, clock: SystemClock, status: Status) -> Channel:
+def _web(settings: Settings, lock: Lock, clock: SystemClock, health: Health) -> Channel:
     from chatbridge.channels.web.channel import WebChannel
 
     web = settings.web
@@ -175,7 +175,7 @@ def _web(settings: Settings, lock: Lock, clock: SystemClock, status: Status) -> 
         token=token,
         clock=clock,
         announce=lock.inbox_at,
-        status=status,
+        health=health,
     )
 
 
@@ -190,7 +190,7 @@ def _telegram(telegram: Telegram, config: Path | None, clock: SystemClock) -> Ch
         chats=telegram.chat_id,
         topics=telegram.topics,
         base=telegram.api_base,
-        hint=f"telegram.token in {config or rendezvous.config_path()}",
+        hint=f"telegram.token in {config or rendezvous.config_path()}, or its variable",
         clock=clock,
         hold=lambda: bot_held(token.partition(":")[0]),
     )
@@ -226,12 +226,15 @@ def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Call
     return after_call
 
 
-def _digests(settings: Settings) -> dict[str, str]:
+def digests(settings: Settings) -> dict[str, str]:
     """What this hub uses, comparable with what a link's environment names, without the values."""
     values = {name: os.environ.get(name) for name in NAMED_SETTINGS}
     telegram = settings.telegram
-    values["CHATBRIDGE_STORE"] = settings.store
-    if telegram.token is not None:
-        values["CHATBRIDGE_TELEGRAM__TOKEN"] = telegram.token.get_secret_value()
-    values["CHATBRIDGE_TELEGRAM__CHAT_ID"] = ",".join(map(str, telegram.chat_id))
+    from_file = {
+        "CHATBRIDGE_STORE": settings.store,
+        "CHATBRIDGE_TELEGRAM__TOKEN": telegram.token.get_secret_value() if telegram.token else None,
+        "CHATBRIDGE_TELEGRAM__CHAT_ID": ",".join(map(str, telegram.chat_id)),
+    }
+    for name, value in from_file.items():
+        values[name] = values[name] or value  # a variable as it is spelt: links spell it alike
     return {name: sha256_hex(os.fsencode(value))[:16] for name, value in values.items() if value}

@@ -22,6 +22,7 @@ from chatbridge.channels.web.channel import WebChannel
 from chatbridge.clock import SystemClock
 from chatbridge.core import asks
 from chatbridge.core.broker import Broker
+from chatbridge.core.health import Health
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -37,7 +38,6 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Inbox
-from chatbridge.core.status import Status
 from tests.fakes.inbox import open_desk
 
 TOKEN = "a-token-of-the-tests"
@@ -139,7 +139,7 @@ async def running_inbox(folder: Path) -> AsyncIterator[RunningInbox]:
         token=TOKEN,
         clock=clock,
         announce=address.set_result,
-        status=Status(agents=lambda: ["shop-api", "billing"]),
+        health=Health(agents=lambda: ["shop-api", "billing"]),
     )
     async with open_desk(folder, clock=clock, channel=channel, policy=POLICY) as desk:
         serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))

@@ -27,12 +27,11 @@ from chatbridge.channels.telegram.channel import TelegramChannel
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.core.broker import Broker
 from chatbridge.core.delivery import Delivery
+from chatbridge.core.health import Health
 from chatbridge.core.intake import Intake
-from chatbridge.core.model import Ask
-from chatbridge.core.model import Status as AskStatus
+from chatbridge.core.model import Ask, Status
 from chatbridge.core.pacing import Pace
 from chatbridge.core.policy import Policy
-from chatbridge.core.status import Status
 from chatbridge.hub.line_up import LineUp
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
@@ -128,7 +127,7 @@ class TelegramHub:
         card = await self.in_time(self.sees(number))
         await self.until(lambda: self.trouble is None, step=0.5)
         assert await self.tap(card) == "Sent: blue"
-        assert (await self.now(ask)).status is AskStatus.ANSWERED
+        assert (await self.now(ask)).status is Status.ANSWERED
 
     async def web_goes_on(self, number: int = 99) -> None:
         """An agent asks, and somebody answers in the web inbox."""
@@ -244,7 +243,7 @@ async def _running(
             token=TOKEN,
             clock=clock,
             announce=announce,
-            status=Status(troubles=line_up.troubles),
+            health=Health(troubles=line_up.troubles),
         )
 
     line_up.add("web", web)

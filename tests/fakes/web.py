@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from chatbridge.channels.web.channel import WebChannel
+from chatbridge.core.health import Health
 from chatbridge.core.policy import Policy
-from chatbridge.core.status import Status
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk
 
@@ -79,7 +79,7 @@ async def running_web(
         token=TOKEN,
         clock=clock,
         announce=announced.append,
-        status=Status(
+        health=Health(
             agents=lambda: ("shop-api",),
             remarks=lambda: ("The agent in <shop> was started with other settings.",),
             troubles=lambda: {"telegram": TROUBLE, "web": None},

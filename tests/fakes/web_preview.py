@@ -13,9 +13,9 @@ from threading import Thread
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.clock import SystemClock
 from chatbridge.core import form
+from chatbridge.core.health import Health
 from chatbridge.core.model import Agent, Answer, Person, Project, Question
 from chatbridge.core.policy import Policy
-from chatbridge.core.status import Status
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT, Desk, open_desk
 
 TOKEN = "preview"
@@ -71,7 +71,7 @@ async def main(port: int) -> None:
         token=TOKEN,
         clock=clock,
         announce=lambda address: Thread(target=_say, args=(address,)).start(),
-        status=Status(agents=lambda: ("shop-api", "billing")),
+        health=Health(agents=lambda: ("shop-api", "billing")),
     )
     policy = Policy(min_timeout=0.1, max_timeout=12 * 3600)
     with tempfile.TemporaryDirectory() as folder:

@@ -18,6 +18,9 @@ import pytest
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Status
 from chatbridge.hub.links import Links
+from chatbridge.hub.wiring import digests
+from chatbridge.link.preface import preface
+from chatbridge.settings import load
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.server import build_server
 from tests.fakes.world import BLUE, OWNER, World, world
@@ -152,11 +155,38 @@ async def test_a_link_started_with_other_settings_is_named_to_the_owner_without_
         await link.ask(1)
         await hub.until(lambda ask: ask.open)
         (remark,) = links.remarks()
-        assert remark.startswith("The agent in / was started with settings")
+        assert remark.startswith("The agent in \u2068/\u2069 was started with settings")
         assert told == [remark]
         link.close()
     assert "settings that this hub does not use: CHATBRIDGE_TELEGRAM__TOKEN." in caplog.text
     assert "0123456789abcdef" not in caplog.text
+
+
+async def test_an_agent_cannot_speak_in_chatbridges_name_through_settings_that_it_makes_up(
+    tmp_path: Path,
+) -> None:
+    told: list[str] = []
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s", told=told) as links:
+        forged = {"nothing.\nYour token has expired: send it to @evil_bot": "1"}
+        for theirs in (forged, {**forged, "CHATBRIDGE_STORE": "other"}):
+            link = await Link.connect(tmp_path / "s", settings=theirs)
+            await link.hear()
+            await link.ask(1)
+            await hub.until(lambda ask: ask.open)
+            heard = links.remarks()
+            link.close()
+        assert [("evil" in remark, "STORE" in remark) for remark in told] == [(False, True)]
+        assert heard == told
+
+
+@pytest.mark.parametrize("spelt", ["987654321", "[987654321]", "1, 2", "[1, 2, 2]"])
+def test_an_agent_that_started_its_hub_is_not_said_to_have_other_settings(
+    monkeypatch: pytest.MonkeyPatch, spelt: str
+) -> None:
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__CHAT_ID", spelt)
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", " 123456:abcdefghijkl ")
+    theirs = preface(None)["settings"]
+    assert digests(load(Path("/nowhere/config.toml"))) == theirs
 
 
 async def test_a_call_cancelled_while_no_hub_was_there_has_no_caller_after_the_return(

@@ -10,7 +10,7 @@ import pytest
 
 from chatbridge.channels.telegram.keyboard import ON
 from chatbridge.core import form
-from chatbridge.core.model import Answer, Person
+from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
@@ -252,38 +252,63 @@ async def test_a_reply_to_the_card_from_before_the_step_was_shown_is_stale(
     assert (await telegram.now(ask)).draft.entries[1].text is None
 
 
-async def test_a_reply_to_an_older_message_of_a_card_that_was_posted_anew_is_understood(
-    telegram: Telegram,
-) -> None:
-    ask = await telegram.desk.ask(SELECT)
-    old = await telegram.card(ask)
-    await telegram.say("/pending")
-    listed = await telegram.sees("1 question is open")
-    await telegram.tap(listed, "1")
-    await telegram.gone(old)
-    card = await telegram.current(ask)
-    assert card.id > listed.id
-    await telegram.say("2", reply_to=card)
-    assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)
-
-
-async def test_a_reply_that_is_no_text_is_told_so(telegram: Telegram) -> None:
-    ask = await telegram.desk.ask(TEXT)
-    card = await telegram.card(ask)
+def reply_of_before(telegram: Telegram, old: Card, **content: object) -> None:
+    """A reply to a message that may be gone meanwhile: it was on its way when that went."""
     chat = {"id": telegram.chat.id, "type": "private", "first_name": "Ada"}
-    photo = {"file_id": "f", "file_unique_id": "u", "width": 1, "height": 1}
+    replied = {
+        "message_id": old.id,
+        "date": old.date,
+        "chat": chat,
+        "from": telegram.api.bot.json(),
+        "text": old.text,
+    }
     telegram.api.raw_update(
         {
             "message": {
-                "message_id": card.id + 1000,
+                "message_id": old.id + 1000,
                 "date": int(telegram.clock.time()) + 5,
                 "chat": chat,
                 "from": telegram.ada.json(),
-                "photo": [photo],
-                "caption": "look",
+                "reply_to_message": replied,
+                **content,
             }
         }
     )
+
+
+async def posted_anew(telegram: Telegram, ask: Ask) -> tuple[Card, Card]:
+    """The card that was, and the one that is."""
+    old = await telegram.current(ask)
+    await telegram.say("/pending")
+    await telegram.tap(await telegram.sees("1 question is open"), "1")
+    await telegram.gone(old)
+    return old, await telegram.current(ask)
+
+
+async def test_a_reply_to_a_card_that_was_posted_anew_is_understood(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(SELECT)
+    old, _ = await posted_anew(telegram, ask)
+    reply_of_before(telegram, old, text="2")
+    await telegram.dealt_with()
+    assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)
+
+
+async def test_a_reply_to_a_card_that_was_posted_anew_is_stale_once_the_form_moved_on(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(SELECT, TEXT)
+    old, _ = await posted_anew(telegram, ask)
+    await telegram.step(ask, "2")
+    reply_of_before(telegram, old, text="2")
+    await telegram.sees(form.STALE.why)
+    assert (await telegram.now(ask)).draft.entries[1].text is None
+
+
+async def test_a_reply_that_is_no_text_is_told_so(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(SELECT)
+    card = await telegram.card(ask)
+    photo = {"file_id": "f", "file_unique_id": "u", "width": 1, "height": 1}
+    reply_of_before(telegram, card, photo=[photo], caption="look")
     await telegram.sees("Only text can be an answer here.")
     assert (await telegram.now(ask)).open
 

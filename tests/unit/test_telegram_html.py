@@ -16,7 +16,6 @@ from chatbridge.channels.telegram.html import (
     cut,
     escape,
     headline,
-    isolated,
     joined,
     length,
     pieces,
@@ -26,7 +25,7 @@ from chatbridge.channels.telegram.html import (
     to_html,
     width,
 )
-from chatbridge.core.text import visible
+from chatbridge.core.text import isolated, visible
 from chatbridge.core.words import clock_time
 from tests.telegram_asks import HOUR, NOW, long_texts, read
 

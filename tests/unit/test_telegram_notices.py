@@ -9,7 +9,19 @@ from chatbridge.channels.telegram.data import NEITHER, Show, Tap, Use, decode
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.core.model import Answer, Outcome, Status
 from chatbridge.core.words import clock_time
-from tests.telegram_asks import ADA, ID, NOW, ask, confirm, keys, labels, read, read_plainly, text
+from tests.telegram_asks import (
+    ADA,
+    HOUR,
+    ID,
+    NOW,
+    ask,
+    confirm,
+    keys,
+    labels,
+    read,
+    read_plainly,
+    text,
+)
 
 OTHER_ID = ID.replace("0b", "1b")
 FIRST = ask(text("What should the commit message say?"), project="docs-site")
@@ -47,11 +59,11 @@ def test_a_plain_message_is_taken_only_after_a_yes() -> None:
 
 
 def test_the_question_that_is_meant_can_be_brought_down() -> None:
-    drawing = notices.reply_to_the_one_you_mean([FIRST, SECOND])
+    drawing = notices.reply_to_the_one_you_mean([FIRST, SECOND], now=NOW)
     assert read_plainly(drawing.html).split("\n")[:3] == [
         "Reply to the question you mean.",
         "",
-        "1. docs-site: What should the commit message say?",
+        f"1. docs-site: What should the commit message say? · ends {clock_time(NOW + HOUR)}",
     ]
     assert decode(drawing.rows[0][1].data) == Tap(ask_id=OTHER_ID, question=0, does=Show())
 

@@ -80,7 +80,7 @@ def test_telegram_takes_everything_that_does_not_fit_the_card(shown: Ask) -> Non
 def test_telegram_takes_every_notice(shown: list[Ask], typed: str) -> None:
     drawings = [
         notices.which_one(typed, shown),
-        notices.reply_to_the_one_you_mean(shown),
+        notices.reply_to_the_one_you_mean(shown, now=300.0),
         notices.pending(shown, now=300.0),
         notices.history(shown, now=300.0),
         *(notices.use_it(one) for one in shown),

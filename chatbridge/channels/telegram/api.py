@@ -62,7 +62,6 @@ NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
-    id: int
     username: str
     topics: bool
     """Whether this bot's private chats can have topics."""
@@ -101,7 +100,7 @@ class Api:
         with self._translated():
             await self._bot.initialize()
             me = self._bot.bot
-        return Me(id=me.id, username=me.username or "", topics=bool(me.has_topics_enabled))
+        return Me(username=me.username or "", topics=bool(me.has_topics_enabled))
 
     async def close(self) -> None:
         await self._bot.shutdown()

@@ -11,11 +11,11 @@ from typing import Any
 from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.chat import Chat, Wish
-from chatbridge.channels.telegram.commands import COMMANDS
+from chatbridge.channels.telegram.errors import Rejected
 from chatbridge.channels.telegram.people import People
 from chatbridge.channels.telegram.poll import Poll
 from chatbridge.channels.telegram.receive import Receiver
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.errors import ChatbridgeError, ChatRefused
 from chatbridge.core.model import Note
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Surface
@@ -53,7 +53,7 @@ class TelegramChannel:
         self._hold = hold
         self._chats = [
             Chat(self._api, chat, clock=clock, topics=topics, pace=pace)
-            for chat in chats or (allowed and sorted(allowed))
+            for chat in chats or sorted(allowed)
         ]
         self._poll: Poll | None = None
         self._beside: set[asyncio.Task[None]] = set()
@@ -75,6 +75,8 @@ class TelegramChannel:
             stack.push_async_callback(self._api.close)
             me = await self._api.open()
             stack.push_async_callback(self._end_what_is_beside)
+            if not self._allowed:
+                log.warning("%s", NOBODY)
             log.info("telegram: @%s, chats: %d", me.username, len(self._chats))
 
             def migrated(chat: Chat, number: int) -> None:
@@ -103,13 +105,16 @@ class TelegramChannel:
                 gap=lambda: self._post_again(inbox),
             )
             await self._poll.begin()
-            self._beside_us(self._api.set_commands(COMMANDS))
+            self._beside_us(self._api.set_commands(notices.COMMANDS))
             ready()
             await self._poll.run()
 
     async def tell(self, text: str) -> None:
         for chat in self._chats:
-            await self._api.send(chat.id, notices.remark(text), silent=True)
+            try:
+                await self._api.send(chat.id, notices.remark(text), silent=True)
+            except (ChatRefused, Rejected) as error:
+                log.info("%s was not told: %s", chat.name, error)
 
     async def drain(self) -> None:
         if self._poll is not None:

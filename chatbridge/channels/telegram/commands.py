@@ -18,8 +18,7 @@ from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.words import ended_sentence
 
-COMMANDS = notices.COMMANDS
-NAMES = ("start", *(name for name, _ in COMMANDS))
+NAMES = ("start", *(name for name, _ in notices.COMMANDS))
 ANOTHER_BOTS = ""
 LISTED = 10
 _COMMAND = re.compile(r"/(\w+)(?:@(\w+))?(?:\s|$)")

@@ -9,14 +9,13 @@ from chatbridge.channels.telegram.html import (
     clipped,
     escape,
     headline,
-    isolated,
     length,
     time_tag,
 )
 from chatbridge.channels.telegram.overflow import PROJECT
 from chatbridge.core.card import Card, Line, State
 from chatbridge.core.model import Person
-from chatbridge.core.text import one_line, shortened
+from chatbridge.core.text import isolated, one_line, shortened
 
 CHANNEL = "telegram"
 PLACES = {"telegram": "Telegram", "matrix": "Matrix", "web": "web inbox", "terminal": "terminal"}

@@ -96,11 +96,6 @@ def plain_text(source: str) -> str:
     return html.unescape(_TAG.sub("", source))
 
 
-def isolated(text: str) -> str:
-    """`text` so that its direction cannot reorder what stands beside it."""
-    return f"\u2068{text}\u2069"
-
-
 def time_tag(at: float, *, now: float) -> str:
     """A time of day in the viewer's zone; in the hub's, where a client does not know the tag."""
     away, then = abs(at - now), local_time(at)

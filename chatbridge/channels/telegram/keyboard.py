@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chatbridge.channels.telegram.data import Does, Tap, Write, encode
-from chatbridge.channels.telegram.html import isolated
 from chatbridge.core.card import Act, Card, Choice, Role
 from chatbridge.core.model import QuestionType, View
+from chatbridge.core.text import isolated
+from chatbridge.core.timing import MORE_TIME_BEFORE
 
 PRIMARY, SUCCESS = "primary", "success"
 
 MOST_OPTIONS = 90
 """Telegram takes 100 buttons; the rest is for the form's own."""
-EXTEND_BELOW = 15 * 60.0
 MARKS_PER_COLUMN = 3
 """Marks take no column of their own; a letter of a real script has few."""
 WORD_KEEPS = 20
@@ -59,11 +59,10 @@ class Columns:
 
     one: int
     two: int
-    three: int
 
 
-PRIVATE = Columns(one=30, two=14, three=8)
-GROUP = Columns(one=27, two=12, three=7)
+PRIVATE = Columns(one=30, two=14)
+GROUP = Columns(one=27, two=12)
 """Avatars take room."""
 
 
@@ -229,7 +228,7 @@ def _own_key(card: Card, role: Role, now: float) -> Key | None:
             return _key(card, "‹ Keep it open", button.does)
         case Role.BACK if card.view is View.OTHER:
             return _key(card, "‹ Back to the options", button.does)
-        case Role.EXTEND if card.deadline is None or card.deadline - now >= EXTEND_BELOW:
+        case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
             return None
         case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
             return None

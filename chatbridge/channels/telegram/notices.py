@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 from chatbridge.channels.telegram import ending
 from chatbridge.channels.telegram.data import NEITHER, Does, Show, Tap, Use, encode, question_shown
-from chatbridge.channels.telegram.html import clipped, escape, headline, isolated, time_tag
+from chatbridge.channels.telegram.html import clipped, escape, headline, time_tag
 from chatbridge.channels.telegram.keyboard import PRIVATE, Key, Rows, beside_ours, fitted, in_rows
 from chatbridge.channels.telegram.overflow import PROJECT
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask
-from chatbridge.core.text import one_line, shortened, visible
+from chatbridge.core.text import isolated, one_line, shortened, visible
 
 LISTED = 20
 NUMBERS_A_ROW = 5
@@ -57,7 +57,7 @@ def use_it(ask: Ask) -> Drawing:
     )
 
 
-def reply_to_the_one_you_mean(asks: Sequence[Ask], *, now: float | None = None) -> Drawing:
+def reply_to_the_one_you_mean(asks: Sequence[Ask], *, now: float) -> Drawing:
     """For a text that fits no question while several are open."""
     return _list("Reply to the question you mean.", asks, now=now)
 
@@ -95,7 +95,7 @@ def pending(asks: Sequence[Ask], *, now: float) -> Drawing:
     return _list(first, asks, now=now)
 
 
-def _list(first: str, asks: Sequence[Ask], *, now: float | None) -> Drawing:
+def _list(first: str, asks: Sequence[Ask], *, now: float) -> Drawing:
     shown = asks[:LISTED]
     lines = [f"{i}. {_entry(ask)}{_ends(ask, now)}" for i, ask in enumerate(shown, 1)]
     more = [f"and {len(asks) - LISTED} more"] if len(asks) > LISTED else []
@@ -108,7 +108,7 @@ def history(asks: Sequence[Ask], *, now: float) -> Drawing:
     """Ended asks, the newest first."""
     if not asks:
         return Drawing(html="Nothing has ended yet.")
-    return Drawing(html="\n\n".join(_ended(ask, now) for ask in asks[:LISTED]))
+    return Drawing(html="\n\n".join(_ended(ask, now) for ask in asks))
 
 
 def _ended(ask: Ask, now: float) -> str:
@@ -128,8 +128,8 @@ def _entry(ask: Ask) -> str:
     return f"<b>{project}</b>: {escape(isolated(clipped(words, LIST_QUESTION)))}"
 
 
-def _ends(ask: Ask, now: float | None) -> str:
-    if ask.deadline is None or now is None:
+def _ends(ask: Ask, now: float) -> str:
+    if ask.deadline is None:
         return ""
     return f" · ends {time_tag(ask.deadline, now=now)}"
 
@@ -166,5 +166,5 @@ def not_here(chat_id: int) -> str:
     """For someone who may answer, in a chat that gets no questions."""
     return (
         "Questions do not arrive in this chat.\n"
-        f"To get them here, set <code>telegram.chat_id</code> to <code>{chat_id}</code>."
+        f"To get them here, add <code>{chat_id}</code> to <code>telegram.chat_id</code>."
     )

@@ -14,7 +14,6 @@ from chatbridge.channels.telegram.html import (
     blocks,
     clipped,
     cut,
-    isolated,
     joined,
     pieces,
     readable,
@@ -26,7 +25,7 @@ from chatbridge.channels.telegram.keyboard import label_of, needs_list
 from chatbridge.core.card import Card, Choice
 from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask, Status, View
-from chatbridge.core.text import one_line, shortened, visible
+from chatbridge.core.text import isolated, one_line, shortened, visible
 
 ROOM = 3_200
 """For question and options; the rest of Telegram's 4,096 is for the longest frame there can be."""

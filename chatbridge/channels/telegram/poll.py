@@ -58,7 +58,7 @@ class Poll:
         self._noted_at = 0.0
         self._forgot = False
         self._failures = 0
-        self._failed: tuple[int, int] = (0, 0)
+        self._tried: tuple[int, int] = (0, 0)
         self._doubtful: int | None = None
         self._hurry = asyncio.Event()
         self._hurry.set()
@@ -183,9 +183,9 @@ class Poll:
             self._hurry.clear()
 
     def _tries(self, update: int) -> int:
-        number, count = self._failed
-        self._failed = (update, count + 1 if number == update else 1)
-        return self._failed[1]
+        number, count = self._tried
+        self._tried = (update, count + 1 if number == update else 1)
+        return self._tried[1]
 
     async def _note(self) -> None:
         cursor = self._cursor(self._offset or 0)

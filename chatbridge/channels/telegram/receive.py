@@ -5,7 +5,6 @@ A stranger's updates end here, without an effect and without an answer.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 from telegram import CallbackQuery, Message, Update
@@ -21,8 +20,6 @@ from chatbridge.channels.telegram.texts import Texts
 from chatbridge.channels.telegram.voice import Spawn, Voice
 from chatbridge.core.model import Note
 from chatbridge.core.ports import Clock, Inbox
-
-log = logging.getLogger(__name__)
 
 
 class Receiver:

@@ -14,7 +14,6 @@ from chatbridge.channels.telegram.html import (
     clipped,
     escape,
     headline,
-    isolated,
     readable,
     time_tag,
     to_html,
@@ -24,7 +23,7 @@ from chatbridge.core import form
 from chatbridge.core.card import Card, State
 from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask, Outcome, QuestionType, Status, View
-from chatbridge.core.text import one_line, shortened
+from chatbridge.core.text import isolated, one_line, shortened
 
 TITLE, LABEL = 28, 18
 REVIEW_QUESTION, REVIEW_ANSWER = 100, 200
@@ -120,7 +119,7 @@ def _hints(card: Card, seen: Seen) -> Iterator[str]:
     elif card.view is View.REVIEW:
         yield "Nothing has been sent yet."
         if card.changed_by is not None and not seen.private:
-            name = escape(isolated(clipped(one_line(card.changed_by.name), overflow.AGENT)))
+            name = escape(isolated(clipped(one_line(card.changed_by.name), ending.NAME)))
             yield f"Last change: {name}"
     else:
         yield from _question_hints(card, seen)

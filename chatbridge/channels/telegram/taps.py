@@ -25,7 +25,7 @@ from chatbridge.channels.telegram.errors import Rejected
 from chatbridge.channels.telegram.people import person_of
 from chatbridge.channels.telegram.place import from_text
 from chatbridge.channels.telegram.render import toast
-from chatbridge.channels.telegram.texts import put_text
+from chatbridge.channels.telegram.texts import TAKEN, put_text
 from chatbridge.channels.telegram.voice import Spawn
 from chatbridge.core import form
 from chatbridge.core.asks import takes_late_answer
@@ -166,7 +166,7 @@ class Taps:
         if isinstance(step, form.Refused):
             return step.why
         self._spawn(self._api.delete(chat.id, asked.message_id))
-        self._spawn(self._api.react(chat.id, written.message_id, "👍"))
+        self._spawn(self._api.react(chat.id, written.message_id, TAKEN))
         return toast(ask, step)
 
     async def _retire_stray(self, ask: Ask, chat: Chat, message: int) -> None:

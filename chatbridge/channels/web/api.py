@@ -17,8 +17,8 @@ from chatbridge.channels.web.guard import OWNER, PERSON
 from chatbridge.channels.web.receive import parse_answers, parse_reason, read_json
 from chatbridge.channels.web.render import ask_object, json_response
 from chatbridge.core.errors import AskEnded
+from chatbridge.core.health import Health
 from chatbridge.core.ports import Inbox
-from chatbridge.core.status import Status
 
 
 class Api:
@@ -28,14 +28,14 @@ class Api:
         *,
         events: Events,
         codes: LoginCodes,
-        status: Status,
+        health: Health,
         body_seconds: float,
         heartbeat: float,
     ) -> None:
         self._inbox = inbox
         self._events = events
         self._codes = codes
-        self._status = status
+        self._health = health
         self._body_seconds = body_seconds
         self._heartbeat = heartbeat
 
@@ -96,11 +96,11 @@ class Api:
         )
 
     async def _how(self, _request: Request) -> Response:
-        troubles = self._status.troubles()
+        troubles = self._health.troubles()
         return json_response(
             {
                 "version": __version__,
-                "agents": list(self._status.agents()),
+                "agents": list(self._health.agents()),
                 "channels": [
                     {"name": name, "ok": trouble is None}
                     | ({"trouble": trouble} if trouble else {})

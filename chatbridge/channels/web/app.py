@@ -21,8 +21,8 @@ from chatbridge.channels.web.login import Login
 from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.render import Templates, json_response
 from chatbridge.core.errors import ChatbridgeError, UnknownAsk
+from chatbridge.core.health import Health
 from chatbridge.core.ports import Clock, Inbox
-from chatbridge.core.status import Status
 from chatbridge.core.text import one_line, shortened
 
 TITLES = {404: "There is no such page", 405: "That does not work here"}
@@ -46,7 +46,7 @@ def build_app(
     keys: Keys,
     events: Events,
     clock: Clock,
-    status: Status,
+    health: Health,
     limits: Limits,
 ) -> ASGIApp:
     codes = LoginCodes(clock=clock)
@@ -55,7 +55,7 @@ def build_app(
         inbox,
         events=events,
         codes=codes,
-        status=status,
+        health=health,
         body_seconds=body_seconds,
         heartbeat=limits.heartbeat,
     )
@@ -63,7 +63,7 @@ def build_app(
         inbox,
         templates=templates,
         clock=clock,
-        status=status,
+        health=health,
         body_seconds=body_seconds,
     )
     login = Login(

@@ -14,10 +14,10 @@ from chatbridge.channels.web.guard import Hosts
 from chatbridge.channels.web.receive import BODY_SECONDS
 from chatbridge.channels.web.render import Templates
 from chatbridge.channels.web.server import listen, serving
+from chatbridge.core.health import Health
 from chatbridge.core.model import Ask
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown, Surface
-from chatbridge.core.status import Status
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 
@@ -36,7 +36,7 @@ class WebChannel:
         token: str,
         clock: Clock,
         announce: Callable[[str], None],
-        status: Status,
+        health: Health,
         body_seconds: float = BODY_SECONDS,
         heartbeat: float = HEARTBEAT_SECONDS,
     ) -> None:
@@ -46,7 +46,7 @@ class WebChannel:
         self._keys = Keys(token, clock=clock)
         self._clock = clock
         self._announce = announce
-        self._status = status
+        self._health = health
         self._limits = Limits(body_seconds=body_seconds, heartbeat=heartbeat)
         self._events = Events()
         self._assets, self._templates = _look()
@@ -64,7 +64,7 @@ class WebChannel:
                 keys=self._keys,
                 events=self._events,
                 clock=self._clock,
-                status=self._status,
+                health=self._health,
                 limits=self._limits,
             )
             async with serving(app, listener):

@@ -22,9 +22,9 @@ from chatbridge.core.card import Act, Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.form import Event, Moved, Refused
+from chatbridge.core.health import Health
 from chatbridge.core.model import Ask, Person
 from chatbridge.core.ports import Clock, Inbox
-from chatbridge.core.status import Status
 from chatbridge.core.words import ended_sentence
 
 HISTORY_PAGE = 50
@@ -38,13 +38,13 @@ class Pages:
         *,
         templates: Templates,
         clock: Clock,
-        status: Status,
+        health: Health,
         body_seconds: float,
     ) -> None:
         self._inbox = inbox
         self._templates = templates
         self._clock = clock
-        self._status = status
+        self._health = health
         self._body_seconds = body_seconds
 
     def routes(self) -> list[Route]:
@@ -154,7 +154,7 @@ class Pages:
 
     def _page(self, name: str, *, status: int = 200, **context: object) -> Response:
         now = self._clock.time()
-        context |= {"agents": self._status.agents(), "remarks": self._status.banners()}
+        context |= {"agents": self._health.agents(), "remarks": self._health.banners()}
         return self._templates.page(name, status=status, now=now, **context)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class Health:
     """Each part is asked for when it is shown."""
 
     agents: Callable[[], Sequence[str]] = tuple
