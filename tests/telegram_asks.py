@@ -32,7 +32,7 @@ from tests.fakes.telegram.html import parse_html
 ID = "0b2c5f1e-8a34-4d6b-9f10-3c5d7e9a1b2c"
 NOW = 1_794_780_000.0
 HOUR = 3600.0
-ADA = Person(name="Ada", channel="telegram", id="7")
+ADA = Person(name="Ada", channel="telegram", place="7")
 PRIVATE = Seen(private=True, viewer="7", now=NOW)
 GROUP = Seen(private=False, viewer=None, now=NOW)
 
@@ -188,7 +188,7 @@ def _ended(draw_value: st.DrawFn, outcome: Outcome) -> Outcome:
         for answer in outcome.answers
     )
     channel = draw_value(st.sampled_from(["telegram", "web", "terminal", "a<b"]))
-    by = Person(name=draw_value(some.texts | long_texts), channel=channel, id="7")
+    by = Person(name=draw_value(some.texts | long_texts), channel=channel, place="7")
     reason = draw_value(some.big_texts | some.texts) if outcome.reason else outcome.reason
     return replace(outcome, answers=answers, by=draw_value(st.just(by) | st.none()), reason=reason)
 

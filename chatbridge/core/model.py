@@ -133,8 +133,8 @@ class Person:
 
     name: str
     channel: str
-    id: str = ""
-    """Who that is to the channel's service, if it knows."""
+    place: str = ""
+    """Where on that channel: which chat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

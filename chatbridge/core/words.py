@@ -7,6 +7,8 @@ from typing import assert_never
 
 from chatbridge.core.model import Ask, Status
 
+CLEAR_WITHOUT_A_DAY = 20 * 3600.0
+
 
 def local_time(at: float) -> datetime:
     """That time in the hub's zone."""
@@ -17,9 +19,11 @@ def clock_time(at: float) -> str:
     return f"{local_time(at):%H:%M}"
 
 
-def ended_sentence(ask: Ask) -> str:
+def ended_sentence(ask: Ask, *, now: float) -> str:
     """Said to a person whose tap came after the end."""
-    at = clock_time(ask.settled_at or ask.created_at)
+    ended = ask.settled_at or ask.created_at
+    day = f"{local_time(ended):%A} " if now - ended > CLEAR_WITHOUT_A_DAY else ""
+    at = day + clock_time(ended)
     match ask.status:
         case Status.ANSWERED:
             return f"Already answered at {at}."

@@ -49,7 +49,7 @@ async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
 
 
 def ignored(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [it.getMessage() for it in caplog.records if "allowed_users" in it.getMessage()]
+    return [it.getMessage() for it in caplog.records if "was ignored" in it.getMessage()]
 
 
 # ── several who may ───────────────────────────────────────────────────────────────────────────────

@@ -167,10 +167,35 @@ async def test_one_answer_retires_the_cards_of_all_chats(
         await telegram.card(ask)
         there = await telegram.card(ask, surface=1, phone=group.phone(ada))
         await telegram.tap(there, "2 ·", phone=group.phone(ada))
-        assert (await telegram.current(ask)).rows == ()
+        here = await telegram.current(ask)
+        assert here.rows == ()
+        assert "Ada, Telegram" in read(here)
+        assert "you, here" not in read(here)
         there = await telegram.current(ask, surface=1, phone=group.phone(ada))
         assert there.rows == ()
         assert read(there).startswith("✅ Answered · shop-api")
+
+
+async def test_the_prompt_of_other_opens_only_where_it_was_tapped(
+    tmp_path: Path, api: BotApi, clock: StillClock
+) -> None:
+    ada, bob = api.person("Ada"), api.person("Bob")
+    hers, his = api.private(ada), api.private(bob)
+    async with running_telegram(
+        tmp_path,
+        api=api,
+        clock=clock,
+        chat=hers,
+        phone=hers.phone(ada),
+        chats=[hers.id, his.id],
+        allowed=[bob],
+    ) as telegram:
+        ask = await telegram.desk.ask(SELECT)
+        await telegram.card(ask, surface=1, phone=his.phone(bob))
+        await telegram.tap(await telegram.card(ask), "Other…")
+        await telegram.sees(lambda card: card.force_reply is not None)
+        await telegram.current(ask, surface=1, phone=his.phone(bob))
+        assert [card for card in his.phone(bob).messages if card.force_reply is not None] == []
 
 
 async def test_a_chat_that_refuses_the_bot_does_not_hold_up_the_other(

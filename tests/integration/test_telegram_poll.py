@@ -276,3 +276,18 @@ async def test_a_store_that_fails_at_the_start_only_delays_what_was_missed(
             scene.api.restore_token()
             await hub.until(lambda: "not known yet" in caplog.text, step=0.5)
         await hub.in_time(hub.sees())
+
+
+async def test_the_cursor_does_not_move_without_the_effect(scene: Scene) -> None:
+    async with scene.hub() as hub:
+        ask = await hub.ask(1)
+        card = await hub.sees(1)
+        await hub.until_noted(ask)
+        async with scene.failing("asks"):
+            tap = scene.phone.tap(card, "blue")
+            await hub.until(lambda: "nothing is read" in (hub.trouble or ""))
+            assert await asyncio.to_thread(tap.answered) == ""
+            assert (await hub.now(ask)).open
+    async with scene.hub() as hub:
+        await hub.until(lambda: not scene.api.pending)
+        assert (await hub.now(ask)).status is Status.ANSWERED

@@ -44,6 +44,45 @@ async def test_a_remark_that_cannot_be_said_hurts_nobody(scene: Scene) -> None:
         await hub.works(1)
 
 
+async def test_a_chat_that_cannot_be_told_keeps_a_remark_from_no_other(tmp_path: Path) -> None:
+    with Scene.set(tmp_path) as scene:
+        async with scene.hub(chats=[12345, scene.chat.id]) as hub:
+            hub.line_up.tell(REMARK)
+            await asyncio.to_thread(scene.phone.sees, REMARK)
+
+
+async def test_a_remark_waits_for_the_network(scene: Scene) -> None:
+    async with scene.hub() as hub:
+        scene.api.go_down()
+        hub.line_up.tell(REMARK)
+        await hub.until(lambda: hub.trouble)
+        scene.api.come_back()
+        await hub.in_time(asyncio.to_thread(scene.phone.sees, REMARK))
+
+
+async def test_agents_cannot_flood_a_chat_with_remarks_about_themselves(scene: Scene) -> None:
+    async with scene.hub() as hub:
+        for number in range(50):
+            hub.line_up.tell(f"Remark {number}.")
+        await asyncio.to_thread(scene.phone.sees, "Remark 9.")
+        await hub.works(1)
+    assert len([text for text in said(scene) if "Remark" in text]) == 10
+
+
+async def test_the_menu_is_set_though_telegram_asks_for_a_pause_first(scene: Scene) -> None:
+    scene.api.fail("setMyCommands", status=429, retry_after=30)
+    async with scene.hub() as hub:
+        await hub.until(lambda: scene.api.commands, step=0.5)
+
+
+async def test_no_message_shows_a_preview_of_what_an_agent_links_to(scene: Scene) -> None:
+    async with scene.hub() as hub:
+        await hub.works(1)
+        sent = (*scene.api.calls("sendMessage"), *scene.api.calls("editMessageText"))
+        assert sent
+        assert all(call.params["link_preview_options"]["is_disabled"] for call in sent)
+
+
 async def test_the_first_card_after_a_long_gap_comes_with_an_explanation(scene: Scene) -> None:
     async with scene.hub() as hub:
         scene.api.go_down()

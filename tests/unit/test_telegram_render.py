@@ -109,7 +109,7 @@ def test_the_header_shortens_names_and_adds_label_and_title() -> None:
     labelled = replace(shown, project=replace(shown.project, label="laptop"))
     assert read_card(labelled).split("\n")[:2] == [
         "❓ a-very-long-proje… · An agent's lo…",
-        "laptop · A title of more than twenty…",
+        "laptop · A title of more than…",
     ]
 
 
@@ -249,7 +249,7 @@ def test_t10_an_answer_given_here() -> None:
     ("by", "seen", "who", "first"),
     [
         (ADA, GROUP, "Ada, Telegram", "Answered"),
-        (replace(ADA, id="8"), PRIVATE, "Ada, Telegram", "Answered"),
+        (replace(ADA, place="8"), PRIVATE, "Ada, Telegram", "Answered"),
         (Person(name="Ada", channel="matrix"), PRIVATE, "Ada, Matrix", "Answered elsewhere"),
         (Person(name="", channel="web"), PRIVATE, "web inbox", "Answered elsewhere"),
         (Person(name="Ada", channel="terminal"), GROUP, "Ada, terminal", "Answered elsewhere"),

@@ -6,15 +6,12 @@ them keeps its cause: the library's errors carry addresses, and a bot's address 
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-
-import httpx
 
 # Otherwise every pause that Telegram asks for is a warning about the library's next version.
 os.environ.setdefault("PTB_TIMEDELTA", "true")
@@ -40,23 +37,20 @@ from telegram.error import (
     TelegramError,
     TimedOut,
 )
-from telegram.request import HTTPXRequest
 
 from chatbridge.channels.telegram.errors import Migrated, Polled, Rejected
 from chatbridge.channels.telegram.html import plain_text
 from chatbridge.channels.telegram.keyboard import Rows
+from chatbridge.channels.telegram.wire import UNREADABLE, Asking, Polling, connections
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 
 log = logging.getLogger(__name__)
 
 UPDATES = ["message", "callback_query"]
 CONNECTIONS = 8
-KEPT_OPEN = 30.0
-"""How long an idle connection is kept: opening one takes longer than sending a message."""
 ANSWERED_WITHIN = 10.0
 NOT_ALLOWED = ("not enough rights", "no rights to send", "chat_write_forbidden")
 """What Telegram says with status 400, though it is the chat that refuses and not the message."""
-UNREADABLE = "its answer cannot be read"
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -90,9 +84,9 @@ class Api:
             request=Asking(
                 read_timeout=patience,
                 pool_timeout=patience,
-                httpx_kwargs=_connections(CONNECTIONS),
+                httpx_kwargs=connections(CONNECTIONS),
             ),
-            get_updates_request=Polling(httpx_kwargs=_connections(1)),
+            get_updates_request=Polling(httpx_kwargs=connections(1)),
         )
 
     async def open(self) -> Me:
@@ -264,49 +258,10 @@ class Api:
             raise RetryLater("telegram did not answer in time") from None
         except TelegramError as error:
             raise RetryLater(f"telegram cannot be reached ({_kind(error)})") from None
-
-
-class Asking(HTTPXRequest):
-    """The library writes every answer that is no JSON into the log, whole, with a traceback: for a
-    gateway that is down all night, a page every minute."""
-
-    @staticmethod
-    def parse_json_payload(payload: bytes) -> dict[str, object]:
-        try:
-            found = json.loads(payload)
-        except ValueError:
-            raise TelegramError(UNREADABLE) from None
-        if not isinstance(found, dict) or not found.keys() & {"result", "description"}:
-            raise TelegramError(UNREADABLE)
-        return found
-
-
-class Polling(Asking):
-    """One update that this library does not understand must not stand in the way of the others."""
-
-    @staticmethod
-    def parse_json_payload(payload: bytes) -> dict[str, object]:
-        found = Asking.parse_json_payload(payload)
-        updates = found.get("result")
-        if isinstance(updates, list):
-            found["result"] = [_decodable(update) for update in updates]
-        return found
-
-
-def _decodable(update: object) -> dict[str, object]:
-    number = update.get("update_id") if isinstance(update, dict) else None
-    if not isinstance(update, dict) or type(number) is not int:
-        raise TelegramError(UNREADABLE)  # there is no reading on from here
-    try:
-        Update.de_json(update, None)
-    except Exception as error:  # noqa: BLE001 - whatever a newer Telegram may send
-        log.warning("update %d cannot be read (%s); passed over", number, type(error).__name__)
-        return {"update_id": number}
-    return update
-
-
-def _connections(number: int) -> dict[str, object]:
-    return {"limits": httpx.Limits(max_connections=number, keepalive_expiry=KEPT_OPEN)}
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # An answer in another form than the library expects.
+            log.debug("telegram's answer has another form: %r", type(error))
+            raise RetryLater(f"telegram cannot be reached ({UNREADABLE})") from None
 
 
 def _kind(error: TelegramError) -> str:

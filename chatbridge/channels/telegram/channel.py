@@ -15,13 +15,14 @@ from chatbridge.channels.telegram.errors import Rejected
 from chatbridge.channels.telegram.people import People
 from chatbridge.channels.telegram.poll import Poll
 from chatbridge.channels.telegram.receive import Receiver
-from chatbridge.core.errors import ChatbridgeError, ChatRefused
+from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 from chatbridge.core.model import Note
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Surface
 
 log = logging.getLogger(__name__)
 
+MENU_PAUSE = 60.0
 NOBODY = (
     "telegram.allowed_users is empty, so nobody can answer there. Write to the bot: the hub's log "
     "then shows your number"
@@ -105,7 +106,7 @@ class TelegramChannel:
                 gap=lambda: self._post_again(inbox),
             )
             await self._poll.begin()
-            self._beside_us(self._api.set_commands(notices.COMMANDS))
+            self._beside_us(self._set_menu())
             ready()
             await self._poll.run()
 
@@ -119,6 +120,15 @@ class TelegramChannel:
     async def drain(self) -> None:
         if self._poll is not None:
             await self._poll.drain()
+
+    async def _set_menu(self) -> None:
+        while True:
+            try:
+                await self._api.set_commands(notices.COMMANDS)
+            except RetryLater as error:
+                await self._clock.sleep(error.after or MENU_PAUSE)
+            else:
+                return
 
     # ── chats that move, taps that were lost ──────────────────────────────────────────────────────
 

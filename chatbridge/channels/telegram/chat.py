@@ -6,7 +6,6 @@ typing, a reminder. What they say is `render`'s business, what a person does wit
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -81,6 +80,8 @@ class Chat:
         self._topics: Topics | None = None
         self._wishes: dict[str, Wish] = {}
         self._down_since: float | None = None
+        self._drawn: dict[str, tuple[int, Drawing]] = {}
+        """What this process has shown, and where: the same again needs no edit."""
         self._before: dict[str, list[int]] = {}
         """Messages before a card that are out, while the card is not."""
 
@@ -92,6 +93,10 @@ class Chat:
         self._migrated = migrated
         if self._with_topics and (private_topics or not self.private):
             self._topics = Topics(self._api, surface=self.name, inbox=inbox, clock=self._clock)
+
+    def has_posted(self, ask: Ask, message: int) -> bool:
+        """Whether this is the ask's newest card, though that may not have been noted yet."""
+        return self._drawn.get(ask.id, (0, None))[0] == message
 
     def wish(self, ask_id: str, wish: Wish) -> None:
         """To be granted when the ask is shown next."""
@@ -123,9 +128,9 @@ class Chat:
         wish = self._wishes.get(ask.id, NO_WISH)
         if place is not None and place.chat != self.id:
             raise PostGone  # it is in the group that this one was
+        old: tuple[int, ...] = ()
         if place is not None and ask.open and (wish.anew or wish.again):
-            await self._take_away(place)
-            place = None
+            old, place = _messages_of(place), None
         card = draw(ask, channel="telegram", latest_deadline=self._inbox.latest_deadline(ask))
         prompting = await self._prompts(ask, card, wish, place)
         seen = Seen(
@@ -139,7 +144,7 @@ class Chat:
         drawing = draw_card(card, seen)
         parts: Sequence[int] = ()
         if place is None:
-            place, parts = await self._post(ask, drawing, again=wish.again)
+            place, parts = await self._post(ask, drawing, wish, old=old)
             messages = 1 + len(parts)
             self._granted(ask, wish, Wish(typing=wish.typing))
             missing = self._missing(ask, card, seen, wish, place)
@@ -152,11 +157,13 @@ class Chat:
                 parts = (part,)
         if not missing:
             self._granted(ask, wish, NO_WISH)
+        if not ask.open:
+            self._drawn.pop(ask.id, None)
         return Shown(
             place=to_text(place),
             handles=tuple(handle(self.id, part) for part in (place.card, *parts)),
             messages=messages,
-            complete=not missing,
+            complete=not missing and not place.old,
         )
 
     def _granted(self, ask: Ask, wish: Wish, left: Wish) -> None:
@@ -169,7 +176,7 @@ class Chat:
     # ── the card ──────────────────────────────────────────────────────────────────────────────────
 
     async def _post(
-        self, ask: Ask, drawing: Drawing, *, again: bool
+        self, ask: Ask, drawing: Drawing, wish: Wish, *, old: tuple[int, ...]
     ) -> tuple[Place, Sequence[int]]:
         """The card's place, and the messages that had to come before it."""
         thread = await self._topics.of(ask.project, chat=self.id) if self._topics else None
@@ -180,17 +187,19 @@ class Chat:
         for part in first[len(out) :]:
             sent, thread = await self._send(ask, thread, part, silent=True)
             out.append(sent.id)
-        sent, thread = await self._send(ask, thread, drawing.html, drawing.rows)
+        # Who asked for it is looking.
+        sent, thread = await self._send(ask, thread, drawing.html, drawing.rows, silent=wish.anew)
         del self._before[ask.id]
+        self._drawn[ask.id] = (sent.id, drawing)
         due = remind_at(ask)
         place = Place(
             chat=self.id,
             card=sent.id,
             step=ask.draft.step,
             since=sent.at,
-            drawn=_digest(drawing),
             thread=thread,
-            again=again,
+            again=wish.again,
+            old=old,
             reminder=NOT_SENT if due is not None and due <= self._clock.time() else None,
         )
         return place, out
@@ -205,14 +214,14 @@ class Chat:
         return thread
 
     async def _edit(self, ask: Ask, drawing: Drawing, place: Place) -> Place:
-        drawn = _digest(drawing)
-        if drawn == place.drawn:
+        if self._drawn.get(ask.id) == (place.card, drawing):
             return place
         edited = await self._api.edit(self.id, place.card, drawing.html, drawing.rows)
         if place.step != ask.draft.step:
             since = edited or self._clock.time()
             place = replace(place, step=ask.draft.step, since=since, again=False)
-        return replace(place, drawn=drawn)
+        self._drawn[ask.id] = (place.card, drawing)
+        return place
 
     async def _send(
         self,
@@ -246,13 +255,6 @@ class Chat:
             await self._topics.lost(ask.project)
         return await send(None), None
 
-    async def _take_away(self, place: Place) -> None:
-        await self.remove(place.card)
-        if place.prompt:
-            await self.remove(place.prompt.id)
-        if place.reminder:
-            await self.remove(place.reminder)
-
     async def remove(self, message: int) -> None:
         """Telegram lets nobody delete what is older than two days: then it loses its buttons."""
         try:
@@ -277,12 +279,16 @@ class Chat:
         if not self.private:
             return False
         if card.view is View.OTHER:
-            return True
+            return False  # it comes where Other… was tapped
         others = await self._inbox.open_asks()
         return not any(takes_text(other) for other in others if other.id != ask.id)
 
     async def _tidy(self, ask: Ask, seen: Seen, place: Place) -> Place:
-        """Without the prompt of a step that is over, or a reminder that is."""
+        """Without the messages that this card has replaced, the prompt of a step that is over, or
+        a reminder that is."""
+        for message in place.old:
+            await self.remove(message)
+        place = replace(place, old=())
         prompt = place.prompt
         if prompt is not None and (not seen.prompted or prompt.step != ask.draft.step):
             await self.remove(prompt.id)
@@ -345,6 +351,6 @@ def _typing(card: Card) -> bool:
     return text or card.view is View.OTHER
 
 
-def _digest(drawing: Drawing) -> str:
-    keys = [[(key.text, key.data, key.style) for key in row] for row in drawing.rows]
-    return hashlib.sha256(repr((drawing.html, keys)).encode()).hexdigest()[:16]
+def _messages_of(place: Place) -> tuple[int, ...]:
+    prompt = place.prompt.id if place.prompt else 0
+    return (*filter(None, (place.card, prompt, place.reminder)), *place.old)

@@ -76,10 +76,11 @@ class Commands:
         event = form.AskCancel(step=ask.draft.step)
         try:
             step = await self._inbox.put(
-                ask.id, event, person=person_of(message.from_user), cursor=cursor
+                ask.id, event, person=person_of(message.from_user, chat=chat.id), cursor=cursor
             )
         except AskEnded:
-            return Drawing(html=ended_sentence(await self._inbox.ask(ask.id)))
+            ended = await self._inbox.ask(ask.id)
+            return Drawing(html=ended_sentence(ended, now=self._clock.time()))
         chat.wish(ask.id, Wish(anew=True))
         if isinstance(step, form.Refused):  # it asks already
             await self._inbox.redraw(ask.id)

@@ -155,4 +155,4 @@ def _told(card: Card, what: str, viewer: str | None, now: float) -> str:
 
 
 def _here(by: Person | None, viewer: str | None) -> bool:
-    return bool(by and viewer and by.channel == CHANNEL and by.id == viewer)
+    return bool(by and viewer and by.channel == CHANNEL and by.place == viewer)

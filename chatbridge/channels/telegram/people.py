@@ -51,6 +51,6 @@ class People:
         )
 
 
-def person_of(user: User) -> Person:
+def person_of(user: User, *, chat: int) -> Person:
     name = shortened(one_line(user.full_name), LONGEST_NAME)
-    return Person(name=name, channel="telegram", id=str(user.id))
+    return Person(name=name, channel="telegram", place=str(chat))

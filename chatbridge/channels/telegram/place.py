@@ -21,14 +21,14 @@ class Place:
     step: int
     """The step that the card shows, and since when, by Telegram's clock."""
     since: float
-    drawn: str
-    """A digest of what the card shows: the same again needs no edit."""
     thread: int | None = None
     again: bool = False
     """The card was posted again because taps may have been lost, and nobody has moved on since."""
     files: int = 0
     """How many of the files behind the card are out."""
     prompt: Prompt | None = None
+    old: tuple[int, ...] = ()
+    """Messages that this card has taken the place of, while they are still there."""
     reminder: int | None = None
     """The reminder's message; 0 if none is to be sent."""
 
@@ -43,5 +43,5 @@ def to_text(place: Place) -> str:
 
 def from_text(text: str) -> Place:
     found = json.loads(text)
-    prompt = found.pop("prompt")
-    return Place(**found, prompt=Prompt(**prompt) if prompt else None)
+    prompt, old = found.pop("prompt"), found.pop("old")
+    return Place(**found, prompt=Prompt(**prompt) if prompt else None, old=tuple(old))

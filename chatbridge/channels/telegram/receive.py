@@ -63,9 +63,10 @@ class Receiver:
 
     async def _message(self, message: Message, cursor: Note) -> None:
         chat = self._chat(message.chat.id)
-        if chat is not None and message.migrate_to_chat_id is not None:
+        supergroup = message.migrate_to_chat_id
+        if chat is not None and not chat.private and supergroup is not None and supergroup < 0:
             # Telegram itself says so, whoever the person was that changed the group.
-            self._migrated(chat, message.migrate_to_chat_id)
+            self._migrated(chat, supergroup)
             return
         if not (message.text or message.effective_attachment):
             return  # somebody joined, a title changed, …

@@ -31,7 +31,7 @@ CANCEL_QUESTION = 300
 ENTERED = 100
 REMINDER_QUESTION = 60
 TOAST_LABEL = 40
-TOAST = 200
+TOAST = 60
 PLACEHOLDER = 64
 
 
@@ -41,7 +41,7 @@ class Seen:
 
     private: bool
     viewer: str | None
-    """The id of the person whose private chat this is."""
+    """The private chat that this is."""
     now: float
     prompted: bool = False
     """The prompt for typing is out."""
@@ -86,11 +86,9 @@ def _head(card: Card) -> Iterator[str]:
     else:
         agent = escape(isolated(shortened(card.agent, overflow.AGENT)))
         yield f"{card.glyph} <b>{project}</b> · {agent}"
-    parts = [
-        escape(isolated(shortened(name, limit)))
-        for name, limit in ((card.label, LABEL), (card.title, TITLE))
-        if name
-    ]
+    label = shortened(card.label or "", LABEL)
+    title = shortened(card.title or "", TITLE - len(label))  # together: the question comes early
+    parts = [escape(isolated(name)) for name in (label, title) if name]
     if card.view is View.REVIEW:
         parts.append("check and send")
     elif card.count > 1 and card.type is not None:

@@ -30,7 +30,7 @@ from chatbridge.channels.telegram.voice import Spawn
 from chatbridge.core import form
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.card import Act
-from chatbridge.core.errors import AskEnded, RetryLater, StoreError, UnknownAsk
+from chatbridge.core.errors import AskEnded, RetryLater, UnknownAsk
 from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.words import clock_time, ended_sentence
@@ -69,10 +69,8 @@ class Taps:
                 await doing
                 return
             self._spawn(self._answer(query, doing.result()))
-        except StoreError:
-            raise  # it comes again
         except Exception:
-            self.ignore(query)
+            self.ignore(query)  # whether it comes again or not: the spinner stops
             raise
         finally:
             doing.cancel()
@@ -107,7 +105,7 @@ class Taps:
             return UNKNOWN
         except AskEnded:
             ask = await self._inbox.ask(tap.ask_id)
-            told = ended_sentence(ask)
+            told = ended_sentence(ask, now=self._clock.time())
         if not isinstance(tap.does, Show | Use):
             await self._retire_stray(ask, chat, message.message_id)
         return told
@@ -115,7 +113,7 @@ class Taps:
     async def _apply(
         self, tap: Tap, ask: Ask, query: CallbackQuery, chat: Chat, cursor: Note
     ) -> str:
-        person = person_of(query.from_user)
+        person = person_of(query.from_user, chat=chat.id)
         typing = Wish(typing=(query.from_user.id, person.name))
         match tap.does:
             case Neither():
@@ -141,7 +139,9 @@ class Taps:
                 return f"Ends {at} now." if moved else f"{at} is the latest allowed."
             case Act.DISCARD:
                 later = await self._inbox.discard(ask.id, cursor=cursor)
-                return "Discarded." if later.discarded else ended_sentence(later)
+                if not later.discarded:
+                    raise AskEnded(ask.id, status=ask.status)
+                return "Discarded."
             case _:
                 pass
         # Its step says as much; a card that was drawn for another question must not pass, ever.
@@ -150,8 +150,6 @@ class Taps:
         led_to = await self._inbox.put(ask.id, tap.does, person=person, cursor=cursor)
         if isinstance(tap.does, form.Other) and isinstance(led_to, form.Moved):
             chat.wish(ask.id, typing)
-        if led_to == form.STALE:
-            await self._inbox.redraw(ask.id)
         return toast(ask, led_to)
 
     async def _use(self, ask: Ask, query: CallbackQuery, chat: Chat, cursor: Note) -> str:
@@ -161,7 +159,7 @@ class Taps:
         written = asked.reply_to_message if isinstance(asked, Message) else None
         if written is None or not written.text:
             return MESSAGE_GONE
-        person = person_of(query.from_user)
+        person = person_of(query.from_user, chat=chat.id)
         step = await put_text(self._inbox, ask, written.text, person=person, cursor=cursor)
         if isinstance(step, form.Refused):
             return step.why
@@ -170,10 +168,13 @@ class Taps:
         return toast(ask, step)
 
     async def _retire_stray(self, ask: Ask, chat: Chat, message: int) -> None:
-        """A card that was sent twice because a connection was cut: both work, the older one goes
-        as soon as somebody touches it."""
+        """A card that was sent twice because a connection was cut: both work, the one that is not
+        known goes as soon as somebody touches it."""
         post = await self._inbox.post(ask.id, surface=chat.name)
-        if post is not None and message < from_text(post.place).card:
+        if post is None or chat.has_posted(ask, message):
+            return
+        place = from_text(post.place)
+        if message not in (place.card, place.reminder):
             self._spawn(chat.remove(message))
 
 

@@ -88,7 +88,7 @@ class Texts:
         if post is not None:
             return await self._known(post.ask_id)
         # A card whose number was never noted, because a connection was cut.
-        if replied.reply_markup is not None:
+        if self._is_ours(replied) and replied.reply_markup is not None:
             for row in replied.reply_markup.inline_keyboard:
                 for button in row:
                     data = button.callback_data
@@ -107,12 +107,12 @@ class Texts:
         self, message: Message, ask: Ask, replied: Message, chat: Chat, cursor: Note
     ) -> None:
         if not (ask.open or takes_late_answer(ask)):
-            await self._voice.say(Drawing(html=ended_sentence(ask)), to=message)
+            over = ended_sentence(ask, now=self._clock.time())
+            await self._voice.say(Drawing(html=over), to=message)
         elif not message.text:
             await self._voice.say(Drawing(html=ONLY_TEXT), to=message)
         elif await self._is_old_step(message, ask, replied, chat):
             await self._voice.say(Drawing(html=form.STALE.why), to=message)
-            await self._inbox.redraw(ask.id)
         else:
             await self._put(message, ask, chat, cursor)
 
@@ -133,10 +133,14 @@ class Texts:
         assert message.from_user is not None
         try:
             step = await put_text(
-                self._inbox, ask, message.text, person=person_of(message.from_user), cursor=cursor
+                self._inbox,
+                ask,
+                message.text,
+                person=person_of(message.from_user, chat=chat.id),
+                cursor=cursor,
             )
         except AskEnded:
-            told = ended_sentence(await self._inbox.ask(ask.id))
+            told = ended_sentence(await self._inbox.ask(ask.id), now=self._clock.time())
         else:
             if not isinstance(step, form.Refused):
                 self._voice.spawn(self._api.react(chat.id, message.message_id, TAKEN))
@@ -151,7 +155,9 @@ class Texts:
         assert message.text is not None
         here = await self._open_in(chat)
         waiting = [each for each in here if takes_text(each.ask)]
-        clear = chat.private and len(waiting) == 1
+        # A reply to anything else, or somebody else's words, may be meant otherwise.
+        foreign = message.forward_origin or message.via_bot or replied_to(message)
+        clear = chat.private and not foreign and len(waiting) == 1
         if clear and await self._clearly_for(waiting[0], here, message):
             await self._put(message, waiting[0].ask, chat, cursor)
         elif len(waiting) > 1:

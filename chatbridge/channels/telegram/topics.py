@@ -23,20 +23,20 @@ class Topics:
         self._surface = surface
         self._inbox = inbox
         self._clock = clock
-        self._refused = False
+        self._refused_in: int | None = None
 
     async def of(self, project: Project, *, chat: int) -> int | None:
         """The project's topic, made if it has none yet; None: the main chat."""
         known = await self._inbox.note("telegram", self._key(project))
         if known is not None:
             return int(known.value) if known.value != NONE else None
-        if self._refused:
+        if self._refused_in == chat:
             return None
         try:
             topic = await self._api.new_topic(chat, shortened(one_line(project.name), LONGEST_NAME))
         except Rejected as error:
             log.warning("%s has no topics, cards go to the main chat: %s", self._surface, error)
-            self._refused = True
+            self._refused_in = chat
             return None
         await self._remember(project, str(topic))
         return topic

@@ -105,7 +105,8 @@ class Pages:
         try:
             refused = await self._do(ask_id, does, fields.get("text", ""), person)
         except AskEnded:
-            status, toast = 409, ended_sentence(await self._inbox.ask(ask_id))
+            ended = await self._inbox.ask(ask_id)
+            status, toast = 409, ended_sentence(ended, now=self._clock.time())
         else:
             if refused is not None:
                 status, toast = 409 if refused is form.STALE else 422, refused.why

@@ -1,0 +1,94 @@
+"""What comes over the wire from a Bot API server, checked before the library gets to see it.
+
+Owns the connections. A server that answers in another form, or an update that this library does
+not understand, must neither stop the channel nor stand in the way of other updates.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import httpx
+from telegram import Update
+from telegram.error import TelegramError
+from telegram.request import HTTPXRequest
+
+log = logging.getLogger(__name__)
+
+KEPT_OPEN = 30.0
+"""How long an idle connection is kept: opening one takes longer than sending a message."""
+UNREADABLE = "its answer cannot be read"
+LONGEST_PAUSE = 3600
+
+
+def connections(number: int) -> dict[str, object]:
+    return {"limits": httpx.Limits(max_connections=number, keepalive_expiry=KEPT_OPEN)}
+
+
+class Asking(HTTPXRequest):
+    """The library writes every answer that is no JSON into the log, whole, with a traceback: for a
+    gateway that is down all night, a page every minute."""
+
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, object]:
+        try:
+            found = json.loads(payload)
+        except (ValueError, RecursionError):
+            raise TelegramError(UNREADABLE) from None
+        if not isinstance(found, dict) or not found.keys() & {"result", "description"}:
+            raise TelegramError(UNREADABLE)
+        if not isinstance(found.get("description", ""), str):
+            raise TelegramError(UNREADABLE)
+        _check_parameters(found.get("parameters"))
+        return found
+
+
+def _check_parameters(parameters: object) -> None:
+    if parameters is None:
+        return
+    if not isinstance(parameters, dict):
+        raise TelegramError(UNREADABLE)
+    pause = parameters.get("retry_after", 1)
+    if type(pause) is not int or pause < 0:
+        raise TelegramError(UNREADABLE)
+    if pause > LONGEST_PAUSE:
+        parameters["retry_after"] = LONGEST_PAUSE
+    group = parameters.get("migrate_to_chat_id", -1)
+    if type(group) is not int or group >= 0:
+        raise TelegramError(UNREADABLE)
+
+
+class Polling(Asking):
+    @staticmethod
+    def parse_json_payload(payload: bytes) -> dict[str, object]:
+        found = Asking.parse_json_payload(payload)
+        updates = found.get("result")
+        if isinstance(updates, list):
+            found["result"] = [_decodable(update) for update in updates]
+        elif updates is not None:
+            raise TelegramError(UNREADABLE)
+        return found
+
+
+def _decodable(update: object) -> dict[str, object]:
+    number = update.get("update_id") if isinstance(update, dict) else None
+    if not isinstance(update, dict) or type(number) is not int or number < 0:
+        raise TelegramError(UNREADABLE)  # there is no reading on from here
+    try:
+        _check(Update.de_json(update, None))
+    except Exception as error:  # noqa: BLE001 - whatever a newer Telegram may send
+        log.warning("update %d cannot be read (%s); passed over", number, type(error).__name__)
+        return {"update_id": number}
+    return update
+
+
+def _check(update: Update) -> None:
+    """The library does not look at the types of what it is given."""
+    message, query = update.message, update.callback_query
+    texts = [message.text if message else None, query.data if query else None]
+    numbers = [message.migrate_to_chat_id if message else None]
+    if any(not isinstance(text, str | None) for text in texts):
+        raise TypeError("a text that is none")
+    if any(type(number) not in (int, type(None)) for number in numbers):
+        raise TypeError("a number that is none")
