@@ -60,6 +60,7 @@ FAILURES: dict[str, Callable[[BotApi, str], object]] = {
     "a gateway's page": lambda api, method: api.fail(method, status=502),
     "no JSON": lambda api, method: api.garble(method),
     "cut": lambda api, method: api.cut(method, after_effect=False),
+    "cut after it": lambda api, method: api.cut(method, after_effect=True),
     "400": lambda api, method: api.fail(method, status=400, description="Bad Request: strange"),
 }
 
@@ -83,6 +84,23 @@ def test_the_token_is_in_nothing_that_a_hub_wrote_after_everything_that_can_go_w
             agent.ask(name, question(f"With {name}?"))
             phone.tap(phone.sees(f"With {name}?"), "blue").answered()
             assert agent.result()["answered"], name
+
+        agent.ask("deleted", question("Deleted?"))
+        card = phone.sees("Deleted?")
+        home.until_noted(card)
+        phone.delete(card)
+        home.answer(home.until(lambda ask: ask["questions"][0]["question"] == "Deleted?"))
+        until_refused(api, 400, method="editMessageText")
+        assert agent.result()["answered"]
+
+        agent.ask("too old", question("Too old?"))
+        hold = api.hold("answerCallbackQuery")
+        phone.tap(phone.sees("Too old?"), "blue")
+        hold.arrived()
+        api.expire_queries()
+        hold.release()
+        until_refused(api, 400, method="answerCallbackQuery")
+        assert agent.result()["answered"]
 
         api.another_poller(on=True)
         until_refused(api, 409)

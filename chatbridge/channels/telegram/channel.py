@@ -10,11 +10,12 @@ from typing import Any
 
 from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.api import ANSWERED_WITHIN, Api
-from chatbridge.channels.telegram.chat import Chat, Wish
+from chatbridge.channels.telegram.chat import Chat
 from chatbridge.channels.telegram.errors import Rejected
 from chatbridge.channels.telegram.people import People
 from chatbridge.channels.telegram.poll import Poll
 from chatbridge.channels.telegram.receive import Receiver
+from chatbridge.channels.telegram.wishes import Wish
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 from chatbridge.core.model import Note
 from chatbridge.core.pacing import Pace
@@ -149,7 +150,7 @@ class TelegramChannel:
         for ask in await inbox.open_asks():
             for chat in self._chats:
                 if await inbox.post(ask.id, surface=chat.name) is not None:
-                    chat.wish(ask.id, Wish(again=True))
+                    chat.wishes.add(ask.id, Wish(again=True))
             await inbox.redraw(ask.id)
 
     # ── work that nobody waits for ────────────────────────────────────────────────────────────────

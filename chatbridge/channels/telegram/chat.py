@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from telegram import ForceReply
 
@@ -27,6 +27,7 @@ from chatbridge.channels.telegram.render import (
     placeholder,
 )
 from chatbridge.channels.telegram.topics import Topics
+from chatbridge.channels.telegram.wishes import Wish, Wishes
 from chatbridge.core.card import Card, State
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
@@ -44,20 +45,6 @@ GROUP = Pace(message=3.6, edit=3.6, burst=7.2)
 WORTH_TELLING = 5 * 60.0
 NOT_SENT = 0
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What a person wants of a card beside answering. It is not kept: they can tap again."""
-
-    typing: tuple[int, str] | None = None
-    """Who wants a prompt: id and name."""
-    anew: bool = False
-    """Post the card at the bottom and take the old one away."""
-    again: bool = False
-    """The same, because taps on the old card may have been lost."""
-
-
-NO_WISH = Wish()
 
 Missing = Callable[[], Awaitable[tuple[Place, int]]]
 """Sends one message; the place after it, and the message's number."""
@@ -78,7 +65,7 @@ class Chat:
         self._clock = clock
         self._with_topics = topics
         self._topics: Topics | None = None
-        self._wishes: dict[str, Wish] = {}
+        self.wishes = Wishes()
         self._down_since: float | None = None
         self._drawn: dict[str, tuple[int, Drawing]] = {}
         """What this process has shown, and where: the same again needs no edit."""
@@ -97,10 +84,6 @@ class Chat:
     def has_posted(self, ask: Ask, message: int) -> bool:
         """Whether this is the ask's newest card, though that may not have been noted yet."""
         return self._drawn.get(ask.id, (0, None))[0] == message
-
-    def wish(self, ask_id: str, wish: Wish) -> None:
-        """To be granted when the ask is shown next."""
-        self._wishes[ask_id] = wish
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """One new message at a time, the card first: each is noted before the next is sent."""
@@ -125,7 +108,7 @@ class Chat:
         return shown
 
     async def _show(self, ask: Ask, place: Place | None) -> Shown:
-        wish = self._wishes.get(ask.id, NO_WISH)
+        wish = self.wishes.of(ask.id)
         if place is not None and place.chat != self.id:
             raise PostGone  # it is in the group that this one was
         old: tuple[int, ...] = ()
@@ -146,7 +129,9 @@ class Chat:
         if place is None:
             place, parts = await self._post(ask, drawing, wish, old=old)
             messages = 1 + len(parts)
-            self._granted(ask, wish, Wish(typing=wish.typing))
+            left = Wish(typing=wish.typing)
+            self.wishes.granted(ask.id, wish, left=left)
+            wish = left
             missing = self._missing(ask, card, seen, wish, place)
         else:
             place = await self._tidy(ask, seen, await self._edit(ask, drawing, place))
@@ -156,7 +141,7 @@ class Chat:
                 place, part = await missing.pop(0)()
                 parts = (part,)
         if not missing:
-            self._granted(ask, wish, NO_WISH)
+            self.wishes.granted(ask.id, wish)
         if not ask.open:
             self._drawn.pop(ask.id, None)
         return Shown(
@@ -165,13 +150,6 @@ class Chat:
             messages=messages,
             complete=not missing and not place.old,
         )
-
-    def _granted(self, ask: Ask, wish: Wish, left: Wish) -> None:
-        if self._wishes.get(ask.id) is wish:  # and not one that came meanwhile
-            if left == NO_WISH:
-                del self._wishes[ask.id]
-            else:
-                self._wishes[ask.id] = left
 
     # ── the card ──────────────────────────────────────────────────────────────────────────────────
 

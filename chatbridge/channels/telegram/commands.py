@@ -7,11 +7,12 @@ import re
 from telegram import Message
 
 from chatbridge.channels.telegram import notices
-from chatbridge.channels.telegram.chat import Chat, Wish
+from chatbridge.channels.telegram.chat import Chat
 from chatbridge.channels.telegram.people import person_of
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.channels.telegram.texts import replied_to
 from chatbridge.channels.telegram.voice import Voice
+from chatbridge.channels.telegram.wishes import Wish
 from chatbridge.core import form
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.model import Ask, Note
@@ -81,7 +82,7 @@ class Commands:
         except AskEnded:
             ended = await self._inbox.ask(ask.id)
             return Drawing(html=ended_sentence(ended, now=self._clock.time()))
-        chat.wish(ask.id, Wish(anew=True))
+        chat.wishes.add(ask.id, Wish(anew=True))
         if isinstance(step, form.Refused):  # it asks already
             await self._inbox.redraw(ask.id)
         return None

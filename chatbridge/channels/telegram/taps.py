@@ -11,7 +11,7 @@ import logging
 from telegram import CallbackQuery, Message
 
 from chatbridge.channels.telegram.api import Api
-from chatbridge.channels.telegram.chat import Chat, Wish
+from chatbridge.channels.telegram.chat import Chat
 from chatbridge.channels.telegram.data import (
     Neither,
     Show,
@@ -27,6 +27,7 @@ from chatbridge.channels.telegram.place import from_text
 from chatbridge.channels.telegram.render import toast
 from chatbridge.channels.telegram.texts import TAKEN, put_text
 from chatbridge.channels.telegram.voice import Spawn
+from chatbridge.channels.telegram.wishes import Wish
 from chatbridge.core import form
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.card import Act
@@ -123,11 +124,11 @@ class Taps:
             case Write(step=step) | Use(step=step) if step != ask.draft.step:
                 return form.STALE.why
             case Show():
-                chat.wish(ask.id, Wish(anew=True))
+                chat.wishes.add(ask.id, Wish(anew=True))
                 await self._inbox.redraw(ask.id)
                 return ""
             case Write():
-                chat.wish(ask.id, typing)
+                chat.wishes.add(ask.id, typing)
                 await self._inbox.redraw(ask.id)
                 return ""
             case Use():
@@ -149,7 +150,7 @@ class Taps:
             return form.STALE.why
         led_to = await self._inbox.put(ask.id, tap.does, person=person, cursor=cursor)
         if isinstance(tap.does, form.Other) and isinstance(led_to, form.Moved):
-            chat.wish(ask.id, typing)
+            chat.wishes.add(ask.id, typing)
         return toast(ask, led_to)
 
     async def _use(self, ask: Ask, query: CallbackQuery, chat: Chat, cursor: Note) -> str:
