@@ -41,7 +41,7 @@ from telegram.error import (
 from chatbridge.channels.telegram.errors import Migrated, Polled, Rejected
 from chatbridge.channels.telegram.html import plain_text
 from chatbridge.channels.telegram.keyboard import Rows
-from chatbridge.channels.telegram.wire import UNREADABLE, Asking, Polling, connections
+from chatbridge.channels.telegram.wire import UNREADABLE, Asking, Polling, connections, readable
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 
 log = logging.getLogger(__name__)
@@ -220,7 +220,8 @@ class Api:
     @contextmanager
     def _translated(self, chat: int | None = None) -> Iterator[None]:
         try:
-            yield
+            with readable():
+                yield
         except RetryAfter as error:
             pause = error.retry_after
             seconds = pause.total_seconds() if isinstance(pause, timedelta) else float(pause)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 from telegram import Update
-from telegram.error import TelegramError
+from telegram.error import BadRequest, Conflict, Forbidden, TelegramError
 from telegram.request import HTTPXRequest
 
 log = logging.getLogger(__name__)
@@ -24,6 +26,17 @@ LONGEST_PAUSE = 3600
 
 def connections(number: int) -> dict[str, object]:
     return {"limits": httpx.Limits(max_connections=number, keepalive_expiry=KEPT_OPEN)}
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """A refusal whose words cannot be read says nothing about a chat or a message."""
+    try:
+        yield
+    except (BadRequest, Conflict, Forbidden) as error:
+        if error.__cause__ is None:
+            raise
+        raise TelegramError(UNREADABLE) from None
 
 
 class Asking(HTTPXRequest):
@@ -66,7 +79,7 @@ class Polling(Asking):
         updates = found.get("result")
         if isinstance(updates, list):
             found["result"] = [_decodable(update) for update in updates]
-        elif updates is not None:
+        elif "result" in found:
             raise TelegramError(UNREADABLE)
         return found
 

@@ -28,7 +28,7 @@ from tests.fakes.telegram.api import Api
 from tests.fakes.telegram.chats import ChatRecord, Document, Json, User
 from tests.fakes.telegram.faults import GARBAGE, PATIENCE, Fault, Hold, Params, failure
 from tests.fakes.telegram.people import Chat
-from tests.fakes.telegram.replies import Cut, Later, Outcome, Refusal
+from tests.fakes.telegram.replies import Cut, Later, Outcome, Refusal, Reply
 from tests.fakes.telegram.service import Features, Request, Service, Times
 from tests.fakes.telegram.updates import OTHER_POLLER, Update
 from tests.fakes.telegram.wire import Connection
@@ -257,6 +257,13 @@ class BotApi:
     def garble(self, method: str, *, times: int = 1, when: When = None) -> None:
         """Do it, and answer with what is no JSON."""
         self._add(Fault(method=method, times=times, when=when, outcome=GARBAGE, after_effect=True))
+
+    def answer_with(
+        self, method: str, body: bytes, *, status: int = 200, times: int = 1, when: When = None
+    ) -> None:
+        """Answer the next calls with this, whatever it is, without an effect."""
+        reply = Reply(status=status, body=body)
+        self._add(Fault(method=method, times=times, when=when, outcome=reply))
 
     def hold(
         self, method: str, *, after_effect: bool = False, times: int = 1, when: When = None
