@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +31,16 @@ NO_BROWSER = "no Chromium or Google Chrome on PATH"
 def browser_path() -> str | None:
     found = subprocess.run([FIND_BROWSER, "find"], capture_output=True, text=True)
     return found.stdout.strip() or None
+
+
+@pytest.fixture(autouse=True)
+def log_levels() -> Iterator[None]:
+    """A hub inside a test's process sets them; the next test must not notice."""
+    loggers = [logging.getLogger(), logging.getLogger("chatbridge")]
+    before = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, before, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")
