@@ -63,6 +63,7 @@ async def test_pending_lists_what_is_open_and_shows_one_anew(telegram: Telegram)
     await telegram.gone(old)
     anew = await telegram.current(first)
     assert anew.id > listed.id
+    assert anew.silent, "who asked for it is looking"
     assert anew.text == old.text
     assert not telegram.phone.now(other).deleted
     assert await telegram.tap(anew, "2 ·") == "Sent: SQLite"

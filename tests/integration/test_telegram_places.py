@@ -147,6 +147,20 @@ async def test_a_group_without_topics_gets_its_cards_all_the_same(
     assert len(api.calls("createForumTopic")) == 1
 
 
+async def test_a_group_that_gets_topics_by_becoming_a_supergroup_gets_one_for_the_project(
+    tmp_path: Path, api: BotApi, clock: StillClock
+) -> None:
+    ada = api.person("Ada")
+    group = api.group("team", ada)
+    async with hub(tmp_path, api, clock, group, topics=True) as telegram:
+        before = await telegram.card(await telegram.desk.ask(SELECT))
+        assert before.thread is None
+        new = group.migrate()
+        api.service.chats[new.id].forum = True
+        after = await telegram.card(await telegram.desk.ask(CONFIRM), phone=new.phone(ada))
+        assert after.thread in new.topics
+
+
 # ── several chats ─────────────────────────────────────────────────────────────────────────────────
 
 

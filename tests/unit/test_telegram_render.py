@@ -113,6 +113,12 @@ def test_the_header_shortens_names_and_adds_label_and_title() -> None:
     ]
 
 
+def test_the_question_begins_within_what_a_lock_screen_shows() -> None:
+    shown = ask(confirm("Sure?"), text("Why?"), project="p" * 40, agent="a" * 40)
+    shown = replace(shown, title="t" * 40, project=replace(shown.project, label="l" * 40))
+    assert read_card(shown).index("Sure?") <= 80
+
+
 def test_a_time_limit_that_is_not_there_is_named() -> None:
     assert read_card(ask(confirm("Sure?"), deadline=None)).endswith("\n\nNo time limit")
 
