@@ -17,6 +17,8 @@ BIN := .venv/bin
 VENV := .venv/.installed
 WORKERS ?= 3
 PYTEST_ARGS ?=
+COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --quiet --no-config \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
 
 # A tree that was copied or moved with its .venv needs a new one.
 ifneq ($(shell .ci/venv stale),)
@@ -36,6 +38,7 @@ demo: $(VENV) ## Try it: a hub, a web inbox and a pretend agent, on this machine
 .PHONY: test
 test: check ## Everything: style, types, import contracts, and all tests
 	@.ci/browser set-up
+	@.ci/synapse set-up
 	@echo "  pytest    with $(WORKERS) workers"
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
@@ -66,19 +69,21 @@ format: $(VENV) ## Format the code and repair what ruff can repair
 
 .PHONY: bench
 bench: $(VENV) ## Measure: start-up, memory, round trips
+	@.ci/synapse set-up
 	@$(BIN)/python -m tests.bench
 
 .PHONY: lock
-lock: ## Compile requirements.txt anew, with the newest versions that fit
+lock: ## Compile requirements.txt and .ci/synapse.txt anew, with the newest versions that fit
 	@.ci/venv base
 	@echo "  lock      requirements.txt"
-	@$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
-		--quiet --no-config --no-emit-index-url --no-emit-find-links \
-		--custom-compile-command "make lock" --output-file requirements.txt
+	@$(COMPILE) pyproject.toml --extra dev --output-file requirements.txt
+	@echo "  lock      .ci/synapse.txt"
+	@$(COMPILE) .ci/synapse.in --output-file .ci/synapse.txt
 
 .PHONY: clean
-clean: ## Remove .venv, caches and build products
-	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+clean: ## Remove .venv, .synapse, caches and build products
+	rm -rf .venv .synapse .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache \
+		build dist
 	find chatbridge tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: stale

@@ -42,6 +42,8 @@ parser's time grows with the square of hostile input, and the hub waits for it."
 MARKS = "[]!*_<`\\"
 REMEMBERED = 64
 """Texts: a card is drawn several times while its question is answered."""
+TELLING = 30
+"""Characters that say what a question is about, if it has no question mark."""
 
 _AMPERSAND = "\ufdd0"
 """Stands in for "&" while parsing: link addresses are decoded even without the entity rule, and
@@ -72,6 +74,15 @@ def parse(source: str) -> tuple[Block, ...]:
 def plain(blocks: Iterable[Block]) -> str:
     """The blocks as one line of text, for titles, list rows and lock screens."""
     return " ".join(" ".join(_block_text(block) for block in blocks).split())
+
+
+@lru_cache(maxsize=2 * REMEMBERED)
+def headline(source: str) -> str:
+    """A question as one line, for lists and summaries: its first paragraph, if that says enough."""
+    blocks = parse(source)
+    first = plain(blocks[:1])
+    asks = first.endswith("?") or len(first) >= TELLING
+    return first if asks else plain(blocks)
 
 
 # ── blocks ────────────────────────────────────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-"""What all tests share: Hypothesis' profile, and the decision about browser tests."""
+"""What all tests share: Hypothesis' profile, a homeserver, the decision about browser tests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.fakes.synapse import Synapse
 
 # Suites and fakes that tests import get pytest's detailed assertion messages, too.
 pytest.register_assert_rewrite("tests.acceptance.bridge", "tests.contract", "tests.fakes")
@@ -49,6 +53,15 @@ def chromium() -> str:
     path = browser_path()
     assert path, "a test that takes `chromium` needs @pytest.mark.browser"
     return path
+
+
+@pytest.fixture(scope="session")
+def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
+    """A Matrix homeserver for all tests of this process. Who stops it has `Synapse.running`."""
+    from tests.fakes.synapse import Synapse  # not above: its assertions would not be rewritten
+
+    with Synapse.running(tmp_path_factory.mktemp("synapse")) as server:
+        yield server
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

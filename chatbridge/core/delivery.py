@@ -25,6 +25,7 @@ from chatbridge.core.model import Ask, Post
 from chatbridge.core.pacing import Meter
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock, Store, Surface, Transaction
+from chatbridge.core.reading import first_of
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +74,7 @@ class Lane:
         self._not_noted: dict[str, tuple[Post, tuple[str, ...]]] = {}
         """What is shown, but not yet known to the store."""
         self._work = asyncio.Event()
+        self._refused = False
         self._trouble = Trouble()
         self._troubles: dict[str, Trouble] = {}
         """Of single asks, while the others go on."""
@@ -98,7 +100,7 @@ class Lane:
             if ask is None:
                 await self._until_work()
             elif pause := await self._try(ask):
-                await self._clock.sleep(pause)
+                await self._rest_for(pause)
 
     async def _catch_up(self) -> float:
         """What a page shows it reads itself when it opens; a chat has to be told. How long to
@@ -133,6 +135,15 @@ class Lane:
             for waiting in waits:
                 waiting.cancel()
 
+    async def _rest_for(self, pause: float) -> None:
+        """A chat that refuses may have changed its mind when something new comes up: somebody has
+        just let the bot in."""
+        if not self._refused:
+            await self._clock.sleep(pause)
+            return
+        self._work.clear()
+        await first_of(self._clock.sleep(pause), self._work.wait())
+
     async def _sleep_until(self, when: float) -> None:
         await self._clock.sleep(when - self._clock.monotonic())
 
@@ -142,6 +153,7 @@ class Lane:
             shown = await self._show(ask)
         except NOTHING_GOES as error:
             self._put_back(ask, first=ask.id in self._posted and not self._trouble.failures)
+            self._refused = isinstance(error, ChatRefused)
             after = error.after if isinstance(error, RetryLater) else None
             return self._pause(f"ask {ask.id} not shown yet", error, after=after)
         except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the other asks nor the channels

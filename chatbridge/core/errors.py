@@ -111,14 +111,15 @@ class PostGone(ChatbridgeError):
 
 
 class BotInUse(ChatbridgeError):
-    """Another hub uses this Telegram bot."""
+    """Another hub uses this bot."""
 
-    def __init__(self, *, bot_id: str, pid: int | None, state_dir: str | None) -> None:
-        self.bot_id, self.pid = bot_id, pid
+    def __init__(
+        self, *, bot: str, why: str, setting: str, pid: int | None, state_dir: str | None
+    ) -> None:
+        self.pid = pid
         holder = f"pid {pid}" if pid else "an unknown process"
         how = f" with: CHATBRIDGE_STATE_DIR='{state_dir}' chatbridge stop" if state_dir else ""
         super().__init__(
-            f"another hub of yours ({holder}) receives the messages of the Telegram bot {bot_id}, "
-            f"and Telegram lets only one do so. Stop it{how}; or make another bot for this hub and "
-            "set telegram.token to its token"
+            f"another hub of yours ({holder}) receives the messages of {bot}, and {why}. Stop "
+            f"it{how}; or make another bot for this hub and set {setting}"
         )

@@ -108,5 +108,12 @@ class Intake:
 
         await self._store.write(work)
 
+    async def forget(self, channel: str, key: str) -> None:
+        async def work(tx: Transaction) -> None:
+            await tx.drop_note(channel=channel, key=key)
+
+        if await self._store.note(channel=channel, key=key) is not None:
+            await self._store.write(work)
+
     def latest_deadline(self, ask: Ask) -> float:
         return ask.created_at + self._policy.max_timeout

@@ -76,6 +76,8 @@ class Transaction(Protocol):
 
     async def save_note(self, note: Note) -> None: ...
 
+    async def drop_note(self, *, channel: str, key: str) -> None: ...
+
 
 class Store(Protocol):
     """Keeps asks, calls, posts and notes. What a read returns has been committed."""
@@ -188,6 +190,10 @@ class Inbox(Protocol):
 
     async def remember(self, note: Note) -> None: ...
 
+    async def forget(self, channel: str, key: str) -> None:
+        """Drop a note, if there is one."""
+        ...
+
     def latest_deadline(self, ask: Ask) -> float:
         """How far `extend` can move this ask's deadline."""
         ...
@@ -235,6 +241,11 @@ class Channel(Protocol):
     @property
     def trouble(self) -> str | None:
         """Why it does not work now, and what to do, in words for the owner."""
+        ...
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What the owner should know though it works, in words for the owner."""
         ...
 
     async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:

@@ -1,15 +1,60 @@
-"""What a typed text means for an ask: an option by its number or its words, or the text itself."""
+"""What a typed text means for an ask: an option by its number or its words, or the text itself;
+and, where everything can be typed, a word or an emoji that stands for a button."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from chatbridge.core import form
+from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.card import Act, Card, Choice, Role
+from chatbridge.core.draw import draw
 from chatbridge.core.form import Event
 from chatbridge.core.model import Ask, Question, QuestionType, View
-from chatbridge.core.text import one_line, split_recommended
+from chatbridge.core.signs import normal, signs
+from chatbridge.core.text import isolated, one_line, shortened, split_recommended
 
 SHORT_YES_NO = {"y": 0, "n": 1}
+
+TELLING = 2
+"""So many characters of a label can be meant for it."""
+SAID, LABEL, NAMED = 40, 40, 5
+"""How much of a text, of a label, and how many labels a question back repeats."""
+
+_MORE_TIME = re.compile(r"\+ ?15( ?(m|min|minutes))?", re.IGNORECASE)
+_WORDS = {
+    "done": (Role.DONE,),
+    "send": (Role.SEND,),
+    "skip": (Role.SKIP,),
+    "back": (Role.BACK,),
+    "cancel": (Role.CANCEL, Role.CANCEL_NOW),
+}
+_CANCEL_WORDS = {
+    "back": Role.BACK,
+    "keep": Role.BACK,
+    "keep it open": Role.BACK,
+    "no": Role.BACK,
+    "n": Role.BACK,
+    "yes": Role.CANCEL_NOW,
+    "y": Role.CANCEL_NOW,
+    "cancel": Role.CANCEL_NOW,
+}
+"""On the cancel screen. No agent should read "no" as the reason."""
+
+Does = Event | Act
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unclear:
+    """Nothing is put in. `why` is said to the person, kindly, by the channel."""
+
+    why: str
+
+
+YES_OR_NO = Unclear(why="Reply yes or no.")
+SEND_OR_NUMBER = Unclear(why="Reply send, or the number of the answer to change.")
 
 
 def takes_text(ask: Ask) -> bool:
@@ -18,6 +63,9 @@ def takes_text(ask: Ask) -> bool:
     if draft.view is View.QUESTION:
         return ask.questions[draft.at].type is QuestionType.TEXT
     return draft.view in (View.OTHER, View.CANCEL)
+
+
+# ── beside buttons ────────────────────────────────────────────────────────────────────────────────
 
 
 def typed(ask: Ask, text: str) -> tuple[Event, ...]:
@@ -39,21 +87,180 @@ def _several(question: Question, text: str) -> list[int]:
     whole = _one(question, text)
     if whole is not None:
         return [whole]
-    separator = r"[,;\s]+" if re.fullmatch(r"[\d,;\s]+", text) else r"[,;]"
-    picks = [_one(question, part) for part in re.split(separator, text.strip()) if part.strip()]
+    picks = [_one(question, part) for part in _parts(text)]
     known = [pick for pick in picks if pick is not None]
     return known if len(known) == len(picks) else []
 
 
+def _parts(text: str) -> list[str]:
+    separator = r"[,;\s]+" if re.fullmatch(r"[\d,;\s]+", text) else r"[,;]"
+    return [part for part in re.split(separator, text.strip()) if part.strip()]
+
+
 def _one(question: Question, text: str) -> int | None:
     """An option's own words come before numbers: they may be numbers themselves."""
-    said = one_line(text).casefold()
-    for i, option in enumerate(question.choices):
-        label = one_line(option.label).casefold()
-        if said in (label, split_recommended(label)[0]):
-            return i
+    said = _folded(text)
+    named = _named(question, said)
+    if named:
+        return named[0]
     if question.type is QuestionType.CONFIRM:
         return SHORT_YES_NO.get(said)
     if re.fullmatch(r"[1-9][0-9]{0,3}", said) and int(said) <= len(question.choices):
         return int(said) - 1
     return None
+
+
+def _folded(text: str) -> str:
+    return one_line(text).casefold()
+
+
+def _named(question: Question, said: str) -> list[int]:
+    """The options whose whole label this is, with or without its "(recommended)"."""
+    found = []
+    for i, option in enumerate(question.choices):
+        label = _folded(option.label)
+        if said in (label, split_recommended(label)[0]):
+            found.append(i)
+    return found
+
+
+# ── instead of buttons ────────────────────────────────────────────────────────────────────────────
+
+
+def meant(ask: Ask, text: str) -> tuple[Does, ...] | Unclear:
+    """What this text does where everything can be typed. Never raises, whatever the text."""
+    card, said = draw(ask, channel=""), _folded(text)
+    question = ask.questions[ask.draft.at] if card.type is not None else None
+    if takes_late_answer(ask) and not ask.draft.late and said == "anyway":
+        return (form.AnswerAnyway(step=ask.draft.step),)
+    labelled = card.choices and question is not None and _named(question, said)
+    if not labelled:
+        found = _control(ask, card, text.strip(), said)
+        if found is not None:
+            return found
+    if card.view is View.REVIEW:
+        return _on_review(card, said)
+    if card.view is not View.QUESTION or question is None or not card.choices:
+        return (form.Text(text=text, step=card.step),)
+    match question.type:
+        case QuestionType.CONFIRM:
+            pick = _one(question, text)
+            return YES_OR_NO if pick is None else (card.choices[pick].does,)
+        case QuestionType.MULTI_SELECT:
+            return _set(card, question, text)
+        case _:
+            option = _option(card, question, text)
+            if isinstance(option, Unclear):
+                return option
+            if option is None:
+                return (form.Text(text=text, step=card.step),)
+            return (form.Choose(step=card.step, option=option),)
+
+
+def _control(ask: Ask, card: Card, text: str, said: str) -> tuple[Does, ...] | Unclear | None:
+    """What stands for a button: an emoji, "+15", or a word. None: it stands for none."""
+    for emoji, does in signs(card):
+        if normal(emoji) == normal(text):
+            return (does,)
+    if _MORE_TIME.fullmatch(said) and ask.open and ask.deadline is not None:
+        return (Act.EXTEND,)
+    if said[:1] == "!" and said[1:] in _WORDS:
+        return _by_word(ask, card, said[1:]) or _unfit(card, said[1:])
+    if card.view is View.CANCEL:
+        button = card.button(_CANCEL_WORDS[said]) if said in _CANCEL_WORDS else None
+        return (button.does,) if button else None
+    any_word_is_an_answer = card.view is View.QUESTION and card.type is QuestionType.TEXT
+    return None if any_word_is_an_answer else _by_word(ask, card, said)
+
+
+def _by_word(ask: Ask, card: Card, word: str) -> tuple[Does, ...] | None:
+    for role in _WORDS.get(word, ()):
+        if button := card.button(role):
+            return (button.does,)
+    if word == "cancel" and card.view is View.OTHER and ask.open:
+        return (form.AskCancel(step=card.step),)
+    return None
+
+
+def _unfit(card: Card, word: str) -> Unclear:
+    needed = word == "skip" and card.view is View.QUESTION and card.required
+    return Unclear(why=form.REQUIRED.why if needed else form.UNFIT.why)
+
+
+def _on_review(card: Card, said: str) -> tuple[Does, ...] | Unclear:
+    if said == "yes" and (send := card.button(Role.SEND)):
+        return (send.does,)
+    number = _number(said)
+    if number is not None and 1 <= number <= len(card.lines):
+        return (form.Edit(step=card.step, question=number - 1),)
+    return SEND_OR_NUMBER
+
+
+def _set(card: Card, question: Question, text: str) -> tuple[Does, ...] | Unclear:
+    """A list is the whole choice, and finishes it. Any other text joins what is picked."""
+    whole = _option(card, question, text)
+    picks = [whole] if whole is not None else [_option(card, question, p) for p in _parts(text)]
+    if not picks or None in picks:
+        return (form.Text(text=text, step=card.step),)
+    chosen = set()
+    for pick in picks:
+        if isinstance(pick, Unclear):
+            return pick
+        chosen.add(pick)
+    # All of them, whatever is picked now: another channel may be toggling at this moment.
+    toggles = [form.Toggle(step=card.step, option=c.number - 1, on=False) for c in card.choices]
+    toggles = [t for t in toggles if t.option not in chosen]
+    toggles += [
+        form.Toggle(step=card.step, option=c.number - 1, on=True)
+        for c in card.choices
+        if c.number - 1 in chosen
+    ]
+    return (*toggles, form.Done(step=card.step))
+
+
+def _option(card: Card, question: Question, text: str) -> int | Unclear | None:
+    """The one option that this text names, by its words, its number or its beginning."""
+    said = _folded(text)
+    named = _named(question, said)
+    if named:
+        return named[0] if len(named) == 1 else _fits(card, text, named)
+    if said.isascii() and said.isdigit():
+        number = _number(said)
+        if number is not None and 1 <= number <= len(card.choices):
+            return number - 1
+        return _no_option(card, said)
+    if len(said) < TELLING:
+        return None
+    labels = [_folded(choice.label) for choice in card.choices]
+    begun = [i for i, label in enumerate(labels) if label.startswith(said)]
+    if not begun:
+        return None
+    after = labels[begun[0]][len(said) : len(said) + 1]
+    return begun[0] if len(begun) == 1 and not after.isalnum() else _fits(card, text, begun)
+
+
+def _number(said: str) -> int | None:
+    return int(said) if re.fullmatch(r"[0-9]{1,4}", said) else None
+
+
+def _no_option(card: Card, said: str) -> Unclear:
+    count = len(card.choices)
+    there = f"1 to {count}" if count > 1 else "only option 1"
+    return Unclear(why=f"There is no option {shortened(said, 8)}. This question has {there}.")
+
+
+def _fits(card: Card, text: str, options: Sequence[int]) -> Unclear:
+    quoted = f"“{isolated(shortened(one_line(text), SAID))}”"
+    if len(options) == 1:
+        choice = card.choices[options[0]]
+        how = f"Reply {choice.number} to choose it, or say more."
+        return Unclear(why=f"{quoted} fits {_called(choice)}. {how}")
+    names = [_called(card.choices[i]) for i in options]
+    if len(names) > NAMED:
+        names = [*names[: NAMED - 1], f"{len(names) - NAMED + 1} more"]
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    return Unclear(why=f"{quoted} fits {listed}. Reply with the number.")
+
+
+def _called(choice: Choice) -> str:
+    return f"{choice.number} {isolated(shortened(choice.label, LABEL))}"

@@ -8,6 +8,7 @@ from typing import assert_never
 from chatbridge.core.model import Ask, Status
 
 CLEAR_WITHOUT_A_DAY = 20 * 3600.0
+CLEAR_WITHOUT_A_DATE = 6 * 24 * 3600.0
 
 
 def local_time(at: float) -> datetime:
@@ -17,6 +18,16 @@ def local_time(at: float) -> datetime:
 
 def clock_time(at: float) -> str:
     return f"{local_time(at):%H:%M}"
+
+
+def time_near(at: float, *, now: float) -> str:
+    """That time with as much of the day as it takes to tell which one is meant."""
+    away, then = abs(at - now), local_time(at)
+    if away <= CLEAR_WITHOUT_A_DAY:
+        return clock_time(at)
+    if away <= CLEAR_WITHOUT_A_DATE:
+        return f"{then:%a %H:%M}"
+    return f"{then:%d.%m.%y %H:%M}"  # the same weekday comes again
 
 
 def ended_sentence(ask: Ask, *, now: float) -> str:

@@ -49,6 +49,10 @@ class LineUp:
         """Each channel, and why it does not work now."""
         return {slot.name: slot.trouble for slot in self._slots}
 
+    def remarks(self) -> list[str]:
+        """What the owner should know of channels that work."""
+        return [r for slot in self._slots if slot.channel for r in slot.channel.remarks]
+
     async def drained(self) -> None:
         """Return once each channel that can be reached has put in its backlog."""
         async with asyncio.TaskGroup() as group:  # one that takes long must not keep the others

@@ -27,13 +27,13 @@ from chatbridge.core.health import Health
 from chatbridge.core.intake import Intake
 from chatbridge.core.ports import Channel
 from chatbridge.digests import sha256_hex
-from chatbridge.hub.bot_lock import bot_held
+from chatbridge.hub.bot_lock import bot_held, matrix_bot, telegram_bot
 from chatbridge.hub.line_up import LineUp
 from chatbridge.hub.links import Links
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.log import hide, set_level
 from chatbridge.link.preface import NAMED_SETTINGS
-from chatbridge.settings import Settings, Telegram, load
+from chatbridge.settings import Matrix, Settings, Telegram, load
 from chatbridge.store.sqlite import SqliteStore
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.call import ToolHandler
@@ -140,10 +140,16 @@ async def open_hub(
             spawn=background.spawn,
         )
         if settings.web.enabled:
-            health = Health(agents=agents, remarks=remarks, troubles=line_up.troubles)
+            health = Health(
+                agents=agents,
+                remarks=lambda: [*remarks(), *line_up.remarks()],
+                troubles=line_up.troubles,
+            )
             line_up.add("web", lambda: _web(settings, lock, clock, health))
         if settings.telegram.token is not None:
             line_up.add("telegram", lambda: _telegram(settings.telegram, config, clock))
+        if settings.matrix.on:
+            line_up.add("matrix", lambda: _matrix(settings.matrix, config, lock, clock))
         background.spawn(broker.run())
         background.spawn(line_up.run(Intake(broker, store=store, clock=clock)))
         yield Hub(settings=settings, callers=broker.callers, server=server, tell=line_up.tell)
@@ -192,7 +198,33 @@ def _telegram(telegram: Telegram, config: Path | None, clock: SystemClock) -> Ch
         base=telegram.api_base,
         hint=f"telegram.token in {config or rendezvous.config_path()}, or its variable",
         clock=clock,
-        hold=lambda: bot_held(token.partition(":")[0]),
+        hold=lambda: bot_held(telegram_bot(token.partition(":")[0])),
+    )
+
+
+def _matrix(matrix: Matrix, config: Path | None, lock: Lock, clock: SystemClock) -> Channel:
+    from chatbridge.channels.matrix.channel import MatrixChannel
+    from chatbridge.channels.matrix.log_in import Account
+
+    assert matrix.homeserver is not None
+    assert matrix.user_id is not None
+    user_id, token, password = matrix.user_id, matrix.access_token, matrix.password
+    named = "access_token" if token else "password"
+    return MatrixChannel(
+        account=Account(
+            homeserver=matrix.homeserver,
+            user_id=user_id,
+            access_token=token.get_secret_value() if token else None,
+            password=password.get_secret_value() if password else None,
+            hint=f"matrix.{named} in {config or rendezvous.config_path()}, or its variable",
+        ),
+        folder=lock.state / "matrix",
+        allowed=matrix.allowed_users,
+        rooms=matrix.room_id,
+        reactions=matrix.reactions,
+        clock=clock,
+        hold=lambda: bot_held(matrix_bot(user_id)),
+        hide=hide,
     )
 
 
@@ -229,11 +261,17 @@ def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Call
 def digests(settings: Settings) -> dict[str, str]:
     """What this hub uses, comparable with what a link's environment names, without the values."""
     values = {name: os.environ.get(name) for name in NAMED_SETTINGS}
-    telegram = settings.telegram
+    telegram, matrix = settings.telegram, settings.matrix
     from_file = {
         "CHATBRIDGE_STORE": settings.store,
         "CHATBRIDGE_TELEGRAM__TOKEN": telegram.token.get_secret_value() if telegram.token else None,
         "CHATBRIDGE_TELEGRAM__CHAT_ID": ",".join(map(str, telegram.chat_id)),
+        "CHATBRIDGE_MATRIX__HOMESERVER": matrix.homeserver,
+        "CHATBRIDGE_MATRIX__USER_ID": matrix.user_id,
+        "CHATBRIDGE_MATRIX__ACCESS_TOKEN": (
+            matrix.access_token.get_secret_value() if matrix.access_token else None
+        ),
+        "CHATBRIDGE_MATRIX__ROOM_ID": ",".join(matrix.room_id),
     }
     for name, value in from_file.items():
         values[name] = values[name] or value  # a variable as it is spelt: links spell it alike

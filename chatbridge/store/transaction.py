@@ -90,6 +90,7 @@ _SAVE_NOTE = """
     INSERT INTO notes (channel, key, value, at) VALUES (?, ?, ?, ?)
     ON CONFLICT (channel, key) DO UPDATE SET value = excluded.value, at = excluded.at
 """
+_DROP_NOTE = "DELETE FROM notes WHERE channel = ? AND key = ?"
 REMOVE_ENDED = """
     DELETE FROM asks WHERE seq IN
     (SELECT seq FROM asks WHERE settled_at < ? ORDER BY settled_at LIMIT ?)
@@ -175,6 +176,9 @@ class SqliteTransaction:
 
     async def save_note(self, note: Note) -> None:
         await self._change(_SAVE_NOTE, (note.channel, note.key, note.value, note.at))
+
+    async def drop_note(self, *, channel: str, key: str) -> None:
+        await self._change(_DROP_NOTE, (channel, key))
 
     async def remove_ended(self, *, before: float, limit: int) -> int:
         return await self._change(REMOVE_ENDED, (before, limit))

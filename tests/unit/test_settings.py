@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import Settings, load
@@ -110,6 +110,13 @@ VARIABLES = {
     "telegram.chat_id": ("-1001234567890", (-1001234567890,)),
     "telegram.topics": ("true", True),
     "telegram.api_base": ("http://127.0.0.1:8081/", "http://127.0.0.1:8081"),
+    "matrix.homeserver": ("example.org", "https://example.org"),
+    "matrix.user_id": ("@bot:example.org", "@bot:example.org"),
+    "matrix.access_token": (SECRET, SECRET),
+    "matrix.password": (SECRET, SECRET),
+    "matrix.allowed_users": ("@a:x.org,@b:x.org", ("@a:x.org", "@b:x.org")),
+    "matrix.room_id": ("!AbC:example.org", ("!AbC:example.org",)),
+    "matrix.reactions": ("no", False),
 }
 
 
@@ -124,7 +131,7 @@ def test_a_variable_sets_its_key(key: str, monkeypatch: pytest.MonkeyPatch) -> N
     found: Any = load()
     for part in key.split("."):
         found = getattr(found, part)
-    assert (found.get_secret_value() if key.endswith(".token") else found) == expected
+    assert (found.get_secret_value() if isinstance(found, SecretStr) else found) == expected
 
 
 @pytest.mark.parametrize(

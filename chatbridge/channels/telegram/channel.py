@@ -71,6 +71,10 @@ class TelegramChannel:
         found = [self._poll.trouble if self._poll else None, *(c.trouble for c in self._chats)]
         return next((trouble for trouble in found if trouble), None)
 
+    @property
+    def remarks(self) -> Sequence[str]:
+        return ()
+
     async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._hold())

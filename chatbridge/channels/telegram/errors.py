@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.errors import ChatbridgeError, RetryLater
+
+CONFLICT_PAUSE = 5.0
 
 
 class Rejected(ChatbridgeError):
@@ -36,18 +38,19 @@ class Migrated(ChatbridgeError):
         super().__init__(f"the group became a supergroup, its id is {chat} now")
 
 
-class Polled(ChatbridgeError):
+class Polled(RetryLater):
     """Another program reads this bot's messages (409)."""
 
     def __init__(self, said: str) -> None:
         if "webhook" in said.lower():
-            super().__init__(
+            what = (
                 "this bot has a webhook, so its messages go elsewhere (409). Remove it with "
                 "deleteWebhook, or make a new bot with @BotFather"
             )
         else:
-            super().__init__(
+            what = (
                 "another program polls this bot (409). Stop it: look for a second chatbridge, also "
                 "on another computer, or for another bridge with the same token; or make a new bot "
                 "with @BotFather"
             )
+        super().__init__(f"telegram: {what}", after=CONFLICT_PAUSE)

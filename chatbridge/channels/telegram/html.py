@@ -28,7 +28,7 @@ from chatbridge.core.markup import (
     Quote,
     Strong,
 )
-from chatbridge.core.words import local_time
+from chatbridge.core.words import CLEAR_WITHOUT_A_DATE, CLEAR_WITHOUT_A_DAY, time_near
 
 LIMIT = 4096
 """The longest message, in UTF-16 units after parsing."""
@@ -39,19 +39,16 @@ SOURCE_LIMIT = 32_768
 BOLD_AT_MOST = 200
 LONG_CODE, CODE_HEAD, CODE_TAIL = 20, 12, 6
 
-TELLING = 30
 REMEMBERED = 128
 """A card is drawn again for every tap, from the same few texts."""
-
-HOUR = 3600.0
-SAME_DAY = 20 * HOUR
-SAME_WEEK = 6 * 24 * HOUR
 
 _TAG = re.compile(r"<[^>]*>")
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,30}", re.ASCII)
 _BOXES = ("pre", "blockquote")
 QUOTE = "blockquote"
 FOLDED_QUOTE = "blockquote expandable"
+
+headline = markdown.headline
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +95,9 @@ def plain_text(source: str) -> str:
 
 def time_tag(at: float, *, now: float) -> str:
     """A time of day in the viewer's zone; in the hub's, where a client does not know the tag."""
-    away, then = abs(at - now), local_time(at)
-    if away <= SAME_DAY:
-        form, fallback = "t", f"{then:%H:%M}"
-    elif away <= SAME_WEEK:
-        form, fallback = "wt", f"{then:%a %H:%M}"
-    else:  # the same weekday comes again
-        form, fallback = "dt", f"{then:%d.%m.%y %H:%M}"
+    away = abs(at - now)
+    form = "t" if away <= CLEAR_WITHOUT_A_DAY else "wt" if away <= CLEAR_WITHOUT_A_DATE else "dt"
+    fallback = time_near(at, now=now)
     return f'<tg-time unix="{int(at)}" format="{form}">{fallback}</tg-time>'
 
 
@@ -201,15 +194,6 @@ def blocks(source: str, *, whole: bool = False) -> tuple[Text, ...]:
     if parsed and isinstance(parsed[0], Paragraph) and width(found[0]) <= BOLD_AT_MOST:
         found[0] = _bold(found[0])
     return tuple(text for text in found if text)
-
-
-@lru_cache(maxsize=REMEMBERED)
-def headline(source: str) -> str:
-    """A question as one line, for lists and summaries: its first paragraph, if that says enough."""
-    parsed = markdown.parse(source)
-    first = markdown.plain(parsed[:1])
-    asks = first.endswith("?") or len(first) >= TELLING
-    return first if asks else markdown.plain(parsed)
 
 
 def joined(texts: Iterable[Text], *, tags: tuple[str, ...] = (), apart: str = "\n\n") -> Text:

@@ -13,6 +13,7 @@ from chatbridge.channels.telegram.html import clipped, escape, headline, time_ta
 from chatbridge.channels.telegram.keyboard import PRIVATE, Key, Rows, beside_ours, fitted, in_rows
 from chatbridge.channels.telegram.overflow import PROJECT
 from chatbridge.channels.telegram.render import Drawing
+from chatbridge.core import ends
 from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask
 from chatbridge.core.text import isolated, one_line, shortened, visible
@@ -115,7 +116,7 @@ def _ended(ask: Ask, now: float) -> str:
     card = draw(ask, channel=ending.CHANNEL)
     answers = [line.answer for line in card.lines if line.answer]
     said = escape(isolated(clipped(one_line(" · ".join(answers)), ANSWER))) if answers else ""
-    how = f"{ending.heading(card)}: <b>{said}</b>" if said else ending.heading(card)
+    how = f"{ends.heading(card)}: <b>{said}</b>" if said else ends.heading(card)
     at = card.outcome.at if card.outcome else ask.settled_at or ask.created_at
     return f"{card.glyph} {_entry(ask)}\n{how} · {time_tag(at, now=now)}"
 

@@ -27,6 +27,7 @@ class WebChannel:
     keeps_posts = False
     pace = Pace()
     trouble = None
+    remarks = ()
 
     def __init__(
         self,

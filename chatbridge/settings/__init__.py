@@ -7,11 +7,9 @@ Owns names, defaults and checks. What the settings mean is up to those who are g
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -35,20 +33,14 @@ from chatbridge import rendezvous
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.durations import LONGEST, seconds
+from chatbridge.settings.matrix import Matrix
+from chatbridge.settings.telegram import Telegram
+from chatbridge.settings.values import listed
+
+__all__ = ["Matrix", "Settings", "Telegram", "Web", "load"]
 
 TOOLS = ("ask_user", "wait_for_answer")
 SQLITE = "sqlite:///"
-BOT_TOKEN = re.compile(r"[0-9]{1,16}:[A-Za-z0-9_-]{8,}")
-NUMBER = re.compile(r"-?[0-9]{1,16}")
-MAX_ID = 2**52
-"""Telegram's ids stay below it."""
-
-
-def _listed(value: object) -> object:
-    """A list, also as JSON or comma-separated text."""
-    if isinstance(value, str) and not value.lstrip().startswith("["):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    return tomllib.loads(f"x = {value}")["x"] if isinstance(value, str) else value
 
 
 def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -64,72 +56,8 @@ def _sqlite_address(value: str) -> str:
     return value
 
 
-def _numbers(value: object) -> tuple[int | None, ...]:
-    """One number, or a list of them. None stands for what is none, so that no message has the
-    value: it may be a token in the wrong place."""
-    found = _listed([value] if isinstance(value, int) else value)
-    return tuple(map(_number, found)) if isinstance(found, list | tuple) else (None,)
-
-
-def _number(item: object) -> int | None:
-    if isinstance(item, str) and NUMBER.fullmatch(item.strip()):
-        item = int(item)
-    if not isinstance(item, int) or isinstance(item, bool):
-        return None
-    return item if 0 < abs(item) < MAX_ID else None
-
-
-def _chats(value: object) -> tuple[int | None, ...]:
-    found = _numbers(value)
-    if None in found:
-        raise ValueError(
-            "chats are given by their numbers, those of groups with the minus sign, such as "
-            "-1001234567890; a name such as @team is none"
-        )
-    return tuple(dict.fromkeys(found))
-
-
-def _people(value: object) -> tuple[int | None, ...]:
-    found = _numbers(value)
-    if any(number is None or number < 0 for number in found):
-        raise ValueError(
-            "people are given by their numbers: a name such as @ada can be given up, and somebody "
-            "else can take it. To find yours, send /start to the bot: the hub's log then shows it"
-        )
-    return tuple(dict.fromkeys(found))
-
-
-def _bot_token(value: SecretStr | None) -> SecretStr | None:
-    token = value.get_secret_value().strip() if value else ""
-    if not token:
-        return None
-    if not BOT_TOKEN.fullmatch(token):
-        raise ValueError(
-            "this is no bot's token. @BotFather gives you one: a number, a colon and a long row of "
-            "letters and digits"
-        )
-    return SecretStr(token)
-
-
-def _bot_api(value: str) -> str:
-    # No message has the value: people put tokens and passwords into addresses.
-    address = value.strip().rstrip("/")
-    try:
-        parts = urlsplit(address)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment or re.search(r"\s", address):
-        raise ValueError("accepted: an http:// or https:// address, such as http://127.0.0.1:8081")
-    if "@" in parts.netloc:
-        raise ValueError("the address must have no user and no password in it")
-    if re.search(r"/bot([0-9]+(:|%3a)|$)", parts.path, re.IGNORECASE):
-        raise ValueError("leave out /bot and what follows it: chatbridge adds it by itself")
-    return address
-
-
 Seconds = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=LONGEST)]
-Tools = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed), AfterValidator(_known_tools)]
+Tools = Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed), AfterValidator(_known_tools)]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
     BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value),
@@ -143,18 +71,6 @@ class Web(BaseModel):
     host: str = "127.0.0.1"
     port: int | None = Field(default=None, ge=1, le=65535)
     token: SecretStr | None = None
-
-
-class Telegram(BaseModel):
-    """Off without a token."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    token: Annotated[SecretStr | None, AfterValidator(_bot_token)] = None
-    allowed_users: Annotated[tuple[int, ...], NoDecode, BeforeValidator(_people)] = ()
-    chat_id: Annotated[tuple[int, ...], NoDecode, BeforeValidator(_chats)] = ()
-    topics: bool = False
-    api_base: Annotated[str, AfterValidator(_bot_api)] = "https://api.telegram.org"
 
 
 class Settings(BaseSettings):
@@ -180,6 +96,7 @@ class Settings(BaseSettings):
     log_level: LogLevel = "info"
     web: Web = Web()
     telegram: Telegram = Telegram()
+    matrix: Matrix = Matrix()
 
     @classmethod
     def settings_customise_sources(
@@ -203,7 +120,8 @@ class Settings(BaseSettings):
 
     def secrets(self) -> tuple[str, ...]:
         """What may be in nothing that is written."""
-        found = (self.web.token, self.telegram.token)
+        matrix = self.matrix
+        found = (self.web.token, self.telegram.token, matrix.access_token, matrix.password)
         return tuple(secret.get_secret_value() for secret in found if secret)
 
     def policy(self) -> Policy:

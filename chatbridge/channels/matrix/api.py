@@ -1,0 +1,320 @@
+"""The homeserver as this channel uses it: the only module that talks to it, and that knows nio.
+
+Owns the connection, its time limits and the keys of this device. What its answers mean is in
+`answers`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from nio.api import MessageDirection, RelationshipType
+from nio.client.async_client import AsyncClient, AsyncClientConfig
+from nio.events import Event, MegolmEvent
+from nio.responses import (
+    KeysQueryResponse,
+    LoginResponse,
+    Response,
+    RoomGetEventResponse,
+    RoomMessagesResponse,
+    RoomRedactResponse,
+    RoomSendResponse,
+    SyncResponse,
+    WhoamiResponse,
+)
+
+from chatbridge.channels.matrix.answers import checked, meaning_of
+from chatbridge.channels.matrix.errors import LoggedOut, Rejected
+from chatbridge.channels.matrix.session import Session
+from chatbridge.channels.matrix.wire import Batch, Invite, RoomEvent, Timeline, event_from
+
+ANSWERED_WITHIN = 20.0
+DEVICE_NAME = "chatbridge"
+STORE = "crypto.db"
+PAGE = 100
+FILTER: dict[str, Any] = {
+    "presence": {"types": []},
+    "account_data": {"types": []},
+    "room": {
+        "account_data": {"types": []},
+        "ephemeral": {"types": []},
+        "timeline": {"limit": 50},
+    },
+}
+
+
+class Raw(Protocol):
+    """What all of nio's events have."""
+
+    source: dict[str, Any]
+
+
+class Api:
+    def __init__(
+        self, homeserver: str, user_id: str, *, hint: str, patience: float = ANSWERED_WITHIN
+    ) -> None:
+        """`hint` says where the log-in is set; `patience` is how long an answer may take."""
+        self.user_id = user_id
+        self._homeserver = homeserver
+        self._hint = hint
+        self._patience = patience
+        self._client = self._new_client(None)
+
+    def _new_client(self, store: Path | None) -> AsyncClient:
+        return AsyncClient(
+            self._homeserver,
+            self.user_id,
+            store_path=str(store or ""),
+            config=AsyncClientConfig(
+                store_name=STORE,
+                encryption_enabled=store is not None,
+                store_sync_tokens=False,  # ours are committed with what was read
+                request_timeout=self._patience,
+                max_limit_exceeded=0,  # pauses are delivery's
+                max_timeouts=0,
+            ),
+        )
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    # ── who the bot is ────────────────────────────────────────────────────────────────────────────
+
+    async def log_in(self, password: str, *, device_id: str | None) -> Session:
+        """:raises LoggedOut: the password is not accepted. :raises RetryLater:"""
+        self._client.device_id = device_id
+        try:
+            with self._translated():
+                answer = await self._client.login(password, device_name=DEVICE_NAME)
+                found = checked(answer, LoginResponse)
+        except Rejected as error:
+            raise LoggedOut(
+                f"matrix refused the password of {self.user_id} ({error.code}). Check "
+                f"{self._hint}, then run: chatbridge stop",
+                soft=False,
+            ) from None
+        return Session(
+            user_id=found.user_id, device_id=found.device_id, access_token=found.access_token
+        )
+
+    async def device_of(self, access_token: str) -> str | None:
+        """The device that a token belongs to, if to any.
+
+        :raises LoggedOut: it counts for nobody, or for somebody else. :raises RetryLater:
+        """
+        self._client.access_token = access_token
+        with self._translated():
+            found = checked(await self._client.whoami(), WhoamiResponse)
+        if found.user_id != self.user_id:
+            raise LoggedOut(
+                f"matrix: the access token belongs to {found.user_id}, not to {self.user_id}. "
+                f"Check {self._hint}, then run: chatbridge stop",
+                soft=False,
+            )
+        return found.device_id or None
+
+    async def begin(self, session: Session, *, store: Path | None) -> None:
+        """Go on as this device, with its keys in `store`; without one nothing is encrypted."""
+        await self._client.close()
+        self._client = self._new_client(store)
+        if store is None:
+            self._client.user_id = session.user_id
+            self._client.access_token = session.access_token
+            return
+        await asyncio.to_thread(
+            self._client.restore_login, session.user_id, session.device_id, session.access_token
+        )
+
+    @property
+    def signing_key(self) -> str | None:
+        """What this device signs with; None where nothing is encrypted."""
+        olm = self._client.olm
+        return olm.account.identity_keys["ed25519"] if olm is not None else None
+
+    async def request(
+        self, method: str, path: str, body: dict[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
+        """For what nio does not know: status and body of the answer."""
+        headers = {"Authorization": f"Bearer {self._client.access_token}"}
+        with self._translated():
+            answer = await self._client.send(method, path, json.dumps(body), headers)
+            found = await answer.json(content_type=None)
+        return answer.status, found if isinstance(found, dict) else {}
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────
+
+    async def sync(self, since: str | None, *, wait: float, full: bool = False) -> Batch:
+        """What came after `since`. `full` also says how every room is, which is needed once after a
+        start."""
+        self._client.next_batch = ""  # nio would pass over a batch that it has seen before
+        with self._translated():
+            async with asyncio.timeout(wait + self._patience):
+                answer = await self._client.sync(
+                    int(wait * 1000), sync_filter=FILTER, since=since, full_state=full
+                )
+            found = checked(answer, SyncResponse)
+        for room in found.rooms.leave:
+            self._client.rooms.pop(room, None)  # nio goes on as if the bot were there
+        return Batch(
+            next=found.next_batch,
+            keys=bool(found.to_device_events),
+            timelines=tuple(
+                Timeline(
+                    room=room,
+                    events=_events(info.timeline.events, room),
+                    limited=bool(info.timeline.limited),
+                    start=info.timeline.prev_batch,
+                )
+                for room, info in (*found.rooms.join.items(), *found.rooms.leave.items())
+            ),
+            invites=tuple(
+                invite
+                for room, info in found.rooms.invite.items()
+                for invite in _invites(info.invite_state, room, self.user_id)
+            ),
+        )
+
+    async def before(
+        self, room: str, start: str, *, until: str
+    ) -> tuple[tuple[RoomEvent, ...], str | None]:
+        """A page of what is between `until` and `start`, the oldest first, and where the page
+        before it begins."""
+        with self._translated(room):
+            answer = await self._client.room_messages(
+                room, start, end=until, direction=MessageDirection.back, limit=PAGE
+            )
+            found = checked(answer, RoomMessagesResponse)
+        more = found.end if found.chunk and found.end and found.end != start else None
+        return _events(list(reversed(found.chunk)), room), more
+
+    async def event(self, room: str, id: str) -> RoomEvent | None:
+        """None if there is no such event, or it is not for us to see."""
+        try:
+            with self._translated():
+                answer = await self._client.room_get_event(room, id)
+                found = checked(answer, RoomGetEventResponse)
+        except Rejected:
+            return None
+        return _event(found.event, room)
+
+    async def keep_keys(self) -> None:
+        """What a device owes to the others after each sync. Without it the next message could not
+        be read by a new device, or by nobody."""
+        client = self._client
+        if client.olm is None:
+            return
+        with self._translated():
+            if client.should_upload_keys:
+                checked(await client.keys_upload(), Response)
+            if client.should_query_keys:
+                checked(await client.keys_query(), KeysQueryResponse)
+            if client.should_claim_keys:
+                checked(await client.keys_claim(client.get_users_for_key_claiming()), Response)
+            await client.send_to_device_messages()
+
+    # ── writing ───────────────────────────────────────────────────────────────────────────────────
+
+    async def send(self, room: str, content: Mapping[str, Any], *, tx: str) -> str:
+        return await self._send(room, "m.room.message", content, tx=tx)
+
+    async def react(self, room: str, event: str, emoji: str, *, tx: str) -> str:
+        relates = {"rel_type": "m.annotation", "event_id": event, "key": emoji}
+        try:
+            return await self._send(room, "m.reaction", {"m.relates_to": relates}, tx=tx)
+        except Rejected as error:
+            if error.code != "M_DUPLICATE_ANNOTATION":
+                raise
+        return await self._own_reaction(room, event, emoji)
+
+    async def redact(self, room: str, event: str, *, tx: str) -> None:
+        with self._translated(room):
+            answer = await self._client.room_redact(room, event, tx_id=tx)
+            checked(answer, RoomRedactResponse)
+
+    async def _send(self, room: str, kind: str, content: Mapping[str, Any], *, tx: str) -> str:
+        with self._translated(room):
+            answer = await self._client.room_send(
+                room, kind, dict(content), tx_id=tx, ignore_unverified_devices=True
+            )
+            return checked(answer, RoomSendResponse).event_id
+
+    async def _own_reaction(self, room: str, event: str, emoji: str) -> str:
+        """The one that the server says is there already."""
+        with self._translated(room):
+            found = self._client.room_get_event_relations(
+                room, event, RelationshipType.annotation, "m.reaction"
+            )
+            async for each in found:
+                relates = each.source.get("content", {}).get("m.relates_to", {})
+                if each.sender == self.user_id and relates.get("key") == emoji:
+                    return str(each.event_id)
+        raise Rejected("M_DUPLICATE_ANNOTATION", "the same reaction, but it is not to be found")
+
+    # ── rooms ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def join(self, room: str) -> None:
+        """:raises ChatRefused: the bot is not let in."""
+        with self._translated(room):
+            checked(await self._client.join(room), Response)
+
+    def rooms(self) -> Collection[str]:
+        return list(self._client.rooms)
+
+    def is_encrypted(self, room: str) -> bool:
+        known = self._client.rooms.get(room)
+        return bool(known and known.encrypted)
+
+    def is_in(self, room: str) -> bool:
+        return room in self._client.rooms
+
+    def members(self, room: str) -> Collection[str]:
+        """Who is in the room, or is invited to it, the bot included."""
+        known = self._client.rooms.get(room)
+        return list(known.users) if known else []
+
+    def name_of(self, room: str, user: str) -> str:
+        """What people call somebody; the id where that says nothing or is somebody else's, too."""
+        known = self._client.rooms.get(room)
+        return (known.user_name(user) if known else None) or user
+
+    async def create_event(self, room: str) -> Mapping[str, Any]:
+        """How the room began."""
+        with self._translated(room):
+            answer = await self._client.room_get_state_event(room, "m.room.create")
+            checked(answer, Response)
+        content = getattr(answer, "content", None)
+        return content if isinstance(content, Mapping) else {}
+
+    @contextmanager
+    def _translated(self, room: str | None = None) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the edge where everything is translated
+            inside = room is not None and self.is_in(room)
+            raise meaning_of(
+                error, user=self.user_id, hint=self._hint, room=room, inside=inside
+            ) from None
+
+
+def _events(raw: list[Any], room: str) -> tuple[RoomEvent, ...]:
+    found = (_event(each, room) for each in raw)
+    return tuple(event for event in found if event is not None)
+
+
+def _event(raw: Raw | Event, room: str) -> RoomEvent | None:
+    return event_from(raw.source, room=room, unreadable=isinstance(raw, MegolmEvent))
+
+
+def _invites(state: list[Any], room: str, user: str) -> Iterator[Invite]:
+    for raw in state:
+        source = raw.source
+        if source.get("type") == "m.room.member" and source.get("state_key") == user:
+            sender = source.get("sender")
+            if isinstance(sender, str):
+                yield Invite(room=room, by=sender)
+                return

@@ -1,0 +1,202 @@
+"""Matrix as a channel: one account, and the rooms that it brings cards to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from pathlib import Path
+from typing import Any
+
+from chatbridge.channels.matrix import content, log_in, notices
+from chatbridge.channels.matrix.api import ANSWERED_WITHIN, Api
+from chatbridge.channels.matrix.chat import Chat
+from chatbridge.channels.matrix.echoes import Echoes
+from chatbridge.channels.matrix.errors import Rejected
+from chatbridge.channels.matrix.identity import Identity
+from chatbridge.channels.matrix.log_in import Account
+from chatbridge.channels.matrix.people import People
+from chatbridge.channels.matrix.poll import Poll
+from chatbridge.channels.matrix.receive import Receiver
+from chatbridge.channels.matrix.rooms import Rooms
+from chatbridge.channels.matrix.session import Session
+from chatbridge.channels.matrix.wire import Batch
+from chatbridge.core.errors import ChatbridgeError, ChatRefused
+from chatbridge.core.ports import Clock, Inbox, Surface
+
+log = logging.getLogger(__name__)
+
+NOBODY = (
+    "matrix.allowed_users is empty, so nobody can answer there. Write to the bot: the hub's log "
+    "then shows your user id"
+)
+
+
+class MatrixChannel:
+    name = "matrix"
+
+    def __init__(
+        self,
+        *,
+        account: Account,
+        folder: Path,
+        allowed: Collection[str],
+        rooms: Sequence[str],
+        clock: Clock,
+        reactions: bool = True,
+        hold: Callable[[], AbstractContextManager[object]] = nullcontext,
+        hide: Callable[[str], None] = lambda secret: None,
+        patience: float = ANSWERED_WITHIN,
+    ) -> None:
+        """`folder` is for the log-in and the keys; `hold` keeps the account for this process;
+        `hide` is told of tokens; `patience` is for tests."""
+        self._account = account
+        self._folder = folder
+        self._allowed = allowed
+        self._clock = clock
+        self._reactions = reactions
+        self._hold = hold
+        self._hide = hide
+        self._api = Api(account.homeserver, account.user_id, hint=account.hint, patience=patience)
+        self._people = People(allowed, bot=account.user_id, clock=clock)
+        self._echoes = Echoes()
+        self._chats = [
+            Chat(
+                self._api,
+                home,
+                people=self._people,
+                echoes=self._echoes,
+                clock=clock,
+                reactions=reactions,
+            )
+            for home in rooms or sorted(allowed)
+        ]
+        self._poll: Poll | None = None
+        self._unsigned: str | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+
+    @property
+    def surfaces(self) -> Sequence[Surface]:
+        return self._chats
+
+    @property
+    def trouble(self) -> str | None:
+        if not self._allowed:
+            return NOBODY
+        found = [self._poll.trouble if self._poll else None, *(c.trouble for c in self._chats)]
+        if not any(chat.room for chat in self._chats):
+            found.append(
+                f"matrix: nobody has invited the bot yet. Start a chat with {self._api.user_id} "
+                "in your Matrix app, or set matrix.room_id"
+            )
+        return next((trouble for trouble in found if trouble), None)
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        strangers = [
+            f"Strangers are in the Matrix room {chat.room}: {chat.strangers}. They cannot answer, "
+            "but they can read. Use a private room."
+            for chat in self._chats
+            if chat.strangers
+        ]
+        return [*strangers, *([self._unsigned] if self._unsigned else [])]
+
+    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+        async with AsyncExitStack() as stack:
+            stack.enter_context(self._hold())
+            stack.push_async_callback(self._api.close)
+            session = await log_in.log_in(
+                self._api, self._account, folder=self._folder, hide=self._hide
+            )
+            stack.push_async_callback(self._end_what_is_beside)
+            if not self._allowed:
+                log.warning("%s", NOBODY)
+            for chat in self._chats:
+                chat.attach(inbox)
+            rooms = Rooms(
+                self._api, inbox, chats=self._chats, people=self._people, clock=self._clock
+            )
+            receiver = Receiver(
+                self._api,
+                inbox,
+                chats=self._chats,
+                people=self._people,
+                echoes=self._echoes,
+                clock=self._clock,
+                spawn=self._beside_us,
+                reactions=self._reactions,
+                replaced=rooms.replaced,
+            )
+
+            async def after(batch: Batch) -> None:
+                await rooms.heard()
+                if batch.keys:
+                    await receiver.unreadable.try_again()
+
+            self._poll = Poll(
+                self._api,
+                inbox,
+                clock=self._clock,
+                take=receiver.take,
+                coming=receiver.coming,
+                invited=rooms.invited,
+                after=after,
+            )
+            await rooms.recall()
+            await self._poll.begin()
+            await rooms.enter()
+            for chat in self._chats:
+                if chat.room is not None:
+                    await receiver.unreadable.recall(chat.room)
+            self._beside_us(self._sign(session))
+            log.info("matrix: %s, rooms: %d", self._api.user_id, len(self._chats))
+            ready()
+            await self._poll.run()
+
+    async def tell(self, text: str) -> None:
+        for chat in self._chats:
+            if chat.room is None:
+                continue
+            tx = content.transaction("tell", text, str(self._clock.time()))
+            new = content.message(notices.remark(text), notice=True)
+            try:
+                await self._api.send(chat.room, new, tx=tx)
+            except (ChatRefused, Rejected) as error:
+                log.info("%s was not told: %s", chat.name, error)
+
+    async def drain(self) -> None:
+        if self._poll is not None:
+            await self._poll.drain()
+
+    async def _sign(self, session: Session) -> None:
+        """Only where it counts: an identity is something that an account has for good."""
+        key = self._api.signing_key
+        if key is None or not any(self._api.is_encrypted(c.room) for c in self._chats if c.room):
+            return
+        identity = Identity(self._folder, session.user_id, self._api.request)
+        why = await identity.sign(session.device_id, key)
+        if why is not None:
+            self._unsigned = f"Matrix marks what the bot says as not verified: {why}"
+            log.warning("%s", self._unsigned)
+
+    # ── work that nobody waits for ────────────────────────────────────────────────────────────────
+
+    def _beside_us(self, work: Coroutine[Any, Any, None]) -> None:
+        async def guarded() -> None:
+            try:
+                await work
+            except ChatbridgeError as error:
+                log.info("matrix: %s", error)
+            except Exception:
+                log.exception("matrix: something beside failed")
+
+        task = asyncio.ensure_future(guarded())
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def _end_what_is_beside(self) -> None:
+        tasks = list(self._beside)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,230 @@
+"""One room as a surface: posts cards, edits them, and keeps their reactions in order.
+
+Owns which messages an ask has in this room: the root, the steps in its thread, a reminder. What
+they say is `render`'s business, what is to be done next `plan`'s, what a person does `receive`'s.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import assert_never
+
+from chatbridge.channels.matrix import content, notices
+from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.content import transaction
+from chatbridge.channels.matrix.echoes import Echoes
+from chatbridge.channels.matrix.errors import Rejected
+from chatbridge.channels.matrix.people import People
+from chatbridge.channels.matrix.picks import Picks
+from chatbridge.channels.matrix.place import Part, Place, Seed, from_text, to_text
+from chatbridge.channels.matrix.plan import (
+    NO_REMINDER,
+    AddSeed,
+    Deed,
+    Edit,
+    Remind,
+    Send,
+    TakeReminder,
+    TakeSeed,
+    digest,
+    next_deed,
+    too_late_to_remind,
+)
+from chatbridge.channels.matrix.render import Drawing, Seen
+from chatbridge.channels.matrix.wire import Mark, marked
+from chatbridge.core.card import Card
+from chatbridge.core.draw import draw
+from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
+from chatbridge.core.model import Ask, QuestionType, View
+from chatbridge.core.pacing import Pace
+from chatbridge.core.ports import Clock, Inbox, Shown
+
+log = logging.getLogger(__name__)
+
+WORTH_TELLING = 5 * 60.0
+
+
+class Chat:
+    keeps_posts = True
+    pace = Pace()
+    """Every homeserver has limits of its own, and says so when they are reached."""
+
+    def __init__(
+        self, api: Api, home: str, *, people: People, echoes: Echoes, clock: Clock, reactions: bool
+    ) -> None:
+        """`home` is a room, or a person: then it is the room that they invite the bot to."""
+        self.name = f"matrix:{home}"
+        self.home = home
+        self.room = home if home.startswith("!") else None
+        self.trouble: str | None = None
+        self._api = api
+        self._people = people
+        self._echoes = echoes
+        self._clock = clock
+        self._reactions = reactions
+        self._down_since: float | None = None
+        self._lost: dict[str, str] = {}
+        """Messages that somebody has removed, by the ask whose they were."""
+
+    def attach(self, inbox: Inbox) -> None:
+        """Before anything is shown."""
+        self._inbox = inbox
+        self.picks = Picks(inbox, surface=self.name, clock=self._clock)
+
+    @property
+    def viewer(self) -> str | None:
+        """Whose room this is, if it is one person's alone."""
+        others = set(self._api.members(self.room or "")) - {self._api.user_id}
+        allowed = self._people.among(others)
+        return allowed[0] if len(others) == 1 and allowed else None
+
+    @property
+    def strangers(self) -> int:
+        return self._people.strangers_among(self._api.members(self.room or ""))
+
+    def lost(self, ask: Ask, event: str) -> None:
+        """Somebody has removed a message of this ask's."""
+        self._lost[ask.id] = event
+
+    async def show(self, ask: Ask, *, place: str | None) -> Shown:
+        try:
+            shown = await self._show(ask, from_text(place) if place else None)
+        except ChatRefused as error:
+            self.trouble = str(error)
+            raise
+        except RetryLater as error:
+            if error.after is None:  # a pause that a server asks for is no trouble
+                self.trouble = str(error)
+                self._down_since = self._down_since or self._clock.time()
+            raise
+        self.trouble = self._down_since = None
+        return shown
+
+    async def _show(self, ask: Ask, place: Place | None) -> Shown:
+        if self.room is None:
+            raise ChatRefused(
+                f"matrix: {self.home} has not invited the bot yet. Start a chat with "
+                f"{self._api.user_id} in your Matrix app, or set matrix.room_id"
+            )
+        if place is not None and place.room != self.room:
+            raise PostGone  # it is in the room that this one was
+        place = self._without_lost(ask, place)
+        card = draw(ask, channel="matrix", latest_deadline=self._inbox.latest_deadline(ask))
+        seen = await self._seen(ask, card, place)
+        deed = next_deed(ask, card, place, seen)
+        if deed is not None:
+            place = await self._do(deed, ask, card, place, self.room)
+        assert place is not None
+        complete = next_deed(ask, card, place, await self._seen(ask, card, place)) is None
+        if complete and not ask.open:
+            await self.picks.forget(ask)
+        return Shown(
+            place=to_text(place),
+            handles=tuple(part.event for part in place.parts),
+            messages=isinstance(deed, Send | Remind),
+            complete=complete,
+        )
+
+    def _without_lost(self, ask: Ask, place: Place | None) -> Place | None:
+        lost = self._lost.get(ask.id)
+        if place is None or lost is None or place.part(lost) is None:
+            return place
+        if place.root.event == lost:
+            return None
+        return replace(place, parts=tuple(part for part in place.parts if part.event != lost))
+
+    async def _seen(self, ask: Ask, card: Card, place: Place | None) -> Seen:
+        multi = card.type is QuestionType.MULTI_SELECT
+        reacted = await self.picks.of(ask, place.newest.event) if multi and place else {}
+        return Seen(
+            now=self._clock.time(),
+            reactions=self._reactions,
+            reacted=frozenset(reacted.values()),
+            viewer=self.viewer,
+        )
+
+    # ── deeds ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def _do(self, deed: Deed, ask: Ask, card: Card, place: Place | None, room: str) -> Place:
+        if isinstance(deed, Send):
+            return await self._post(deed.drawing, ask, card, place, room)
+        assert place is not None
+        match deed:
+            case Edit(part=part, drawing=drawing):
+                await self._edit(part, drawing, ask, room)
+                return place.having(replace(part, shows=digest(drawing)))
+            case AddSeed(part=part, emoji=emoji):
+                event = await self._api.react(
+                    room, part.event, emoji, tx=transaction("seed", part.event, emoji)
+                )
+                seed = Seed(emoji=emoji, event=event)
+                return place.having(replace(part, seeds=(*part.seeds, seed)))
+            case TakeSeed(part=part, seed=seed):
+                await self._take_away(room, seed.event)
+                return place.having(
+                    replace(part, seeds=tuple(each for each in part.seeds if each != seed))
+                )
+            case Remind(drawing=drawing):
+                new = {
+                    **content.message(drawing, mentions=self._allowed_in(room)),
+                    **content.in_thread(place.root.event, after=place.newest.event),
+                }
+                sent = await self._api.send(room, new, tx=transaction("remind", place.root.event))
+                return replace(place, reminder=sent)
+            case TakeReminder(event=event):
+                await self._take_away(room, event)
+                return replace(place, reminder=NO_REMINDER)
+            case _:
+                assert_never(deed)
+
+    async def _post(
+        self, drawing: Drawing, ask: Ask, card: Card, place: Place | None, room: str
+    ) -> Place:
+        if place is None:
+            await self._explain_gap(room)
+        # Who is asked for the next step has just answered the one before.
+        mentions = self._allowed_in(room) if place is None else ()
+        new = {
+            **content.message(drawing, notice=card.view is View.CANCEL, mentions=mentions),
+            **marked(Mark(ask_id=ask.id, step=card.step)),
+        }
+        if place is not None:
+            new |= content.in_thread(place.root.event, after=place.newest.event)
+        tx = transaction("card", self.name, ask.id, str(card.step), self._lost.get(ask.id, ""))
+        sent = await self._api.send(room, new, tx=tx)
+        self._echoes.sent(sent)
+        part = Part(
+            event=sent,
+            step=card.step,
+            view=ask.draft.view,
+            at=min(ask.draft.at, len(ask.questions) - 1),
+            shows=digest(drawing),
+        )
+        if place is not None:
+            return place.having(part)
+        late = too_late_to_remind(ask, now=self._clock.time())
+        return Place(room=room, parts=(part,), reminder=NO_REMINDER if late else None)
+
+    async def _explain_gap(self, room: str) -> None:
+        """Say why the first card after a long time without network comes late."""
+        since, now = self._down_since, self._clock.time()
+        if since is not None and now - since >= WORTH_TELLING:
+            why = notices.unreachable(since=since, now=now)
+            tx = transaction("gap", self.name, str(since))
+            await self._api.send(room, content.message(why, notice=True), tx=tx)
+            self._down_since = None
+
+    async def _edit(self, part: Part, drawing: Drawing, ask: Ask, room: str) -> None:
+        tx = transaction("edit", part.event, str(ask.revision), digest(drawing))
+        new = content.edit(drawing, part.event, notice=part.view is View.CANCEL)
+        await self._api.send(room, new, tx=tx)
+
+    async def _take_away(self, room: str, event: str) -> None:
+        try:
+            await self._api.redact(room, event, tx=transaction("redact", event))
+        except Rejected as error:
+            log.debug("%s: %s stays: %s", self.name, event, error)
+
+    def _allowed_in(self, room: str) -> list[str]:
+        return self._people.among(self._api.members(room))

@@ -1,0 +1,39 @@
+"""A card's reactions, which are its buttons here: which there are, in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chatbridge.core import signs
+from chatbridge.core.card import Act, Card
+from chatbridge.core.form import Event
+
+SEEDED_OPTIONS = len(signs.NUMBERS)
+"""The others are chosen by replying with their number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    emoji: str
+    """As it is seeded, fully qualified."""
+    does: Event | Act
+
+
+def keys(card: Card) -> tuple[Key, ...]:
+    """What this screen is seeded with, in this order; nothing for a card that has ended.
+
+    An option of a multi-select is put on, whatever is picked now: taking the reaction back is what
+    puts it off.
+    """
+    return tuple(Key(emoji=emoji, does=does) for emoji, does in signs.signs(card))
+
+
+def key_for(card: Card, emoji: str) -> Key | None:
+    """What a person's reaction on this screen stands for."""
+    reacted = normal(emoji)
+    return next((key for key in keys(card) if normal(key.emoji) == reacted), None)
+
+
+def normal(emoji: str) -> str:
+    """An emoji without variation selectors and skin tones, which differ between clients."""
+    return signs.normal(emoji)

@@ -1,0 +1,122 @@
+"""What the bot says outside of cards: lists, questions back, help.
+
+An agent's words share a line with ours here: they are one line, cut, and kept apart. What a typed
+text could have meant is `core.typed`'s to say, and becomes a message with `said`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chatbridge.channels.matrix.ending import PROJECT
+from chatbridge.channels.matrix.html import (
+    NOTHING,
+    Words,
+    clipped,
+    lines,
+    name,
+    numbered,
+    ours,
+    paragraph,
+    paragraphs,
+    strong,
+    theirs,
+)
+from chatbridge.channels.matrix.render import Drawing
+from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.model import Ask
+from chatbridge.core.text import one_line, shortened, visible
+from chatbridge.core.words import ended_sentence, time_near
+from chatbridge.markdown import headline
+
+LISTED = 20
+LIST_QUESTION = 50
+REMARK = 1_000
+
+
+def said(text: str) -> Drawing:
+    """A plain sentence."""
+    return _drawing(paragraph(ours(text)))
+
+
+def _drawing(words: Words) -> Drawing:
+    return Drawing(body=words.body, html=words.html)
+
+
+# ── about a question ──────────────────────────────────────────────────────────────────────────────
+
+
+def ended(ask: Ask, *, now: float) -> Drawing:
+    """To a person whose words came after the end."""
+    if not takes_late_answer(ask):
+        return said(ended_sentence(ask, now=now))
+    at = time_near(ask.settled_at or ask.created_at, now=now)
+    return said(f"This question ended at {at}. Reply “anyway” to leave a late answer.")
+
+
+def only_text() -> Drawing:
+    return said("Only text can be an answer here.")
+
+
+def undecryptable() -> Drawing:
+    return said(
+        "I could not read your last message (encryption key missing). "
+        "Send it again, or answer in the web inbox."
+    )
+
+
+def which_one(asks: Sequence[Ask], *, now: float) -> Drawing:
+    """For a message that fits no question while several are open."""
+    listed = numbered((_entry(ask) + _ends(ask, now) for ask in asks[:LISTED]), mark=". ")
+    more = f"and {len(asks) - LISTED} more" if len(asks) > LISTED else ""
+    first = paragraph(ours("Reply to the question you mean."))
+    return _drawing(paragraphs((first, listed, paragraph(ours(more)))))
+
+
+def nothing_waits() -> Drawing:
+    return said("Nothing is waiting.")
+
+
+def _entry(ask: Ask) -> Words:
+    """Project and question; several questions go by their title, if they have one."""
+    project = strong(name(shortened(one_line(ask.project.name), PROJECT)))
+    title = one_line(ask.title or "") if len(ask.questions) > 1 else ""
+    words = title or headline(visible(ask.questions[0].text))
+    return project + ours(": ") + name(clipped(words, LIST_QUESTION))
+
+
+def _ends(ask: Ask, now: float) -> Words:
+    if ask.deadline is None:
+        return NOTHING
+    return ours(f" · ends {time_near(ask.deadline, now=now)}")
+
+
+# ── about the room ────────────────────────────────────────────────────────────────────────────────
+
+
+def help_text(*, reactions: bool = True) -> Drawing:
+    how = "React to answer, or reply" if reactions else "Reply to answer"
+    return said(
+        "\n".join(
+            (
+                "Your agents' questions arrive here.",
+                f"{how}: a number, several such as 1,3, yes or no, or your own words.",
+                "With several questions open, reply to the one you mean.",
+                "!skip, !back and !done move on; +15 gives 15 more minutes.",
+                "!cancel tells an agent that you will not answer.",
+                "What you answer after the time is up is kept for the agent's next call.",
+            )
+        )
+    )
+
+
+def remark(text: str) -> Drawing:
+    """What the owner should know about the set-up."""
+    words = theirs(clipped(text, REMARK))
+    return _drawing(paragraph(lines((ours("⚠️ ") + strong(ours("chatbridge")), words))))
+
+
+def unreachable(*, since: float, now: float) -> Drawing:
+    """Above cards that come late."""
+    between = f"from {time_near(since, now=now)} to {time_near(now, now=now)}"
+    return said(f"Matrix was unreachable {between}. Shown now:")

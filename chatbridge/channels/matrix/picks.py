@@ -1,0 +1,43 @@
+"""Which reaction of a person stands for which option of a multi-select: the event that takes a
+reaction back names the reaction, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from chatbridge.core.model import Ask, Note
+from chatbridge.core.ports import Clock, Inbox
+
+
+class Picks:
+    """Kept in the store, for the newest message of each ask on one surface."""
+
+    def __init__(self, inbox: Inbox, *, surface: str, clock: Clock) -> None:
+        self._inbox = inbox
+        self._surface = surface
+        self._clock = clock
+
+    async def of(self, ask: Ask, card: str) -> Mapping[str, int]:
+        """The reactions on this message, and their options."""
+        note = await self._inbox.note("matrix", self._key(ask))
+        found = json.loads(note.value) if note is not None else {}
+        return found.get("picks", {}) if found.get("card") == card else {}
+
+    async def add(self, ask: Ask, card: str, reaction: str, option: int) -> None:
+        await self._keep(ask, card, {**await self.of(ask, card), reaction: option})
+
+    async def remove(self, ask: Ask, card: str, reaction: str) -> None:
+        left = {each: o for each, o in (await self.of(ask, card)).items() if each != reaction}
+        await self._keep(ask, card, left)
+
+    async def forget(self, ask: Ask) -> None:
+        await self._inbox.forget("matrix", self._key(ask))
+
+    async def _keep(self, ask: Ask, card: str, picks: Mapping[str, int]) -> None:
+        value = json.dumps({"card": card, "picks": picks})
+        key, now = self._key(ask), self._clock.time()
+        await self._inbox.remember(Note(channel="matrix", key=key, value=value, at=now))
+
+    def _key(self, ask: Ask) -> str:
+        return f"picks:{self._surface}:{ask.id}"

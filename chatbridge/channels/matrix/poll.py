@@ -1,0 +1,203 @@
+"""The receiving loop: syncs, has each event dealt with, and only then syncs on.
+
+Owns the cursor: the token of the last batch that was dealt with, and which events of the one after
+it have been. An event that was dealt with never is again; one that was not comes again, after a
+crash as after a full disk.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.wire import Batch, Invite, RoomEvent, Timeline
+from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
+from chatbridge.core.model import Note
+from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.reading import Rounds
+
+log = logging.getLogger(__name__)
+
+WAIT = 30.0
+"""For how many seconds the homeserver holds an empty answer back."""
+FAR_BACK = 50
+"""How many pages of missed events are read in a room at most."""
+TRIES = 3
+"""How often an event is tried that fails for want of a connection."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Cursor:
+    since: str | None
+    done: list[str] = field(default_factory=list)
+    """Events after `since` that have been dealt with."""
+
+    def to_text(self, *more: str) -> str:
+        return json.dumps({"since": self.since, "done": [*self.done, *more]})
+
+
+def _cursor_from(text: str) -> Cursor:
+    found = json.loads(text)
+    return Cursor(since=found["since"], done=found["done"])
+
+
+class Poll:
+    def __init__(
+        self,
+        api: Api,
+        inbox: Inbox,
+        *,
+        clock: Clock,
+        take: Callable[[RoomEvent, Note], Awaitable[None]],
+        coming: Callable[[tuple[RoomEvent, ...]], None],
+        invited: Callable[[Invite], Awaitable[None]],
+        after: Callable[[Batch], Awaitable[None]],
+    ) -> None:
+        """`take` deals with one event; `coming` is told of all those that it will be given next;
+        `after` is called after each batch."""
+        self._rounds = Rounds("matrix", clock=clock)
+        self._api = api
+        self._inbox = inbox
+        self._clock = clock
+        self._take = take
+        self._coming = coming
+        self._invited = invited
+        self._after = after
+        self._cursor = Cursor(since=None)
+        self._held: Batch | None = None
+        """Read, but not yet dealt with."""
+        self._missed: dict[str, tuple[RoomEvent, ...]] = {}
+        self._tried: tuple[str, int] = ("", 0)
+        self._doubtful: str | None = None
+
+    async def begin(self) -> None:
+        """Find out where to read on, and how the rooms are. On the first start with an account,
+        what was written until now is passed over; invitations count."""
+        known = await self._inbox.note("matrix", self._key)
+        if known is not None:
+            self._cursor = _cursor_from(known.value)
+        batch = await self._api.sync(self._cursor.since, wait=0.0, full=True)
+        await self._api.keep_keys()
+        if known is None:
+            batch = replace(batch, timelines=())
+        self._held = batch
+
+    @property
+    def trouble(self) -> str | None:
+        return self._rounds.trouble
+
+    async def run(self) -> None:
+        """Until cancelled, after `begin`. :raises TokenRejected:"""
+        await self._rounds.run(self._read_on)
+
+    async def drain(self) -> None:
+        await self._rounds.drain()
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────
+
+    async def _read_on(self) -> None:
+        """One request, unless there is still something to be dealt with."""
+        rounds = self._rounds
+        waiting = rounds.waiting()
+        if self._held is None:
+            wait = 0.0 if rounds.hurried else WAIT
+            reading = self._api.sync(self._cursor.since, wait=wait)
+            self._held = await (rounds.unless_hurried(reading) if wait else reading)
+            if self._held is None:
+                return
+        batch = self._held
+        await self._api.keep_keys()
+        await self._deal_with(batch)
+        self._held = None
+        self._missed.clear()
+        await self._after(batch)
+        if not any(timeline.events for timeline in batch.timelines):
+            rounds.read_all(waiting)
+        rounds.works()
+
+    async def _deal_with(self, batch: Batch) -> None:
+        for invite in batch.invites:
+            await self._invited(invite)
+        for timeline in batch.timelines:
+            events = await self._whole(timeline)
+            self._coming(events)
+            for event in events:
+                if event.id not in self._cursor.done:
+                    await self._take_once(event)
+                    self._cursor.done.append(event.id)
+        if batch.next != self._cursor.since:
+            ahead = Cursor(since=batch.next)
+            await self._inbox.remember(self._note(ahead.to_text()))
+            self._cursor = ahead
+
+    async def _whole(self, timeline: Timeline) -> tuple[RoomEvent, ...]:
+        """With what the server left out, and without what was there before the bot."""
+        if timeline.room not in self._missed:
+            self._missed[timeline.room] = await self._left_out(timeline)
+        events = (*self._missed[timeline.room], *timeline.events)
+        for i in range(len(events) - 1, -1, -1):
+            if self._is_our_join(events[i]):
+                return events[i + 1 :]
+        return events
+
+    async def _left_out(self, timeline: Timeline) -> tuple[RoomEvent, ...]:
+        since, start = self._cursor.since, timeline.start
+        if not timeline.limited or since is None or start is None:
+            return ()
+        if any(self._is_our_join(event) for event in timeline.events):
+            return ()
+        found: tuple[RoomEvent, ...] = ()
+        for _ in range(FAR_BACK):
+            page, start = await self._api.before(timeline.room, start, until=since)
+            found = (*page, *found)
+            if start is None or any(self._is_our_join(event) for event in page):
+                return found
+        log.warning("matrix: not everything that was missed in %s is read", timeline.room)
+        return found
+
+    def _is_our_join(self, event: RoomEvent) -> bool:
+        """Not every change of the bot's name is one."""
+        if event.type != "m.room.member" or event.state_key != self._api.user_id:
+            return False
+        return event.content.get("membership") == "join" and not event.still_in
+
+    async def _take_once(self, event: RoomEvent) -> None:
+        cursor = self._note(self._cursor.to_text(event.id))
+        if self._doubtful == event.id and await self._committed(event):
+            return
+        try:
+            await self._take(event, cursor)
+        except TokenRejected:
+            raise
+        except StoreError:
+            self._doubtful = event.id
+            raise
+        except RetryLater as error:
+            if self._tries(event.id) < TRIES:
+                raise
+            log.warning("matrix: event %s was passed over: %s", event.id, error)
+        except ChatbridgeError as error:
+            log.warning("matrix: event %s was passed over: %s", event.id, error)
+        except Exception:
+            # It would fail again and again, and nothing after it would ever be read.
+            log.exception("matrix: event %s was passed over", event.id)
+
+    async def _committed(self, event: RoomEvent) -> bool:
+        """Whether what failed was only something after the effect."""
+        known = await self._inbox.note("matrix", self._key)
+        return known is not None and event.id in _cursor_from(known.value).done
+
+    def _tries(self, event: str) -> int:
+        known, count = self._tried
+        self._tried = (event, count + 1 if known == event else 1)
+        return self._tried[1]
+
+    def _note(self, value: str) -> Note:
+        return Note(channel="matrix", key=self._key, value=value, at=self._clock.time())
+
+    @property
+    def _key(self) -> str:
+        return f"since:{self._api.user_id}"

@@ -1,0 +1,92 @@
+"""What comes in: each event goes to the part that it is for, or to nobody.
+
+A stranger's events end here, without an effect and without an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.cards import Cards
+from chatbridge.channels.matrix.chat import Chat
+from chatbridge.channels.matrix.echoes import Echoes
+from chatbridge.channels.matrix.people import People
+from chatbridge.channels.matrix.taps import Taps
+from chatbridge.channels.matrix.texts import Texts
+from chatbridge.channels.matrix.unreadable import Unreadable
+from chatbridge.channels.matrix.voice import Spawn, Voice
+from chatbridge.channels.matrix.wire import RoomEvent
+from chatbridge.core.model import Note
+from chatbridge.core.ports import Clock, Inbox
+
+
+class Receiver:
+    def __init__(
+        self,
+        api: Api,
+        inbox: Inbox,
+        *,
+        chats: Sequence[Chat],
+        people: People,
+        echoes: Echoes,
+        clock: Clock,
+        spawn: Spawn,
+        reactions: bool,
+        replaced: Callable[[Chat, RoomEvent], Awaitable[None]],
+    ) -> None:
+        """`replaced` is told of a room that has a successor."""
+        self._api = api
+        self._inbox = inbox
+        self._chats = chats
+        self._people = people
+        self._echoes = echoes
+        self._clock = clock
+        self._replaced = replaced
+        voice = Voice(api, clock=clock, spawn=spawn)
+        cards = Cards(api, inbox)
+        self._taps = Taps(api, inbox, cards=cards, clock=clock, voice=voice)
+        self._texts = Texts(
+            api,
+            inbox,
+            cards=cards,
+            echoes=echoes,
+            clock=clock,
+            voice=voice,
+            reactions=reactions,
+        )
+        self.unreadable = Unreadable(api, inbox, clock=clock, voice=voice, take=self._take_late)
+
+    def coming(self, events: Sequence[RoomEvent]) -> None:
+        """What `take` will be given next."""
+        self._echoes.coming(e.id for e in events if e.sender == self._api.user_id)
+
+    async def take(self, event: RoomEvent, cursor: Note | None) -> None:
+        """Deal with one event. The cursor is committed together with an effect on an ask.
+
+        :raises StoreError: it has to be taken again.
+        :raises RetryLater: likewise.
+        """
+        if event.sender == self._api.user_id:
+            self._echoes.passed(event.id)
+            return
+        chat = next((chat for chat in self._chats if chat.room == event.room), None)
+        if chat is None or event.type == "m.room.member" or not self._people.allows(event.sender):
+            return
+        if event.unreadable:
+            await self.unreadable.hold(event)
+            return
+        match event.type:
+            case "m.reaction":
+                await self._taps.take(event, chat, cursor)
+            case "m.room.redaction":
+                await self._taps.take_back(event, chat, cursor)
+            case "m.room.message":
+                await self._texts.take(event, chat, cursor)
+            case "m.room.tombstone" if event.state_key == "":
+                await self._replaced(chat, event)
+            case _:
+                pass
+
+    async def _take_late(self, event: RoomEvent) -> None:
+        await self.take(event, None)

@@ -1,0 +1,111 @@
+"""A reaction to a card: a tap on a button. Taking it back is one, too, where several are picked."""
+
+from __future__ import annotations
+
+from chatbridge.channels.matrix import notices
+from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.cards import Cards, Found
+from chatbridge.channels.matrix.chat import Chat
+from chatbridge.channels.matrix.keyboard import key_for
+from chatbridge.channels.matrix.people import person_of
+from chatbridge.channels.matrix.place import from_text
+from chatbridge.channels.matrix.voice import Voice
+from chatbridge.channels.matrix.wire import RoomEvent, relation
+from chatbridge.core import form
+from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.card import Act
+from chatbridge.core.draw import draw
+from chatbridge.core.errors import AskEnded
+from chatbridge.core.model import Ask, Note, Person
+from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.signs import is_sign
+
+LOOKED_BACK = 50
+"""How many ended asks are looked at for one that a person is answering late."""
+
+
+class Taps:
+    def __init__(self, api: Api, inbox: Inbox, *, cards: Cards, clock: Clock, voice: Voice) -> None:
+        self._api = api
+        self._inbox = inbox
+        self._cards = cards
+        self._clock = clock
+        self._voice = voice
+
+    async def take(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> None:
+        """:raises StoreError: nothing was put in. :raises RetryLater: likewise."""
+        about = relation(event.content)
+        if about.kind != "m.annotation" or about.event is None or not is_sign(about.key or ""):
+            return  # people react to everything with anything
+        found = await self._cards.at(about.event, chat)
+        if found is None:
+            return
+        ask = found.ask
+        try:
+            told = await self._put(event, about.event, about.key or "", found, chat, cursor)
+        except AskEnded:
+            ask = await self._inbox.ask(ask.id)
+            self._voice.say(notices.ended(ask, now=self._clock.time()), to=event, root=found.root)
+        else:
+            if told:
+                self._voice.say(notices.said(told), to=event, root=found.root)
+
+    async def _put(
+        self, event: RoomEvent, card: str, emoji: str, found: Found, chat: Chat, cursor: Note | None
+    ) -> str:
+        """What the person is told, if anything."""
+        ask = found.ask
+        if not (ask.open or (takes_late_answer(ask) and ask.draft.late)):
+            raise AskEnded(ask.id, status=ask.status)
+        if found.step != ask.draft.step:
+            return form.STALE.why
+        key = key_for(draw(ask, channel="matrix"), emoji)
+        if key is None or isinstance(key.does, Act):
+            return ""
+        if isinstance(key.does, form.Toggle):
+            await chat.picks.add(ask, card, event.id, key.does.option)
+        step = await self._inbox.put(ask.id, key.does, person=self._who(event), cursor=cursor)
+        return step.why if isinstance(step, form.Refused) else ""
+
+    # ── taking back ───────────────────────────────────────────────────────────────────────────────
+
+    async def take_back(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> None:
+        """A person removes something: a reaction of theirs, or a message of ours."""
+        if event.redacts is None:
+            return
+        for ask in await self._answerable():
+            post = await self._inbox.post(ask.id, surface=chat.name)
+            if post is None:
+                continue
+            place = from_text(post.place)
+            if place.part(event.redacts) is not None:
+                chat.lost(ask, event.redacts)
+                await self._inbox.redraw(ask.id)
+                return
+            picks = await chat.picks.of(ask, place.newest.event)
+            if event.redacts in picks:
+                await self._unpick(ask, place.newest.event, event, chat, cursor)
+                return
+
+    async def _unpick(
+        self, ask: Ask, card: str, event: RoomEvent, chat: Chat, cursor: Note | None
+    ) -> None:
+        assert event.redacts is not None
+        picks = dict(await chat.picks.of(ask, card))
+        option = picks.pop(event.redacts)
+        await chat.picks.remove(ask, card, event.redacts)
+        if option in picks.values():
+            return  # somebody else has picked it, too
+        off = form.Toggle(step=ask.draft.step, option=option, on=False)
+        try:
+            await self._inbox.put(ask.id, off, person=self._who(event), cursor=cursor)
+        except AskEnded:
+            pass  # it was on when the answer was sent
+
+    async def _answerable(self) -> list[Ask]:
+        ended = await self._inbox.history(limit=LOOKED_BACK)
+        late = [ask for ask in ended if ask.draft.late and takes_late_answer(ask)]
+        return [*await self._inbox.open_asks(), *late]
+
+    def _who(self, event: RoomEvent) -> Person:
+        return person_of(event.sender, name=self._api.name_of(event.room, event.sender))

@@ -1,0 +1,78 @@
+"""Messages whose encryption key is missing: tried again when keys come, also after a restart, and
+answered with one polite hint a day if none does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+
+from chatbridge.channels.matrix import notices
+from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.voice import Voice
+from chatbridge.channels.matrix.wire import RoomEvent
+from chatbridge.core.model import Note
+from chatbridge.core.policy import DAY
+from chatbridge.core.ports import Clock, Inbox
+
+GRACE = 10.0
+"""Keys come on another way than messages, and may take a moment longer."""
+KEPT = 20
+
+
+class Unreadable:
+    def __init__(
+        self,
+        api: Api,
+        inbox: Inbox,
+        *,
+        clock: Clock,
+        voice: Voice,
+        take: Callable[[RoomEvent], Awaitable[None]],
+    ) -> None:
+        """`take` deals with a message that can be read after all."""
+        self._api = api
+        self._inbox = inbox
+        self._clock = clock
+        self._voice = voice
+        self._take = take
+        self._held: dict[str, RoomEvent] = {}
+
+    async def recall(self, room: str) -> None:
+        """What an earlier hub could not read."""
+        note = await self._inbox.note("matrix", f"unreadable:{room}")
+        for event in json.loads(note.value) if note is not None else ():
+            found = await self._api.event(room, event)
+            if found is not None:
+                self._held[found.id] = found
+                self._voice.spawn(self._hint(found))
+
+    async def hold(self, event: RoomEvent) -> None:
+        self._held[event.id] = event
+        while len(self._held) > KEPT:
+            del self._held[next(iter(self._held))]
+        await self._note(event.room)
+        self._voice.spawn(self._hint(event))
+
+    async def try_again(self) -> None:
+        """A key may have come."""
+        for event in list(self._held.values()):
+            found = await self._api.event(event.room, event.id)
+            if found is not None and found.unreadable:
+                continue
+            if found is not None:
+                await self._take(found)
+            self._held.pop(event.id, None)
+            await self._note(event.room)
+
+    async def _hint(self, event: RoomEvent) -> None:
+        await self._clock.sleep(GRACE)
+        key, now = f"hinted:{event.room}", self._clock.time()
+        last = await self._inbox.note("matrix", key)
+        if event.id in self._held and (last is None or now - last.at >= DAY):
+            await self._inbox.remember(Note(channel="matrix", key=key, value="", at=now))
+            self._voice.say(notices.undecryptable(), to=event)
+
+    async def _note(self, room: str) -> None:
+        held = [event.id for event in self._held.values() if event.room == room]
+        key, now = f"unreadable:{room}", self._clock.time()
+        await self._inbox.remember(Note(channel="matrix", key=key, value=json.dumps(held), at=now))

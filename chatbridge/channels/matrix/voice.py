@@ -1,0 +1,51 @@
+"""What the bot says beside cards: silent answers to what somebody wrote or tapped, and work that
+nobody has to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from chatbridge.channels.matrix import content
+from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.render import Drawing
+from chatbridge.channels.matrix.wire import RoomEvent, relation
+from chatbridge.core.errors import RetryLater
+from chatbridge.core.ports import Clock
+
+Spawn = Callable[[Coroutine[Any, Any, None]], None]
+
+
+class Voice:
+    def __init__(self, api: Api, *, clock: Clock, spawn: Spawn) -> None:
+        """`spawn` runs what nobody has to wait for."""
+        self.spawn = spawn
+        self._api = api
+        self._clock = clock
+
+    def say(self, drawing: Drawing, *, to: RoomEvent, root: str | None = None) -> None:
+        """A notice about what somebody did: in the thread of `root`, or where they wrote. Whether
+        it arrives or not, what they did has been dealt with."""
+        self.spawn(self._say(drawing, to, root))
+
+    async def _say(self, drawing: Drawing, to: RoomEvent, root: str | None) -> None:
+        about = relation(to.content)
+        if root is None and about.kind == "m.thread":
+            root = about.event
+        tapped = to.type == "m.reaction"
+        if root is not None:
+            # A reaction cannot be replied to.
+            new = content.in_thread(root, after=root if tapped else to.id, reply=not tapped)
+        else:
+            new = content.in_reply(to.id)
+        new = {**content.message(drawing, notice=True), **new}
+        try:
+            await self._send(to, new)
+        except RetryLater as error:
+            if error.after is None:
+                raise
+            await self._clock.sleep(error.after)
+            await self._send(to, new)
+
+    async def _send(self, to: RoomEvent, new: content.Content) -> None:
+        await self._api.send(to.room, new, tx=content.transaction("say", to.id))

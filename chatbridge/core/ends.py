@@ -1,0 +1,144 @@
+"""What every channel says of an ask that has ended: how, by whom, and what the agent knows of it.
+
+Sentences in parts. How a time or somebody's words look is each channel's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chatbridge.core.card import Card, Line, State
+from chatbridge.core.text import one_line
+
+PLACES = {"telegram": "Telegram", "matrix": "Matrix", "web": "web inbox", "terminal": "terminal"}
+
+NAME = 40
+REASON = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A time, shown in relation to now."""
+
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Theirs:
+    """Somebody's words among ours: one line, to be cut and kept apart."""
+
+    text: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer, which stands out."""
+
+    line: Line
+
+
+Part = str | At | Theirs | Given
+Sentence = tuple[Part, ...]
+
+
+def heading(card: Card) -> str:
+    match card.state:
+        case State.ANSWERED | State.HANDING_OVER:
+            elsewhere = card.by is not None and not card.by_you
+            return "Answered elsewhere" if elsewhere else "Answered"
+        case State.KEPT:
+            return "Kept"
+        case State.DISCARDED:
+            return "Discarded"
+        case State.CANCELLED:
+            return "Cancelled"
+        case State.WITHDRAWN:
+            return "Withdrawn"
+        case State.TIMED_OUT | State.LATE | State.OPEN:
+            return "Timed out"
+
+
+def shows_answers(card: Card) -> bool:
+    """Whether answers stand below their questions. A single declared one stands in the sentence
+    that says why it was used."""
+    has_answers = bool(card.outcome and card.outcome.answers)
+    return has_answers and not (_by_default(card) and card.count == 1)
+
+
+def reason(card: Card) -> Sentence:
+    """Why the person cancelled it; empty if that was not said."""
+    if card.state is not State.CANCELLED or not (card.outcome and card.outcome.reason):
+        return ()
+    return ("Reason: ", Theirs(one_line(card.outcome.reason), REASON))
+
+
+def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]:
+    """What came of it. `viewer` is the place on this card's channel that one person alone sees."""
+    match card.state:
+        case State.TIMED_OUT:
+            yield _nobody(card)
+        case State.ANSWERED:
+            told: Sentence = ("the agent has it",)
+            if card.handed_over_late and card.delivered_at is not None:
+                told = ("handed over ", At(card.delivered_at))
+            yield _told(card, told, viewer)
+        case State.HANDING_OVER:
+            yield _told(card, ("handing over",), viewer)
+        case State.CANCELLED:
+            told = ("no agent was waiting" if card.unheard else "the agent was told",)
+            yield _told(card, told, viewer)
+        case State.KEPT:
+            if not _here(card, viewer):
+                yield _told(card, (), viewer)
+            yield _kept(card, now)
+        case State.DISCARDED:
+            yield _told(card, ("the agent does not get it",), viewer)
+        case State.WITHDRAWN:
+            yield ("The agent no longer needs an answer.",)
+
+
+def _by_default(card: Card) -> bool:
+    return card.state is State.TIMED_OUT and bool(card.outcome and card.outcome.answers)
+
+
+def _nobody(card: Card) -> Sentence:
+    at = card.deadline if card.deadline is not None else card.outcome.at if card.outcome else None
+    nobody: Sentence = ("Nobody answered.",)
+    if at is not None:
+        nobody = ("Nobody answered by ", At(at), ".")
+    if _by_default(card):
+        used: Sentence = (": ", Given(card.lines[0])) if card.count == 1 else (".",)
+        return (*nobody, " Used, as agreed beforehand", *used)
+    if card.unheard:
+        return (*nobody, " No agent was waiting.")
+    return (*nobody, " The agent was told so, nothing else.")
+
+
+def _kept(card: Card, now: float) -> Sentence:
+    if card.kept_until is None:
+        return ("The agent gets it when it asks this again.",)
+    until: Sentence = ("Kept until ", At(card.kept_until))
+    if card.kept_until <= now:
+        return (*until, ". The agent did not ask again.")
+    return (*until, ". The agent gets it when it asks this again.")
+
+
+def _told(card: Card, what: Sentence, viewer: str | None) -> Sentence:
+    """Who ended it, where and when, and what the agent knows of it."""
+    who: list[Part] = []
+    if _here(card, viewer):
+        who.append("you, here")
+    elif card.by:
+        name = one_line(card.by.name)
+        who += [Theirs(name, NAME), ", "] if name else []
+        who.append(PLACES.get(card.by.channel, card.by.channel))
+    if card.outcome:
+        who += [", "] if who else []
+        who.append(At(card.outcome.at))
+    return (*who, " · ", *what) if who and what else (*who, *what)
+
+
+def _here(card: Card, viewer: str | None) -> bool:
+    return bool(card.by and viewer and card.by_you and card.by.place == viewer)

@@ -1,0 +1,139 @@
+"""The table of Matrix: a bot's account, the rooms that it brings cards to, and who may answer."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import Annotated, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    SecretStr,
+    model_validator,
+)
+from pydantic_settings import NoDecode
+
+from chatbridge.settings.values import address, listed, token
+
+SERVER = r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+USER_ID = re.compile(rf"@[!-)+-9;-~]+:{SERVER}")
+"""Without an asterisk: a pattern such as @*:example.org would be taken and match nobody."""
+ROOM_ID = re.compile(rf"![!-9;-~]+(?::{SERVER})?")
+"""From room version 12 on without a server."""
+ACCESS_TOKEN = re.compile(r"[!-~]+")
+LONGEST_ID = 255
+ACCEPTED = "an https:// address without a path, such as https://matrix.example.org"
+
+
+def _homeserver(value: str | None) -> str | None:
+    given = value.strip() if value else ""
+    if not given:
+        return None
+    parts = address(given if "://" in given else f"https://{given}", accepted=ACCEPTED)
+    if not re.fullmatch(SERVER, parts.netloc):
+        raise ValueError(f"accepted: {ACCEPTED}")
+    if parts.path.strip("/"):
+        raise ValueError("leave out the path: chatbridge adds /_matrix by itself")
+    if parts.scheme == "http" and not _on_this_computer(parts.hostname or ""):
+        raise ValueError(
+            "over http:// everybody on the way could read the bot's token. Use https://, or on "
+            "this computer an address such as http://127.0.0.1:8008"
+        )
+    return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
+def _on_this_computer(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _bot_id(value: str | None) -> str | None:
+    given = value.strip() if value else ""
+    if given and not _is_id(given, USER_ID):
+        raise ValueError("accepted: the bot's whole id, such as @bot:example.org")
+    return given or None
+
+
+def _people(value: object) -> tuple[str, ...]:
+    return _ids(
+        value,
+        USER_ID,
+        problem="people are given by their whole ids, such as @ada:example.org: a display name is "
+        "none, because anybody can take it. Your app shows yours in its settings, at your profile",
+    )
+
+
+def _rooms(value: object) -> tuple[str, ...]:
+    return _ids(
+        value,
+        ROOM_ID,
+        problem="rooms are given by their ids, such as !AbCdEf:example.org: an address such as "
+        "#team:example.org can be moved to another room. Element shows the id in the room's "
+        'settings, under Advanced, as "Internal room ID"',
+    )
+
+
+def _ids(value: object, form: re.Pattern[str], *, problem: str) -> tuple[str, ...]:
+    found = listed(value)
+    if not isinstance(found, list | tuple):
+        raise ValueError(problem)
+    stripped = [item.strip() if isinstance(item, str) else "" for item in found]
+    if not all(_is_id(item, form) for item in stripped):
+        raise ValueError(problem)
+    return tuple(dict.fromkeys(stripped))
+
+
+def _is_id(text: str, form: re.Pattern[str]) -> bool:
+    return len(text) <= LONGEST_ID and form.fullmatch(text) is not None
+
+
+def _access_token(value: SecretStr | None) -> SecretStr | None:
+    return token(
+        value,
+        ACCESS_TOKEN,
+        problem="this is no access token: it is one long row of letters, digits and signs",
+    )
+
+
+def _password(value: SecretStr | None) -> SecretStr | None:
+    # Spaces may be part of it; the end of the line it was written with is not.
+    password = value.get_secret_value().rstrip("\r\n") if value else ""
+    return SecretStr(password) if password else None
+
+
+class Matrix(BaseModel):
+    """Off without a homeserver and a user id."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    homeserver: Annotated[str | None, AfterValidator(_homeserver)] = None
+    user_id: Annotated[str | None, AfterValidator(_bot_id)] = None
+    access_token: Annotated[SecretStr | None, AfterValidator(_access_token)] = None
+    password: Annotated[SecretStr | None, AfterValidator(_password)] = None
+    """Only where there is no access token."""
+    allowed_users: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_people)] = ()
+    room_id: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_rooms)] = ()
+    reactions: bool = True
+
+    @property
+    def on(self) -> bool:
+        return self.homeserver is not None and self.user_id is not None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        """Whoever has set two of the three things that a log-in needs has forgotten the third."""
+        secret = self.access_token or self.password
+        needed = (
+            (self.homeserver, "homeserver is missing: an address such as https://example.org"),
+            (self.user_id, "user_id is missing: the bot's id, such as @bot:example.org"),
+            (secret, "the bot cannot log in: set access_token, or password, which is used once"),
+        )
+        missing = [problem for value, problem in needed if value is None]
+        if len(missing) == 1:
+            raise ValueError(f"{missing[0]}. For no Matrix, leave out homeserver and user_id")
+        return self

@@ -1,0 +1,313 @@
+"""A real Matrix homeserver for the tests: one Synapse process on loopback, and its administrator.
+
+Everything here blocks. The server knows no other server, keeps no media, and limits nobody's rate
+unless a test says so. A start takes about two seconds, nearly all of it Python's imports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import itertools
+import json
+import os
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FIND = Path(__file__).parents[2] / ".ci" / "synapse"
+SERVER_NAME = "localhost"
+SECRET = "the tests may register"
+SIGNING_KEY = "ed25519 a_test AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n"
+# It ends with the tests, however these end: its standard input ends with them.
+LAUNCH = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
+from synapse.app.homeserver import main
+main()
+"""
+PATIENCE = 60.0
+UNLIMITED = {"per_second": 1_000_000, "burst_count": 1_000_000}
+# Below the ports that the kernel gives to outgoing connections: while the server is down, nobody
+# takes its port by accident, and no client that tries it again and again connects to itself.
+PORTS = range(10_000, 32_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    user_id: str
+    password: str
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    user_id: str
+    device_id: str
+    access_token: str
+
+
+class Refused(Exception):
+    """The homeserver said no."""
+
+    def __init__(self, status: int, body: dict[str, Any]) -> None:
+        super().__init__(f"{status} {body}")
+        self.status = status
+        self.errcode = body.get("errcode")
+        self.body = body
+
+
+class Synapse:
+    def __init__(self, folder: Path, *, limits: bool = False) -> None:
+        self.folder = folder
+        self.port = _free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._admin: Login | None = None
+        self._numbers = itertools.count(1)
+        found = subprocess.run([FIND, "find"], capture_output=True, text=True)
+        self._python = found.stdout.strip()
+        assert self._python, "Synapse is not installed or out of date. Run: .ci/synapse set-up"
+        self._database = folder / "homeserver.db"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "signing.key").write_text(SIGNING_KEY)
+        # YAML includes JSON.
+        (folder / "homeserver.yaml").write_text(json.dumps(self._configuration(limits)))
+        (folder / "log.yaml").write_text(json.dumps(self._logging()))
+
+    @classmethod
+    @contextmanager
+    def running(cls, folder: Path, *, limits: bool = False) -> Iterator[Synapse]:
+        """A homeserver of one's own. With `limits` Synapse's own limits of messages hold."""
+        server = cls(folder, limits=limits)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.kill()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    # Its life: always the same port, database and people.
+
+    def start(self) -> None:
+        assert self._process is None, "it runs already"
+        with open(self.folder / "output", "ab") as output:
+            self._process = subprocess.Popen(
+                [self._python, "-c", LAUNCH, "-c", "homeserver.yaml"],
+                cwd=self.folder,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
+            )
+        deadline = time.monotonic() + PATIENCE
+        while not self._is_up():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise AssertionError(f"Synapse did not start:\n{self.said()}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """As an administrator does."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """As a power cut does. Also ends one that is paused."""
+        self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Connections are still accepted, by the kernel, and nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def said(self) -> str:
+        """What it wrote: its warnings, and what came before it could write those."""
+        files = [self.folder / "output", self.folder / "log"]
+        return "\n".join(file.read_text() for file in files if file.exists())
+
+    # Its people.
+
+    def register(self, name: str, *, admin: bool = False) -> Account:
+        """A new person with this name. The user id has a number, too, so that all tests of a
+        server may have their own Ada: @ada-1:localhost."""
+        path = "/_synapse/admin/v1/register"
+        user = f"{name.lower()}-{next(self._numbers)}"
+        nonce = self.request("GET", path)["nonce"]
+        password = f"{name} has a password"
+        sealed = "\0".join([nonce, user, password, "admin" if admin else "notadmin"])
+        made = self.request(
+            "POST",
+            path,
+            {
+                "nonce": nonce,
+                "username": user,
+                "displayname": name,
+                "password": password,
+                "admin": admin,
+                "mac": hmac.new(SECRET.encode(), sealed.encode(), hashlib.sha1).hexdigest(),
+                "inhibit_login": True,
+            },
+        )
+        return Account(user_id=made["user_id"], password=password)
+
+    def log_in(self, account: Account, device: str | None = None) -> Login:
+        """On a new device, or anew on an old one, whose earlier token ends with that."""
+        answer = self.request(
+            "POST",
+            "/_matrix/client/v3/login",
+            {
+                "type": "m.login.password",
+                "identifier": {"type": "m.id.user", "user": account.user_id},
+                "password": account.password,
+                **({"device_id": device} if device else {}),
+            },
+        )
+        return Login(answer["user_id"], answer["device_id"], answer["access_token"])
+
+    def log_out(self, access_token: str) -> None:
+        """The device is gone: from now on the token is unknown, with `soft_logout` false."""
+        self.request("POST", "/_matrix/client/v3/logout", {}, token=access_token)
+
+    def soft_log_out(self, access_token: str) -> None:
+        """The token expires and the device stays: unknown from now on, `soft_logout` true.
+
+        Synapse offers no such thing to an administrator. So its database is told, and Synapse
+        remembers no tokens (see the configuration).
+        """
+        with closing(sqlite3.connect(self._database, timeout=PATIENCE)) as database:
+            with database:
+                changed = database.execute(
+                    "UPDATE access_tokens SET valid_until_ms = 1 WHERE token = ?", (access_token,)
+                )
+            assert changed.rowcount == 1, "no such token"
+
+    def limit_rate_of(self, user_id: str, per_second: int, burst: int) -> None:
+        """This person's messages only. Zero for both means no limit."""
+        self.administer(
+            "POST",
+            f"/_synapse/admin/v1/users/{urllib.parse.quote(user_id)}/override_ratelimit",
+            {"messages_per_second": per_second, "burst_count": burst},
+        )
+
+    def administer(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """A request as the server's administrator, who is made when first needed."""
+        if self._admin is None:
+            self._admin = self.log_in(self.register("administrator", admin=True))
+        return self.request(method, path, body, token=self._admin.access_token)
+
+    def request(
+        self, method: str, path: str, body: object = None, *, token: str | None = None
+    ) -> dict[str, Any]:
+        request = urllib.request.Request(
+            self.address + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+                answer: dict[str, Any] = json.load(response)
+        except urllib.error.HTTPError as error:
+            with error:
+                raise Refused(error.code, json.load(error)) from None
+        return answer
+
+    def _is_up(self) -> bool:
+        try:
+            with urllib.request.urlopen(self.address + "/health", timeout=PATIENCE) as response:
+                return bool(response.status == 200)
+        except OSError:
+            return False
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None, "it does not run"
+        self._process.send_signal(number)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is None:
+            return
+        with self._process as process:
+            process.send_signal(number)
+            try:
+                process.wait(PATIENCE)
+            finally:
+                process.kill()
+        self._process = None
+
+    def _configuration(self, limits: bool) -> dict[str, object]:
+        limited = {} if limits else {"rc_message": UNLIMITED}
+        return limited | {
+            "server_name": SERVER_NAME,
+            "pid_file": str(self.folder / "pid"),
+            "listeners": [
+                {
+                    "type": "http",
+                    "port": self.port,
+                    "bind_addresses": ["127.0.0.1"],
+                    "resources": [{"names": ["client"], "compress": False}],
+                }
+            ],
+            "database": {"name": "sqlite3", "args": {"database": str(self._database)}},
+            "log_config": str(self.folder / "log.yaml"),
+            "signing_key_path": str(self.folder / "signing.key"),
+            "macaroon_secret_key": "the tests' macaroons",
+            "form_secret": "the tests' forms",
+            "registration_shared_secret": SECRET,
+            "enable_registration": False,
+            "bcrypt_rounds": 4,
+            "report_stats": False,
+            "trusted_key_servers": [],
+            "federation_domain_whitelist": [],
+            "enable_media_repo": False,
+            "presence": {"enabled": False},
+            "user_directory": {"enabled": False},
+            "caches": {"per_cache_factors": {"get_user_by_access_token": 0}},  # `soft_log_out`
+            "rc_registration": UNLIMITED,
+            "rc_login": {"address": UNLIMITED, "account": UNLIMITED, "failed_attempts": UNLIMITED},
+            "rc_joins": {"local": UNLIMITED, "remote": UNLIMITED},
+            "rc_joins_per_room": UNLIMITED,
+            "rc_invites": {"per_room": UNLIMITED, "per_user": UNLIMITED, "per_issuer": UNLIMITED},
+            "rc_room_creation": UNLIMITED,
+            "rc_profile": UNLIMITED,
+            "rc_key_requests": UNLIMITED,
+        }
+
+    def _logging(self) -> dict[str, object]:
+        return {
+            "version": 1,
+            "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+            "handlers": {
+                "file": {
+                    "class": "logging.FileHandler",
+                    "filename": str(self.folder / "log"),
+                    "formatter": "line",
+                }
+            },
+            "root": {"level": "WARNING", "handlers": ["file"]},
+            "disable_existing_loggers": False,
+        }
+
+
+def _free_port() -> int:
+    for port in random.SystemRandom().sample(PORTS, 100):
+        with socket.socket() as sock:
+            try:
+                sock.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")

@@ -1,0 +1,78 @@
+"""What the tests of Matrix's drawing share: who looks, and how a drawing is read."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from chatbridge.channels.matrix.render import Drawing, Seen
+from chatbridge.core import form
+from chatbridge.core.card import Card
+from chatbridge.core.draw import draw
+from chatbridge.core.model import Ask, Person
+from tests.telegram_asks import HOUR, NOW
+
+ADA_PLACE = "@ada:example.org"
+ADA = Person(name="Ada", channel="matrix", place=ADA_PLACE)
+SEEN = Seen(now=NOW, viewer=ADA_PLACE)
+TYPED = replace(SEEN, reactions=False)
+SHARED = Seen(now=NOW)
+
+_TAG = re.compile(
+    r"<(/?)(p|strong|em|code|pre|blockquote|ul|ol|li|br)"
+    r'(?: start="\d+"| class="language-[\w+#.-]+")?>',
+    re.ASCII,
+)
+
+
+def card(shown: Ask) -> Card:
+    return draw(shown, channel="matrix", latest_deadline=NOW + 8 * HOUR)
+
+
+def go(shown: Ask, *events: form.Event) -> Ask:
+    """The ask after these events, each of them for the step that it meets."""
+    for event in events:
+        step = form.advance(shown.questions, shown.draft, replace(event, step=shown.draft.step))
+        assert isinstance(step, form.Moved), step
+        shown = replace(shown, draft=step.draft)
+    return shown
+
+
+def plain(text: str) -> str:
+    return text.replace("\u2068", "").replace("\u2069", "")
+
+
+def html_text(source: str) -> str:
+    """What a person reads of HTML. Fails on what is not well-formed, or has another tag in it."""
+    opened: list[str] = []
+    for closing, tag in _TAG.findall(source):
+        if closing:
+            assert opened.pop() == tag, source
+        elif tag != "br":
+            opened.append(tag)
+    assert not opened, source
+    rest = _TAG.sub("", source)
+    assert not re.search(r"[<>]|&(?!(amp|lt|gt);)", rest), source
+    return html.unescape(rest)
+
+
+def check(drawing: Drawing) -> None:
+    """What holds for every message."""
+    assert plain(drawing.body).strip()
+    assert plain(html_text(drawing.html)).strip()
+    content = {"body": drawing.body, "formatted_body": drawing.html}
+    assert len(json.dumps(content)) < 28_000
+    assert drawing.body.count("\u2068") == drawing.body.count("\u2069")
+
+
+seens = st.builds(
+    Seen,
+    now=st.sampled_from([0.0, 150.0, 350.0, 500.0, 2e9]),
+    reactions=st.booleans(),
+    reacted=st.frozensets(st.integers(0, 9), max_size=3),
+    viewer=st.none() | st.just(ADA_PLACE),
+)
