@@ -152,9 +152,12 @@ class Lane:
         try:
             shown = await self._show(ask)
         except NOTHING_GOES as error:
-            self._put_back(ask, first=ask.id in self._posted and not self._trouble.failures)
-            self._refused = isinstance(error, ChatRefused)
             after = error.after if isinstance(error, RetryLater) else None
+            posted = ask.id in self._posted
+            # A pause that is asked for is not about this ask: new cards come in their order.
+            in_turn = not self._trouble.failures if posted else after is not None
+            self._put_back(ask, first=in_turn)
+            self._refused = isinstance(error, ChatRefused)
             return self._pause(f"ask {ask.id} not shown yet", error, after=after)
         except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the other asks nor the channels
             self._rest(ask, error)
@@ -225,7 +228,7 @@ class Lane:
         self._not_noted[ask.id] = (post, shown.handles)
         await self._note(ask.id)
         if not shown.complete:
-            self._put_back(ask, first=True)
+            self._put_back(ask, first=not shown.tidying)
         return True
 
     async def _note(self, ask_id: str) -> None:

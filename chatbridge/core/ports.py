@@ -210,6 +210,8 @@ class Shown:
     """How many new messages it took, the card included; an edit takes none."""
     complete: bool = True
     """Otherwise there is more to be shown: note this, and show the same again."""
+    tidying: bool = False
+    """What is left to be done can wait until others have been shown."""
 
 
 class Surface(Protocol):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 
 from chatbridge.core.ports import Clock
+from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
 
 SAY_EVERY = 60.0
 SAME_EVERY = 3600.0
 REMEMBERED = 100
+LONGEST = 255
 
 
 class Strangers:
@@ -32,6 +34,6 @@ class Strangers:
         log.warning(
             "%s: the person %s is not in %s.allowed_users and was ignored",
             self._channel,
-            stranger,
+            shortened(one_line(stranger), LONGEST),  # whatever a foreign server calls its people
             self._channel,
         )

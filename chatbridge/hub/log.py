@@ -25,6 +25,8 @@ PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
 HIDDEN = "[secret]"
 SHORTEST = 8
 """Anything shorter is likely to be a part of innocent words, too."""
+KEEPS_KEYS = "peewee"
+"""Writes each statement with its values at debug: here the private keys of Matrix's devices."""
 PLAIN = re.compile(r"[A-Za-z0-9_.~-]")
 """Characters that look the same however a text is quoted."""
 
@@ -92,6 +94,7 @@ def set_level(level: str) -> None:
     logging.getLogger(OURS).setLevel(number)
     libraries = logging.DEBUG if number == logging.DEBUG else max(number, logging.WARNING)
     logging.getLogger().setLevel(libraries)
+    logging.getLogger(KEEPS_KEYS).setLevel(max(libraries, logging.INFO))
 
 
 def log_to_stderr() -> None:

@@ -26,6 +26,8 @@ ROOM_ID = re.compile(rf"![!-9;-~]+(?::{SERVER})?")
 ACCESS_TOKEN = re.compile(r"[!-~]+")
 LONGEST_ID = 255
 ACCEPTED = "an https:// address without a path, such as https://matrix.example.org"
+SHORT_NAME = re.compile(r"(?!(?:[0-9]+|0x[0-9a-f]*)\Z)[a-z0-9-]+")
+"""Only a network of one's own knows it. What looks like a number would be read as an address."""
 
 
 def _homeserver(value: str | None) -> str | None:
@@ -37,19 +39,22 @@ def _homeserver(value: str | None) -> str | None:
         raise ValueError(f"accepted: {ACCEPTED}")
     if parts.path.strip("/"):
         raise ValueError("leave out the path: chatbridge adds /_matrix by itself")
-    if parts.scheme == "http" and not _on_this_computer(parts.hostname or ""):
+    if parts.scheme == "http" and not _is_near(parts.hostname or ""):
         raise ValueError(
-            "over http:// everybody on the way could read the bot's token. Use https://, or on "
-            "this computer an address such as http://127.0.0.1:8008"
+            "over http:// everybody on the way could read the bot's token. Use https://, or within "
+            "your own network an address such as http://synapse:8008 or http://192.168.1.2:8008"
         )
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
-def _on_this_computer(host: str) -> bool:
+def _is_near(host: str) -> bool:
+    """On this computer, or in a network of one's own: containers, a home."""
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        at = ip_address(host)
     except ValueError:
-        return False
+        return SHORT_NAME.fullmatch(host) is not None
+    at = getattr(at, "ipv4_mapped", None) or at
+    return at.is_private and not at.is_unspecified
 
 
 def _bot_id(value: str | None) -> str | None:

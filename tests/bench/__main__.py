@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.bench.idle import idle
 from tests.bench.latency import burst, latency, ratio, reference_call
 from tests.bench.machine import Json
+from tests.bench.matrix import matrix
 from tests.bench.startup import first_start, startup
 from tests.bench.telegram import telegram
 
@@ -53,6 +54,8 @@ async def measure(*, quick: bool) -> Json:
     figures["burst"] = await burst(1000 // part, links=10)
     say("Telegram")
     figures["telegram"] = await telegram(200 // part)
+    say("Matrix")
+    figures["matrix"] = await matrix(100 // part)
     say("idleness")
     figures["idle"] = await idle(30.0 / part, links=100 // part, progress=False)
     figures["heartbeat"] = await idle(30.0 / part, links=100 // part, progress=True)
@@ -103,7 +106,18 @@ def table(figures: Json) -> str:
             "",
         ),
     ]
-    rows += telegram_rows(figures["telegram"])
+    rows += beside_bare_ones(
+        figures["telegram"],
+        "python-telegram-bot",
+        ("Telegram: tool call → message", "call_to_message_ms"),
+        ("Telegram: tap → tool result", "tap_to_result_ms"),
+    )
+    rows += beside_bare_ones(
+        figures["matrix"],
+        "matrix-nio",
+        ("Matrix: tool call → event in the room", "call_to_event_ms"),
+        ("Matrix: reaction → tool result", "reaction_to_result_ms"),
+    )
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -113,17 +127,17 @@ def table(figures: Json) -> str:
     return "\n".join([figures["machine"], *lines])
 
 
-def telegram_rows(figures: Json) -> list[tuple[str, str, str]]:
+def beside_bare_ones(
+    figures: Json, library: str, *parts: tuple[str, str]
+) -> list[tuple[str, str, str]]:
+    """A channel's rows: each part's title and its name in the figures."""
     rows = []
-    for title, what in (
-        ("Telegram: tool call → message", "call_to_message_ms"),
-        ("Telegram: tap → tool result", "tap_to_result_ms"),
-    ):
+    for title, what in parts:
         found, server, script = (figures[name][what] for name in ("ours", "server", "script"))
         rows += [
             (f"{title}, p50 / p99", f"{found['p50']} / {found['p99']} ms", ""),
-            *_beside(found, server, "python-telegram-bot behind a minimal SDK server", aim="≤ 2"),
-            *_beside(found, script, "python-telegram-bot alone, without a tool call", aim="≤ 2"),
+            *_beside(found, server, f"{library} behind a minimal SDK server", aim="≤ 2"),
+            *_beside(found, script, f"{library} alone, without a tool call", aim="≤ 2"),
         ]
     return rows
 

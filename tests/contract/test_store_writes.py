@@ -237,3 +237,45 @@ async def test_a_transaction_cannot_be_used_after_its_work(store: Store) -> None
     leaked = await store.write(leak)
     with pytest.raises(RuntimeError, match="after its work"):
         await leaked.add_ask(an_ask())
+
+
+async def test_a_note_that_was_dropped_is_gone_and_no_other_one(store: Store) -> None:
+    notes = [
+        dataclasses.replace(CURSOR, channel=channel, key=key)
+        for channel in ("telegram", "matrix")
+        for key in ("bot", "picks")
+    ]
+
+    async def save(tx: Transaction) -> None:
+        for note in notes:
+            await tx.save_note(note)
+
+    async def drop(tx: Transaction) -> None:
+        await tx.drop_note(channel="matrix", key="picks")
+        await tx.drop_note(channel="matrix", key="there is none")
+
+    await store.write(save)
+    await store.write(drop)
+    found = [await store.note(channel=note.channel, key=note.key) for note in notes]
+    assert found == [*notes[:3], None]
+
+
+async def test_a_note_is_dropped_together_with_the_effect_or_not_at_all(store: Store) -> None:
+    async def save(tx: Transaction) -> None:
+        await tx.save_note(CURSOR)
+
+    async def drop_and_fail(tx: Transaction) -> None:
+        await tx.drop_note(channel=CURSOR.channel, key=CURSOR.key)
+        raise LookupError
+
+    async def drop_and_save_anew(tx: Transaction) -> None:
+        await tx.drop_note(channel=CURSOR.channel, key=CURSOR.key)
+        await tx.save_note(dataclasses.replace(CURSOR, value="8"))
+
+    await store.write(save)
+    with pytest.raises(LookupError):
+        await store.write(drop_and_fail)
+    assert await store.note(channel=CURSOR.channel, key=CURSOR.key) == CURSOR
+    await store.write(drop_and_save_anew)
+    found = await store.note(channel=CURSOR.channel, key=CURSOR.key)
+    assert found == dataclasses.replace(CURSOR, value="8")

@@ -23,10 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chatbridge import rendezvous
-from chatbridge.hub.bot_lock import bot_lock_path
+from chatbridge.hub.bot_lock import bot_lock_path, matrix_bot
 from tests.fakes.link_client import PATIENCE, ROOT, LinkClient
 
 if TYPE_CHECKING:
+    from tests.fakes.synapse import Login, Synapse
     from tests.fakes.telegram.chats import User
     from tests.fakes.telegram.people import Card
     from tests.fakes.telegram.server import BotApi
@@ -130,6 +131,8 @@ class House:
             os.kill(pid, signal.SIGKILL)
         if token := self.environment.get("CHATBRIDGE_TELEGRAM__TOKEN"):
             Path(bot_lock_path(token.partition(":")[0])).unlink(missing_ok=True)
+        if user_id := self.environment.get("CHATBRIDGE_MATRIX__USER_ID"):
+            Path(bot_lock_path(matrix_bot(user_id).id)).unlink(missing_ok=True)
 
     # ── the database ──────────────────────────────────────────────────────────────────────────────
 
@@ -262,6 +265,17 @@ def telegram_settings(api: BotApi, *people: User, chats: tuple[int, ...] = ()) -
         "CHATBRIDGE_TELEGRAM__API_BASE": api.address,
         "CHATBRIDGE_TELEGRAM__ALLOWED_USERS": ",".join(str(person.id) for person in people),
         "CHATBRIDGE_TELEGRAM__CHAT_ID": ",".join(str(chat) for chat in chats),
+    }
+
+
+def matrix_settings(synapse: Synapse, bot: Login, *people: str, room: str) -> dict[str, str]:
+    """For a house whose hub asks these people in this room, as a bot with an access token."""
+    return {
+        "CHATBRIDGE_MATRIX__HOMESERVER": synapse.address,
+        "CHATBRIDGE_MATRIX__USER_ID": bot.user_id,
+        "CHATBRIDGE_MATRIX__ACCESS_TOKEN": bot.access_token,
+        "CHATBRIDGE_MATRIX__ALLOWED_USERS": ",".join(people),
+        "CHATBRIDGE_MATRIX__ROOM_ID": room,
     }
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from chatbridge.channels.matrix.channel import MatrixChannel
 from chatbridge.channels.matrix.log_in import Account
@@ -20,6 +21,7 @@ from tests.fakes.matrix_person import Person
 from tests.fakes.matrix_timeline import Message
 from tests.fakes.synapse import Login, Synapse
 
+T = TypeVar("T")
 PATIENCE = 20.0
 
 
@@ -68,8 +70,9 @@ class Matrix:
             await self.dealt_with()
 
     async def say(self, ask: Ask, text: str) -> str:
-        """Write in the ask's thread; the message, once the bot has dealt with it."""
-        root = (await self.place(ask)).root.event
+        """Write in the ask's thread, below what is there then; the message, once the bot has dealt
+        with it."""
+        root = (await self.place(await self.now(ask))).root.event
         sent = await self.ada.in_thread(self.room, text, root=root)
         await self.dealt_with()
         return sent
@@ -78,6 +81,28 @@ class Matrix:
         """Once the bot has dealt with all that people did until now."""
         async with asyncio.timeout(PATIENCE):
             await self.channel.drain()
+
+    async def until(self, fits: Callable[[], object], *, step: float = 0.0) -> None:
+        """Wait until it is so; the clock goes on by `step` at a time."""
+        async with asyncio.timeout(PATIENCE):
+            while not fits():
+                if step:
+                    self._still.advance(step)
+                await asyncio.sleep(0.005)
+
+    async def in_time(self, work: Coroutine[Any, Any, T], *, step: float = 1.0) -> T:
+        """What this waits for, while the clock goes on: pauses after a failure pass."""
+        task = asyncio.ensure_future(work)
+        async with asyncio.timeout(PATIENCE):
+            while not task.done():
+                self._still.advance(step)
+                await asyncio.wait({task}, timeout=0.01)
+        return await task
+
+    @property
+    def _still(self) -> StillClock:
+        assert isinstance(self.clock, StillClock)
+        return self.clock
 
     async def now(self, ask: Ask) -> Ask:
         return await self.desk.inbox.ask(ask.id)
@@ -91,6 +116,10 @@ class Matrix:
         """What the bot says with this in it."""
         bot = self.bot.user_id
         return await self.ada.sees(lambda m: m.sender == bot and text in m.body, room=self.room)
+
+    def buttons(self, message: Message) -> str:
+        """The bot's own reactions under a message, in their order."""
+        return " ".join(key for key, who in message.reactions.items() if self.bot.user_id in who)
 
     def said(self) -> list[str]:
         """All that the bot says in the room now, oldest first."""
@@ -115,9 +144,12 @@ async def running_matrix(
     ready: bool = True,
     hide: Callable[[str], None] = lambda secret: None,
     patience: float = 10.0,
+    address: str | None = None,
+    password: str | None = None,
 ) -> AsyncIterator[Matrix]:
     """One hub's Matrix; a second one on the same folder, with the same bot, person and room, is
-    the next hub. Without `room` it is a private one of somebody called Ada."""
+    the next hub. Without `room` it is a private one of somebody called Ada. `address` is another
+    way to the homeserver; with a `password` the bot logs in itself."""
     clock = clock or StillClock()
     async with AsyncExitStack() as stack:
         if bot is None:
@@ -131,7 +163,10 @@ async def running_matrix(
             room = await ada.create_room("questions", invite=[bot.user_id], encrypted=encrypted)
         channel = MatrixChannel(
             account=Account(
-                homeserver=synapse.address, user_id=bot.user_id, access_token=bot.access_token
+                homeserver=address or synapse.address,
+                user_id=bot.user_id,
+                access_token=bot.access_token if password is None else None,
+                password=password,
             ),
             folder=folder / "matrix",
             allowed=[ada.user_id] if allowed is None else allowed,
@@ -149,7 +184,10 @@ async def running_matrix(
         try:
             if ready:
                 await _until(up, running)
-                await channel.drain()  # and the bot knows the room that it has just entered
+                # And the bot knows the room that it has just entered: what it read when it started
+                # is enough for the first one who waits, and not for the second.
+                await channel.drain()
+                await channel.drain()
             yield Matrix(
                 synapse=synapse,
                 clock=clock,

@@ -37,12 +37,12 @@ def test_a_question_that_ended_otherwise_says_how_it_ended() -> None:
 
 
 def test_the_questions_that_could_be_meant_are_listed() -> None:
-    assert read(notices.which_one([FIRST, SECOND], now=NOW)) == (
-        "Reply to the question you mean.\n"
+    assert read(notices.which_one([FIRST, SECOND], now=NOW, reactions=False)) == (
+        "Which question is this for? Reply to the one you mean.\n"
         f"1. docs-site: What should the commit message say? · ends {clock_time(NOW + HOUR)}\n"
         "2. shop-api: Release⟨U+202E⟩ 2.4"
     )
-    many = notices.which_one([FIRST] * 25, now=NOW)
+    many = notices.which_one([FIRST] * 25, now=NOW, reactions=True)
     assert read(many).endswith("\nand 5 more")
     assert many.html.count("<li>") == 20
 

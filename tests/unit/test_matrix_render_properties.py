@@ -57,7 +57,7 @@ def test_every_other_message_about_an_ask_fits(shown: Ask, seen: Seen, view: Vie
 
 @given(st.lists(asks(), max_size=4), long_texts)
 def test_every_notice_fits(shown: list[Ask], text: str) -> None:
-    check(notices.which_one(shown * 8, now=300.0))
+    check(notices.which_one(shown * 8, now=300.0, reactions=True))
     check(notices.remark(text))
 
 
@@ -133,7 +133,7 @@ def tricked() -> list[Drawing]:
         draw_root(card(shown), SEEN),
         draw_past(shown, view=View.QUESTION, at=0),
         draw_reminder(card(shown), SEEN),
-        notices.which_one([shown], now=NOW),
+        notices.which_one([shown], now=NOW, reactions=True),
     ]
 
 

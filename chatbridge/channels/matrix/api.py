@@ -1,13 +1,13 @@
-"""The homeserver as this channel uses it: the only module that talks to it, and that knows nio.
+"""The homeserver as this channel uses it: with `keys` the only module that talks to it by nio.
 
-Owns the connection, its time limits and the keys of this device. What its answers mean is in
-`answers`.
+Owns the connection and its time limits. What the answers mean is in `answers`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +17,6 @@ from nio.api import MessageDirection, RelationshipType
 from nio.client.async_client import AsyncClient, AsyncClientConfig
 from nio.events import Event, MegolmEvent
 from nio.responses import (
-    KeysQueryResponse,
     LoginResponse,
     Response,
     RoomGetEventResponse,
@@ -30,8 +29,14 @@ from nio.responses import (
 
 from chatbridge.channels.matrix.answers import checked, meaning_of
 from chatbridge.channels.matrix.errors import LoggedOut, Rejected
+from chatbridge.channels.matrix.keys import Keys
 from chatbridge.channels.matrix.session import Session
 from chatbridge.channels.matrix.wire import Batch, Invite, RoomEvent, Timeline, event_from
+from chatbridge.core.errors import RetryLater
+
+log = logging.getLogger(__name__)
+# It quotes what people wrote, and all that matters in it comes back as an answer.
+logging.getLogger("nio").setLevel(logging.CRITICAL)
 
 ANSWERED_WITHIN = 20.0
 DEVICE_NAME = "chatbridge"
@@ -63,7 +68,11 @@ class Api:
         self._homeserver = homeserver
         self._hint = hint
         self._patience = patience
+        self._token = ""
+        self._closed = False
         self._client = self._new_client(None)
+        self._keys = Keys(self._client, self.request)
+        self._keys_refused = ""
 
     def _new_client(self, store: Path | None) -> AsyncClient:
         return AsyncClient(
@@ -81,6 +90,7 @@ class Api:
         )
 
     async def close(self) -> None:
+        self._closed = True
         await self._client.close()
 
     # ── who the bot is ────────────────────────────────────────────────────────────────────────────
@@ -107,7 +117,7 @@ class Api:
 
         :raises LoggedOut: it counts for nobody, or for somebody else. :raises RetryLater:
         """
-        self._client.access_token = access_token
+        self._token = access_token
         with self._translated():
             found = checked(await self._client.whoami(), WhoamiResponse)
         if found.user_id != self.user_id:
@@ -122,9 +132,10 @@ class Api:
         """Go on as this device, with its keys in `store`; without one nothing is encrypted."""
         await self._client.close()
         self._client = self._new_client(store)
+        self._keys = Keys(self._client, self.request)
+        self._token = session.access_token
         if store is None:
             self._client.user_id = session.user_id
-            self._client.access_token = session.access_token
             return
         await asyncio.to_thread(
             self._client.restore_login, session.user_id, session.device_id, session.access_token
@@ -140,7 +151,7 @@ class Api:
         self, method: str, path: str, body: dict[str, Any]
     ) -> tuple[int, dict[str, Any]]:
         """For what nio does not know: status and body of the answer."""
-        headers = {"Authorization": f"Bearer {self._client.access_token}"}
+        headers = {"Authorization": f"Bearer {self._token}"}
         with self._translated():
             answer = await self._client.send(method, path, json.dumps(body), headers)
             found = await answer.json(content_type=None)
@@ -205,17 +216,13 @@ class Api:
     async def keep_keys(self) -> None:
         """What a device owes to the others after each sync. Without it the next message could not
         be read by a new device, or by nobody."""
-        client = self._client
-        if client.olm is None:
-            return
-        with self._translated():
-            if client.should_upload_keys:
-                checked(await client.keys_upload(), Response)
-            if client.should_query_keys:
-                checked(await client.keys_query(), KeysQueryResponse)
-            if client.should_claim_keys:
-                checked(await client.keys_claim(client.get_users_for_key_claiming()), Response)
-            await client.send_to_device_messages()
+        try:
+            with self._translated():
+                await self._keys.keep()
+        except Rejected as error:  # what is not encrypted goes on
+            if str(error) != self._keys_refused:
+                log.warning("matrix: the homeserver does not take the bot's keys (%s)", error)
+            self._keys_refused = str(error)
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────
 
@@ -238,6 +245,8 @@ class Api:
 
     async def _send(self, room: str, kind: str, content: Mapping[str, Any], *, tx: str) -> str:
         with self._translated(room):
+            if self.is_encrypted(room):
+                await self._keys.share(room)
             answer = await self._client.room_send(
                 room, kind, dict(content), tx_id=tx, ignore_unverified_devices=True
             )
@@ -292,6 +301,10 @@ class Api:
 
     @contextmanager
     def _translated(self, room: str | None = None) -> Iterator[None]:
+        if self._closed:
+            raise RetryLater("matrix: the channel has ended")  # nio would connect anew
+        # nio drops it after some errors, and would then say so instead of what is the matter.
+        self._client.access_token = self._token
         try:
             yield
         except Exception as error:  # noqa: BLE001 - the edge where everything is translated

@@ -37,7 +37,7 @@ class Cards:
             ask = await self._known(post.ask_id)
             if part is not None and ask is not None:
                 return Found(ask=ask, step=part.step, root=place.root.event, place=place)
-        ours = await self._our_event(event, chat)
+        ours = await self.our_event(event, chat)
         return await self._unnoted(ours, chat) if ours is not None else None
 
     async def meant_by(self, message: RoomEvent, chat: Chat) -> Found | None:
@@ -49,7 +49,7 @@ class Cards:
             found = await self.at(about.reply_to, chat)
             if found is not None:
                 return found
-            ours = await self._our_event(about.reply_to, chat)
+            ours = await self.our_event(about.reply_to, chat)
             if ours is None:
                 return None
             beside = relation(ours.content)  # a reminder, or something that the bot said
@@ -71,7 +71,7 @@ class Cards:
         place = from_text(post.place) if post is not None else None
         return Found(ask=ask, step=made.step, root=root, place=place)
 
-    async def _our_event(self, event: str, chat: Chat) -> RoomEvent | None:
+    async def our_event(self, event: str, chat: Chat) -> RoomEvent | None:
         """Only what the bot itself has sent is believed."""
         assert chat.room is not None
         found = await self._api.event(chat.room, event)

@@ -53,13 +53,13 @@ class MatrixChannel:
         `hide` is told of tokens; `patience` is for tests."""
         self._account = account
         self._folder = folder
-        self._allowed = allowed
+        self._allowed = sorted({*allowed} - {account.user_id})
         self._clock = clock
         self._reactions = reactions
         self._hold = hold
         self._hide = hide
         self._api = Api(account.homeserver, account.user_id, hint=account.hint, patience=patience)
-        self._people = People(allowed, bot=account.user_id, clock=clock)
+        self._people = People(self._allowed, bot=account.user_id, clock=clock)
         self._echoes = Echoes()
         self._chats = [
             Chat(
@@ -70,7 +70,7 @@ class MatrixChannel:
                 clock=clock,
                 reactions=reactions,
             )
-            for home in rooms or sorted(allowed)
+            for home in rooms or self._allowed
         ]
         self._poll: Poll | None = None
         self._unsigned: str | None = None
@@ -131,8 +131,7 @@ class MatrixChannel:
 
             async def after(batch: Batch) -> None:
                 await rooms.heard()
-                if batch.keys:
-                    await receiver.unreadable.try_again()
+                await receiver.after(keys=batch.keys)
 
             self._poll = Poll(
                 self._api,

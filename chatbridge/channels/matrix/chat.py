@@ -36,7 +36,7 @@ from chatbridge.channels.matrix.wire import Mark, marked
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
-from chatbridge.core.model import Ask, QuestionType, View
+from chatbridge.core.model import Ask, QuestionType
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown
 
@@ -116,14 +116,15 @@ class Chat:
         if deed is not None:
             place = await self._do(deed, ask, card, place, self.room)
         assert place is not None
-        complete = next_deed(ask, card, place, await self._seen(ask, card, place)) is None
-        if complete and not ask.open:
+        left = next_deed(ask, card, place, await self._seen(ask, card, place))
+        if left is None and not ask.open:
             await self.picks.forget(ask)
         return Shown(
             place=to_text(place),
             handles=tuple(part.event for part in place.parts),
             messages=isinstance(deed, Send | Remind),
-            complete=complete,
+            complete=left is None,
+            tidying=isinstance(left, TakeSeed | TakeReminder),
         )
 
     def _without_lost(self, ask: Ask, place: Place | None) -> Place | None:
@@ -152,7 +153,8 @@ class Chat:
         assert place is not None
         match deed:
             case Edit(part=part, drawing=drawing):
-                await self._edit(part, drawing, ask, room)
+                notice = part.event != place.root.event
+                await self._edit(part, drawing, ask, room, notice=notice)
                 return place.having(replace(part, shows=digest(drawing)))
             case AddSeed(part=part, emoji=emoji):
                 event = await self._api.react(
@@ -183,10 +185,10 @@ class Chat:
     ) -> Place:
         if place is None:
             await self._explain_gap(room)
-        # Who is asked for the next step has just answered the one before.
+        # Who is asked for the next step has just answered the one before: it is silent.
         mentions = self._allowed_in(room) if place is None else ()
         new = {
-            **content.message(drawing, notice=card.view is View.CANCEL, mentions=mentions),
+            **content.message(drawing, notice=place is not None, mentions=mentions),
             **marked(Mark(ask_id=ask.id, step=card.step)),
         }
         if place is not None:
@@ -215,9 +217,11 @@ class Chat:
             await self._api.send(room, content.message(why, notice=True), tx=tx)
             self._down_since = None
 
-    async def _edit(self, part: Part, drawing: Drawing, ask: Ask, room: str) -> None:
+    async def _edit(
+        self, part: Part, drawing: Drawing, ask: Ask, room: str, *, notice: bool
+    ) -> None:
         tx = transaction("edit", part.event, str(ask.revision), digest(drawing))
-        new = content.edit(drawing, part.event, notice=part.view is View.CANCEL)
+        new = content.edit(drawing, part.event, notice=notice)
         await self._api.send(room, new, tx=tx)
 
     async def _take_away(self, room: str, event: str) -> None:

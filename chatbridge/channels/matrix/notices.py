@@ -30,7 +30,7 @@ from chatbridge.core.words import ended_sentence, time_near
 from chatbridge.markdown import headline
 
 LISTED = 20
-LIST_QUESTION = 50
+LIST_QUESTION, ONE_QUESTION = 50, 60
 REMARK = 1_000
 
 
@@ -65,16 +65,27 @@ def undecryptable() -> Drawing:
     )
 
 
-def which_one(asks: Sequence[Ask], *, now: float) -> Drawing:
-    """For a message that fits no question while several are open."""
+def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Drawing:
+    """For a message that fits no question, or more than one."""
+    if len(asks) == 1 and reactions:
+        asked = name(clipped(_question(asks[0]), ONE_QUESTION))
+        use_it = ours("Use this as your answer to “") + asked + ours("”? 👍 uses it.")
+        return _drawing(paragraph(use_it))
     listed = numbered((_entry(ask) + _ends(ask, now) for ask in asks[:LISTED]), mark=". ")
     more = f"and {len(asks) - LISTED} more" if len(asks) > LISTED else ""
-    first = paragraph(ours("Reply to the question you mean."))
+    how = "React with its number, or reply" if reactions else "Reply"
+    first = paragraph(ours(f"Which question is this for? {how} to the one you mean."))
     return _drawing(paragraphs((first, listed, paragraph(ours(more)))))
 
 
 def nothing_waits() -> Drawing:
     return said("Nothing is waiting.")
+
+
+def _question(ask: Ask) -> str:
+    """The question that is to be answered now, as one line."""
+    at = min(ask.draft.at, len(ask.questions) - 1)
+    return headline(visible(ask.questions[at].text))
 
 
 def _entry(ask: Ask) -> Words:

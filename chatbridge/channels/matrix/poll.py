@@ -13,8 +13,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.errors import Rejected
 from chatbridge.channels.matrix.wire import Batch, Invite, RoomEvent, Timeline
-from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
+from chatbridge.core.errors import (
+    ChatbridgeError,
+    ChatRefused,
+    RetryLater,
+    StoreError,
+    TokenRejected,
+)
 from chatbridge.core.model import Note
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.reading import Rounds
@@ -70,6 +77,8 @@ class Poll:
         self._held: Batch | None = None
         """Read, but not yet dealt with."""
         self._missed: dict[str, tuple[RoomEvent, ...]] = {}
+        self._keys = True
+        """Some may have come that nothing has been read with yet: also to the hub before this."""
         self._tried: tuple[str, int] = ("", 0)
         self._doubtful: str | None = None
 
@@ -110,17 +119,27 @@ class Poll:
                 return
         batch = self._held
         await self._api.keep_keys()
-        await self._deal_with(batch)
+        try:
+            await self._deal_with(batch)
+        except RetryLater:
+            if self._cursor.since is not None:  # else it would be another first reading
+                self._held = None  # so that a server that is away costs no event its tries
+            raise
         self._held = None
         self._missed.clear()
-        await self._after(batch)
+        self._keys = self._keys or batch.keys
+        await self._after(replace(batch, keys=self._keys))
+        self._keys = False
         if not any(timeline.events for timeline in batch.timelines):
             rounds.read_all(waiting)
         rounds.works()
 
     async def _deal_with(self, batch: Batch) -> None:
         for invite in batch.invites:
-            await self._invited(invite)
+            try:
+                await self._invited(invite)
+            except Rejected as error:
+                log.warning("matrix: the bot cannot go to %s: %s", invite.room, error)
         for timeline in batch.timelines:
             events = await self._whole(timeline)
             self._coming(events)
@@ -151,7 +170,11 @@ class Poll:
             return ()
         found: tuple[RoomEvent, ...] = ()
         for _ in range(FAR_BACK):
-            page, start = await self._api.before(timeline.room, start, until=since)
+            try:
+                page, start = await self._api.before(timeline.room, start, until=since)
+            except (ChatRefused, Rejected) as error:
+                log.warning("matrix: what was missed in %s is not read: %s", timeline.room, error)
+                return found
             found = (*page, *found)
             if start is None or any(self._is_our_join(event) for event in page):
                 return found

@@ -12,11 +12,12 @@ from chatbridge.channels.matrix.cards import Cards
 from chatbridge.channels.matrix.chat import Chat
 from chatbridge.channels.matrix.echoes import Echoes
 from chatbridge.channels.matrix.people import People
+from chatbridge.channels.matrix.plain import Plain
 from chatbridge.channels.matrix.taps import Taps
 from chatbridge.channels.matrix.texts import Texts
 from chatbridge.channels.matrix.unreadable import Unreadable
 from chatbridge.channels.matrix.voice import Spawn, Voice
-from chatbridge.channels.matrix.wire import RoomEvent
+from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core.model import Note
 from chatbridge.core.ports import Clock, Inbox
 
@@ -45,16 +46,17 @@ class Receiver:
         self._replaced = replaced
         voice = Voice(api, clock=clock, spawn=spawn)
         cards = Cards(api, inbox)
-        self._taps = Taps(api, inbox, cards=cards, clock=clock, voice=voice)
-        self._texts = Texts(
+        self._texts = Texts(api, inbox, cards=cards, echoes=echoes, clock=clock, voice=voice)
+        self._plain = Plain(
             api,
             inbox,
-            cards=cards,
+            texts=self._texts,
             echoes=echoes,
             clock=clock,
             voice=voice,
             reactions=reactions,
         )
+        self._taps = Taps(api, inbox, cards=cards, plain=self._plain, clock=clock, voice=voice)
         self.unreadable = Unreadable(api, inbox, clock=clock, voice=voice, take=self._take_late)
 
     def coming(self, events: Sequence[RoomEvent]) -> None:
@@ -81,12 +83,25 @@ class Receiver:
                 await self._taps.take(event, chat, cursor)
             case "m.room.redaction":
                 await self._taps.take_back(event, chat, cursor)
-            case "m.room.message":
-                await self._texts.take(event, chat, cursor)
+            case "m.room.message" if _is_new(event):
+                if not await self._texts.take(event, chat, cursor):
+                    await self._plain.take(event, chat, cursor)
             case "m.room.tombstone" if event.state_key == "":
                 await self._replaced(chat, event)
             case _:
                 pass
 
+    async def after(self, *, keys: bool) -> None:
+        """After each batch; with some, keys may have come."""
+        await self._plain.settle()
+        if keys:
+            await self.unreadable.try_again()
+
     async def _take_late(self, event: RoomEvent) -> None:
         await self.take(event, None)
+
+
+def _is_new(message: RoomEvent) -> bool:
+    """Neither removed, nor a correction of what has been dealt with, nor another bot's."""
+    edit = relation(message.content).kind == "m.replace"
+    return not (message.redacted or edit or message.content.get("msgtype") == "m.notice")

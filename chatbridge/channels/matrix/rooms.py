@@ -72,7 +72,7 @@ class Rooms:
         """Somebody who may answer has upgraded the room. The new one has to name the old one as
         what it was: anybody with the power to do so can put up a tombstone that leads anywhere."""
         successor = tombstone.content.get("replacement_room")
-        if not isinstance(successor, str) or chat.room is None:
+        if not isinstance(successor, str) or not successor.startswith("!") or chat.room is None:
             return
         try:
             await self._join(successor)
@@ -87,6 +87,7 @@ class Rooms:
         self._entered -= arrived
         for chat in self._chats:
             if chat.room in arrived:
+                chat.trouble = None
                 for ask in await self._inbox.open_asks():
                     await self._inbox.redraw(ask.id)
 
@@ -96,6 +97,7 @@ class Rooms:
         for chat in self._chats:
             if chat.room == invite.room:
                 return chat
+        for chat in self._chats:
             if chat.home == invite.by and not self._is_home(chat):
                 return chat
             old = f"successor:{chat.room}"

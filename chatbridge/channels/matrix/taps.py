@@ -9,6 +9,7 @@ from chatbridge.channels.matrix.chat import Chat
 from chatbridge.channels.matrix.keyboard import key_for
 from chatbridge.channels.matrix.people import person_of
 from chatbridge.channels.matrix.place import from_text
+from chatbridge.channels.matrix.plain import Plain
 from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core import form
@@ -22,13 +23,25 @@ from chatbridge.core.signs import is_sign
 
 LOOKED_BACK = 50
 """How many ended asks are looked at for one that a person is answering late."""
+ONCE_MORE = "To react with the same again, take your reaction back first."
+"""No server takes a person's reaction twice: a tap on one's own takes it back."""
 
 
 class Taps:
-    def __init__(self, api: Api, inbox: Inbox, *, cards: Cards, clock: Clock, voice: Voice) -> None:
+    def __init__(
+        self,
+        api: Api,
+        inbox: Inbox,
+        *,
+        cards: Cards,
+        plain: Plain,
+        clock: Clock,
+        voice: Voice,
+    ) -> None:
         self._api = api
         self._inbox = inbox
         self._cards = cards
+        self._plain = plain
         self._clock = clock
         self._voice = voice
 
@@ -39,6 +52,9 @@ class Taps:
             return  # people react to everything with anything
         found = await self._cards.at(about.event, chat)
         if found is None:
+            asked = await self._cards.our_event(about.event, chat)
+            if asked is not None:
+                await self._plain.use(event, about.key or "", asked, cursor)
             return
         ask = found.ask
         try:
@@ -65,7 +81,9 @@ class Taps:
         if isinstance(key.does, form.Toggle):
             await chat.picks.add(ask, card, event.id, key.does.option)
         step = await self._inbox.put(ask.id, key.does, person=self._who(event), cursor=cursor)
-        return step.why if isinstance(step, form.Refused) else ""
+        if not isinstance(step, form.Refused):
+            return ""
+        return step.why if step == form.STALE else f"{step.why} {ONCE_MORE}"
 
     # ── taking back ───────────────────────────────────────────────────────────────────────────────
 

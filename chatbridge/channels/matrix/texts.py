@@ -1,10 +1,9 @@
-"""A message from a person: an answer if it is clear which question it is for, and what it means;
-else a kind word about what would be."""
+"""A message in an ask's thread, or in reply to one of its messages: an answer if it is clear what
+it means, else a kind word about what would be."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
@@ -12,7 +11,6 @@ from chatbridge.channels.matrix.cards import Cards, Found
 from chatbridge.channels.matrix.chat import Chat
 from chatbridge.channels.matrix.echoes import Echoes
 from chatbridge.channels.matrix.people import person_of
-from chatbridge.channels.matrix.place import Place, from_text
 from chatbridge.channels.matrix.render import Drawing
 from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
@@ -22,23 +20,11 @@ from chatbridge.core.card import Act
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
-from chatbridge.core.typed import Unclear, meant, takes_text
+from chatbridge.core.typed import Unclear, meant
 from chatbridge.core.words import clock_time
-
-LOOKED_BACK = 50
-"""How many ended asks are looked at for one that a message may have been meant for."""
-HELP = ("!help", "help")
 
 _QUOTE = re.compile(r"> <@[^>\n]*>.*\n(?:>.*\n)*\n")
 """What older clients put before a reply: the message that it replies to."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Open:
-    """An ask that takes answers and has a card in this room."""
-
-    ask: Ask
-    place: Place
 
 
 class Texts:
@@ -51,7 +37,6 @@ class Texts:
         echoes: Echoes,
         clock: Clock,
         voice: Voice,
-        reactions: bool,
     ) -> None:
         self._api = api
         self._inbox = inbox
@@ -59,27 +44,22 @@ class Texts:
         self._echoes = echoes
         self._clock = clock
         self._voice = voice
-        self._reactions = reactions
-        self._began = clock.time()
 
-    async def take(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> None:
-        """:raises StoreError: nothing was put in. :raises RetryLater: likewise."""
-        about, kind = relation(event.content), event.content.get("msgtype")
-        if about.kind == "m.replace" or kind == "m.notice" or event.redacted:
-            return  # a correction of what has been dealt with; or another bot
+    async def take(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> bool:
+        """Whether it was for an ask.
+
+        :raises StoreError: nothing was put in. :raises RetryLater: likewise.
+        """
         found = await self._cards.meant_by(event, chat)
-        text = _text(event) if kind in ("m.text", "m.emote") else None
-        if found is not None:
-            drawing = await self._reply(event, text, found, chat, cursor)
-            if drawing is not None:
-                self._voice.say(drawing, to=event, root=found.root)
-        elif chat.viewer is not None and about.kind is None and about.reply_to is None:
-            drawing = await self._plain(event, text, chat, cursor)
-            if drawing is not None:
-                self._voice.say(drawing, to=event)
+        if found is None:
+            return False
+        drawing = await self._reply(event, text_of(event), found, cursor)
+        if drawing is not None:
+            self._voice.say(drawing, to=event, root=found.root)
+        return True
 
     async def _reply(
-        self, event: RoomEvent, text: str | None, found: Found, chat: Chat, cursor: Note | None
+        self, event: RoomEvent, text: str | None, found: Found, cursor: Note | None
     ) -> Drawing | None:
         """What the person is told, if anything."""
         ask, said = found.ask, (text or "").strip().casefold()
@@ -91,9 +71,9 @@ class Texts:
             return notices.ended(ask, now=self._clock.time())
         if text is None:
             return notices.only_text()
-        if self._is_for_an_older_step(found):
+        if self._is_for_an_older_step(found) and not _is_for_any_step(ask, text):
             return notices.said(form.STALE.why)
-        return await self._put(event, text, ask, cursor)
+        return await self.put(event, text, ask, cursor)
 
     def _is_for_an_older_step(self, found: Found) -> bool:
         step = found.ask.draft.step
@@ -105,9 +85,10 @@ class Texts:
         # The form has moved on, and what shows that was not there yet when this was written.
         return newest.step != step or self._echoes.is_ahead(newest.event)
 
-    async def _put(
+    async def put(
         self, event: RoomEvent, text: str, ask: Ask, cursor: Note | None
     ) -> Drawing | None:
+        """A text for this ask, as it is now; what the person is told, if anything."""
         does = meant(ask, text)
         if isinstance(does, Unclear):
             return notices.said(does.why)
@@ -124,51 +105,17 @@ class Texts:
             return notices.ended(await self._inbox.ask(ask.id), now=self._clock.time())
         return notices.said(step.why) if isinstance(step, form.Refused) else None
 
-    # ── neither a reply nor in a thread ───────────────────────────────────────────────────────────
 
-    async def _plain(
-        self, event: RoomEvent, text: str | None, chat: Chat, cursor: Note | None
-    ) -> Drawing | None:
-        """In a room that is one person's alone."""
-        if text is None:
-            return None
-        if text.strip().casefold() in HELP:
-            return notices.help_text(reactions=self._reactions)
-        here = await self._open_in(chat)
-        waiting = [each for each in here if takes_text(each.ask)]
-        if len(waiting) == 1 and await self._clearly_for(here, event):
-            return await self._put(event, text, waiting[0].ask, cursor)
-        if here:
-            return notices.which_one([each.ask for each in here], now=self._clock.time())
-        return notices.nothing_waits()
-
-    async def _open_in(self, chat: Chat) -> list[Open]:
-        ended = await self._inbox.history(limit=LOOKED_BACK)
-        late = [a for a in ended if a.draft.late and takes_late_answer(a) and takes_text(a)]
-        found = []
-        for ask in (*await self._inbox.open_asks(), *late):
-            post = await self._inbox.post(ask.id, surface=chat.name)
-            if post is not None:
-                found.append(Open(ask=ask, place=from_text(post.place)))
-        return found
-
-    async def _clearly_for(self, here: list[Open], event: RoomEvent) -> bool:
-        """Whether the one question that waits for text now was the only one when the message was
-        written: nothing here has moved on or ended since. What was written while no hub was there
-        may have been meant for anything."""
-        if event.at < self._began:
-            return False
-        for each in here:
-            newest = each.place.newest
-            if newest.step != each.ask.draft.step or self._echoes.is_ahead(newest.event):
-                return False
-        ended = await self._inbox.history(limit=LOOKED_BACK)
-        return not any((ask.settled_at or 0.0) >= event.at for ask in ended)
+def _is_for_any_step(ask: Ask, text: str) -> bool:
+    """More time, or a late answer: what the root offers wherever the form is."""
+    does = meant(ask, text)
+    return not isinstance(does, Unclear) and isinstance(does[0], Act | form.AnswerAnyway)
 
 
-def _text(event: RoomEvent) -> str:
-    body = event.content.get("body")
-    if not isinstance(body, str):
-        return ""
+def text_of(event: RoomEvent) -> str | None:
+    """What somebody has typed; None for a picture, a request to verify, …"""
+    kind, body = event.content.get("msgtype"), event.content.get("body")
+    if kind not in ("m.text", "m.emote") or not isinstance(body, str):
+        return None
     about = relation(event.content)
     return _QUOTE.sub("", body, count=1) if about.reply_to and _QUOTE.match(body) else body

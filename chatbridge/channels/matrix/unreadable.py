@@ -4,15 +4,19 @@ answered with one polite hint a day if none does."""
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable
 
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
 from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent
+from chatbridge.core.errors import RetryLater, StoreError, TokenRejected
 from chatbridge.core.model import Note
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock, Inbox
+
+log = logging.getLogger(__name__)
 
 GRACE = 10.0
 """Keys come on another way than messages, and may take a moment longer."""
@@ -60,9 +64,18 @@ class Unreadable:
             if found is not None and found.unreadable:
                 continue
             if found is not None:
-                await self._take(found)
+                await self._take_late(found)
             self._held.pop(event.id, None)
             await self._note(event.room)
+
+    async def _take_late(self, event: RoomEvent) -> None:
+        try:
+            await self._take(event)
+        except (RetryLater, StoreError, TokenRejected):
+            raise
+        except Exception:
+            # It would fail again whenever keys come, and at every start.
+            log.exception("matrix: event %s was passed over", event.id)
 
     async def _hint(self, event: RoomEvent) -> None:
         await self._clock.sleep(GRACE)

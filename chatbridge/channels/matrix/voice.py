@@ -8,6 +8,7 @@ from typing import Any
 
 from chatbridge.channels.matrix import content
 from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.offers import Offer, to_content
 from chatbridge.channels.matrix.render import Drawing
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core.errors import RetryLater
@@ -28,6 +29,26 @@ class Voice:
         it arrives or not, what they did has been dealt with."""
         self.spawn(self._say(drawing, to, root))
 
+    def ask_back(self, drawing: Drawing, made: Offer, *, to: RoomEvent, reactions: bool) -> None:
+        """A question of the bot's own, which a tap answers."""
+        self.spawn(self._ask_back(drawing, made, to, reactions))
+
+    async def _ask_back(
+        self, drawing: Drawing, made: Offer, to: RoomEvent, reactions: bool
+    ) -> None:
+        new = {
+            **content.message(drawing, notice=True),
+            **content.in_reply(to.id),
+            **to_content(made),
+        }
+        sent = await self._send(to, new)
+        for emoji in made.emojis() if reactions else ():
+            tx = content.transaction("offer", sent, emoji)
+            await self._api.react(to.room, sent, emoji, tx=tx)
+
+    async def take_away(self, event: RoomEvent) -> None:
+        await self._api.redact(event.room, event.id, tx=content.transaction("redact", event.id))
+
     async def _say(self, drawing: Drawing, to: RoomEvent, root: str | None) -> None:
         about = relation(to.content)
         if root is None and about.kind == "m.thread":
@@ -47,5 +68,5 @@ class Voice:
             await self._clock.sleep(error.after)
             await self._send(to, new)
 
-    async def _send(self, to: RoomEvent, new: content.Content) -> None:
-        await self._api.send(to.room, new, tx=content.transaction("say", to.id))
+    async def _send(self, to: RoomEvent, new: content.Content) -> str:
+        return await self._api.send(to.room, new, tx=content.transaction("say", to.id))

@@ -14,6 +14,10 @@ CARD = "chatbridge.card"
 """In the content of our own messages: which ask and which step they were drawn for. What a button's
 data is elsewhere; only an event of the bot's own is believed."""
 
+LONGEST_ID = 255
+LATEST = 2**53
+"""The largest number that an event may have in it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomEvent:
@@ -81,7 +85,7 @@ def event_from(source: object, *, room: str, unreadable: bool = False) -> RoomEv
     if not isinstance(source, Mapping):
         return None
     name, sender, kind = (_text(source.get(key)) for key in ("event_id", "sender", "type"))
-    content, at = source.get("content"), source.get("origin_server_ts")
+    content = source.get("content")
     if name is None or sender is None or kind is None or not isinstance(content, Mapping):
         return None
     unsigned = source.get("unsigned")
@@ -93,10 +97,10 @@ def event_from(source: object, *, room: str, unreadable: bool = False) -> RoomEv
         sender=sender,
         type=kind,
         content=content,
-        at=at / 1000.0 if isinstance(at, int | float) else 0.0,
+        at=_seconds(source.get("origin_server_ts")),
         state_key=_text(source.get("state_key"), empty=True),
         # It is in the event itself up to room version 10, in its content from version 11 on.
-        redacts=_text(content.get("redacts")) or _text(source.get("redacts")),
+        redacts=_event_id(content.get("redacts")) or _event_id(source.get("redacts")),
         redacted="redacted_because" in unsigned,
         still_in=isinstance(before, Mapping) and before.get("membership") == "join",
         unreadable=unreadable,
@@ -110,9 +114,9 @@ def relation(content: Mapping[str, Any]) -> Relation:
     reply = found.get("m.in_reply_to")
     return Relation(
         kind=_text(found.get("rel_type")),
-        event=_text(found.get("event_id")),
+        event=_event_id(found.get("event_id")),
         key=_text(found.get("key")),
-        reply_to=_text(reply.get("event_id")) if isinstance(reply, Mapping) else None,
+        reply_to=_event_id(reply.get("event_id")) if isinstance(reply, Mapping) else None,
         falling_back=found.get("is_falling_back") is True,
     )
 
@@ -133,3 +137,14 @@ def marked(made: Mark) -> dict[str, Any]:
 
 def _text(value: object, *, empty: bool = False) -> str | None:
     return value if isinstance(value, str) and (value or empty) else None
+
+
+def _event_id(value: object) -> str | None:
+    """What people put there becomes a part of addresses that the bot asks for."""
+    found = _text(value)
+    return found if found and found.startswith("$") and len(found) <= LONGEST_ID else None
+
+
+def _seconds(stamp: object) -> float:
+    """Of a time in milliseconds; 0 for what is none."""
+    return stamp / 1000.0 if type(stamp) is int and abs(stamp) <= LATEST else 0.0

@@ -1,0 +1,151 @@
+"""A message that is neither a reply nor in a thread, in a room that is one person's alone: an
+answer if only one question can be meant, else a question back, which one tap answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chatbridge.channels.matrix import notices
+from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.chat import Chat
+from chatbridge.channels.matrix.echoes import Echoes
+from chatbridge.channels.matrix.offers import from_content, offer
+from chatbridge.channels.matrix.place import Place, from_text
+from chatbridge.channels.matrix.render import Drawing
+from chatbridge.channels.matrix.texts import Texts, text_of
+from chatbridge.channels.matrix.voice import Voice
+from chatbridge.channels.matrix.wire import RoomEvent, relation
+from chatbridge.core import form
+from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.errors import UnknownAsk
+from chatbridge.core.model import Ask, Note
+from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.typed import takes_text
+
+LOOKED_BACK = 50
+"""How many ended asks are looked at for one that a message may have been meant for."""
+HELP = ("!help", "help")
+GONE = "Your message is no longer there. Reply to the question you mean."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """An ask that takes answers and has a card in this room."""
+
+    ask: Ask
+    place: Place
+
+
+class Plain:
+    def __init__(
+        self,
+        api: Api,
+        inbox: Inbox,
+        *,
+        texts: Texts,
+        echoes: Echoes,
+        clock: Clock,
+        voice: Voice,
+        reactions: bool,
+    ) -> None:
+        self._api = api
+        self._inbox = inbox
+        self._texts = texts
+        self._echoes = echoes
+        self._clock = clock
+        self._voice = voice
+        self._reactions = reactions
+        self._began = clock.time()
+        self._old: dict[str, tuple[RoomEvent, Chat]] = {}
+        """The last message in each room that was written while no hub was there."""
+
+    async def take(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> None:
+        """:raises StoreError: nothing was put in."""
+        about, text = relation(event.content), text_of(event)
+        if chat.viewer is None or about.kind is not None or about.reply_to is not None:
+            return  # people talk to each other
+        if text is None:
+            return
+        if event.at < self._began:
+            self._old[event.room] = (event, chat)
+        elif text.strip().casefold() in HELP:
+            self._voice.say(notices.help_text(reactions=self._reactions), to=event)
+        elif only := await self._clearly_meant(event, chat):
+            drawing = await self._texts.put(event, text, only, cursor)
+            if drawing is not None:
+                self._voice.say(drawing, to=event)
+        else:
+            await self._ask_back(event, chat)
+
+    async def settle(self) -> None:
+        """After each batch. Of many messages from a time without a hub, only the last is asked
+        about, and only if something waits."""
+        for event, chat in self._old.values():
+            if await self._open_in(chat):
+                await self._ask_back(event, chat)
+        self._old.clear()
+
+    async def use(self, tap: RoomEvent, emoji: str, asked: RoomEvent, cursor: Note | None) -> None:
+        """A tap on the bot's question which ask a message is for."""
+        made = from_content(asked.content)
+        chosen = made.chosen(emoji) if made is not None else None
+        if made is None or chosen is None:
+            return
+        written = await self._api.event(tap.room, made.text)
+        text = text_of(written) if written is not None and written.sender == tap.sender else None
+        if written is None or not text:
+            self._voice.say(notices.said(GONE), to=tap)
+            return
+        try:
+            ask = await self._inbox.ask(chosen[0])
+        except UnknownAsk:
+            return
+        drawing = await self._used(written, text, ask, chosen[1], cursor)
+        self._voice.spawn(self._voice.take_away(asked))
+        if drawing is not None:
+            self._voice.say(drawing, to=written)
+
+    async def _used(
+        self, written: RoomEvent, text: str, ask: Ask, step: int, cursor: Note | None
+    ) -> Drawing | None:
+        if not (ask.open or (takes_late_answer(ask) and ask.draft.late)):
+            return notices.ended(ask, now=self._clock.time())
+        if step != ask.draft.step:
+            return notices.said(form.STALE.why)
+        return await self._texts.put(written, text, ask, cursor)
+
+    async def _ask_back(self, event: RoomEvent, chat: Chat) -> None:
+        here = await self._open_in(chat)
+        if not here:
+            self._voice.say(notices.nothing_waits(), to=event)
+            return
+        asks = [each.ask for each in here if takes_text(each.ask)] or [each.ask for each in here]
+        drawing = notices.which_one(asks, now=self._clock.time(), reactions=self._reactions)
+        made = offer(event, asks)
+        self._voice.ask_back(drawing, made, to=event, reactions=self._reactions)
+
+    async def _open_in(self, chat: Chat) -> list[Open]:
+        ended = await self._inbox.history(limit=LOOKED_BACK)
+        late = [a for a in ended if a.draft.late and takes_late_answer(a) and takes_text(a)]
+        found = []
+        for ask in (*await self._inbox.open_asks(), *late):
+            post = await self._inbox.post(ask.id, surface=chat.name)
+            if post is not None:
+                found.append(Open(ask=ask, place=from_text(post.place)))
+        return found
+
+    async def _clearly_meant(self, event: RoomEvent, chat: Chat) -> Ask | None:
+        """The one question that waits for text now, if it was the only one when the message was
+        written: nothing here has moved on or ended since."""
+        here = await self._open_in(chat)
+        waiting = [each.ask for each in here if takes_text(each.ask)]
+        if len(waiting) != 1:
+            return None
+        for each in here:
+            newest = each.place.newest
+            if newest.step != each.ask.draft.step or self._echoes.is_ahead(newest.event):
+                return None
+        ended = await self._inbox.history(limit=LOOKED_BACK)
+        if any((ask.settled_at or 0.0) >= event.at for ask in ended):
+            return None
+        return waiting[0]

@@ -1,0 +1,157 @@
+"""The drivers of the channels' suite: a person, and a stranger, at the other end of each channel.
+
+A new channel is added here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote
+
+import httpx2
+import pytest
+
+from chatbridge.channels.telegram.data import Tap, encode, question_shown
+from chatbridge.channels.web.receive import event_fields
+from chatbridge.core.card import Act
+from chatbridge.core.form import Event
+from chatbridge.core.model import Ask
+from chatbridge.core.ports import Channel
+from tests.contract.matrix_driver import drive_matrix
+from tests.fakes.clock import StillClock
+from tests.fakes.inbox import Desk
+from tests.fakes.telegram.people import Phone
+from tests.fakes.telegram.server import BotApi
+from tests.fakes.telegram_desk import Telegram, running_telegram
+from tests.fakes.web import MARK, Web, running_web
+
+
+class Driver(Protocol):
+    """The other end of a channel that runs and is served by delivery."""
+
+    desk: Desk
+    running: asyncio.Task[None]
+
+    @property
+    def channel(self) -> Channel: ...
+
+    async def shown(self, ask: Ask) -> str:
+        """What the person sees of the ask, as plain text, once delivery has caught up."""
+        ...
+
+    async def tap(self, ask: Ask, does: Event | Act) -> str:
+        """The person taps a button that was drawn with this; what they are told, if anything."""
+        ...
+
+    async def type(self, ask: Ask, text: str) -> str:
+        """The person writes an answer to this ask; what they are told, if anything."""
+        ...
+
+    async def intrude(self, ask: Ask, does: Event | Act, text: str) -> str:
+        """Somebody who is not allowed taps the same button and writes; all that they get to see."""
+        ...
+
+
+class WebDriver:
+    def __init__(self, web: Web) -> None:
+        self.channel, self.desk, self.running = web.channel, web.desk, web.running
+        self._web = web
+
+    async def shown(self, ask: Ask) -> str:
+        page = (await self._web.browser.get(f"/asks/{ask.id}")).text
+        return html.unescape(re.sub(r"<[^>]+>", "", page))
+
+    async def tap(self, ask: Ask, does: Event | Act) -> str:
+        return _told(await self._post(self._web.browser, ask, event_fields(does)))
+
+    async def type(self, ask: Ask, text: str) -> str:
+        step = (await self.desk.inbox.ask(ask.id)).draft.step
+        fields = {"do": "text", "step": str(step), "text": text}
+        return _told(await self._post(self._web.browser, ask, fields))
+
+    async def intrude(self, ask: Ask, does: Event | Act, text: str) -> str:
+        tapped = await self._post(self._web.stranger, ask, event_fields(does))
+        fields = {"do": "text", "step": "0", "text": text}
+        typed = await self._post(self._web.stranger, ask, fields)
+        return tapped.text + typed.text
+
+    async def _post(
+        self, client: httpx2.AsyncClient, ask: Ask, fields: dict[str, str]
+    ) -> httpx2.Response:
+        return await client.post(f"/asks/{ask.id}/form", data=fields, headers=MARK)
+
+
+def _told(response: httpx2.Response) -> str:
+    return unquote(response.headers.get("x-chatbridge-toast", ""))
+
+
+@asynccontextmanager
+async def drive_web(folder: Path, _: pytest.FixtureRequest) -> AsyncIterator[Driver]:
+    async with running_web(folder) as web:
+        yield WebDriver(web)
+
+
+class TelegramDriver:
+    def __init__(self, telegram: Telegram, eve: Phone) -> None:
+        self.channel, self.desk, self.running = telegram.channel, telegram.desk, telegram.running
+        self._telegram = telegram
+        self._eve = eve
+
+    async def shown(self, ask: Ask) -> str:
+        card = await self._telegram.card(ask)
+        return "\n".join((card.text, *(key.text for key in card.keys)))
+
+    async def tap(self, ask: Ask, does: Event | Act) -> str:
+        card = await self._telegram.card(ask)
+        tap = self._telegram.phone.press(card, _data(ask, does))
+        return await asyncio.to_thread(tap.answered)
+
+    async def type(self, ask: Ask, text: str) -> str:
+        phone = self._telegram.phone
+        phone.say(text, reply_to=await self._telegram.card(ask))
+        await self._telegram.dealt_with()
+        return ""
+
+    async def intrude(self, ask: Ask, does: Event | Act, text: str) -> str:
+        """In the same group, where she sees the card: what the bot says to her is what counts."""
+        card = await self._telegram.card(ask)
+        before = {message.id for message in self._eve.messages}
+        tap = self._eve.press(card, _data(ask, does))
+        self._eve.say(text, reply_to=card)
+        self._eve.say("/pending")
+        await self._telegram.dealt_with()
+        toast = await asyncio.to_thread(tap.answered)
+        said = [m.text for m in self._eve.messages if m.from_bot and m.id not in before]
+        return "\n".join((toast, *said))
+
+
+def _data(ask: Ask, does: Event | Act) -> str:
+    return encode(Tap(ask_id=ask.id, question=question_shown(ask), does=does))
+
+
+@asynccontextmanager
+async def drive_telegram(folder: Path, _: pytest.FixtureRequest) -> AsyncIterator[Driver]:
+    clock = StillClock()
+    with BotApi.running(clock=clock) as api:
+        ada, eve = api.person("Ada"), api.person("Eve")
+        team = api.group("team", ada, eve)
+        async with running_telegram(
+            folder, api=api, clock=clock, chat=team, phone=team.phone(ada)
+        ) as telegram:
+            yield TelegramDriver(telegram, team.phone(eve))
+
+
+Drives = Callable[[Path, pytest.FixtureRequest], AbstractAsyncContextManager[Driver]]
+"""Opens a channel in a folder; the request is for a fixture that only this channel needs."""
+
+DRIVERS: dict[str, Drives] = {
+    "web": drive_web,
+    "telegram": drive_telegram,
+    "matrix": drive_matrix,
+}

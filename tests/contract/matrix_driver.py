@@ -1,0 +1,127 @@
+"""Matrix's driver: Ada, and a stranger, in one room. A tap is a reaction, or a word where there is
+none; what she is told is what the bot says in the ask's thread about it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from chatbridge.channels.matrix.place import Part
+from chatbridge.channels.matrix.taps import ONCE_MORE
+from chatbridge.core import form
+from chatbridge.core.card import Act
+from chatbridge.core.model import Ask, QuestionType
+from chatbridge.core.signs import CANCEL, FORWARD, NUMBERS, YES_NO
+from tests.fakes.matrix_desk import Matrix, running_matrix
+from tests.fakes.matrix_person import Person
+from tests.fakes.synapse import Synapse
+
+
+class MatrixDriver:
+    def __init__(self, matrix: Matrix, eve: Person) -> None:
+        self.channel, self.desk, self.running = matrix.channel, matrix.desk, matrix.running
+        self._matrix = matrix
+        self._eve = eve
+        self._reactions: dict[tuple[str, str], str] = {}
+        """Ada's, by message and emoji."""
+
+    async def shown(self, ask: Ask) -> str:
+        root, card = await self._matrix.root(ask), await self._matrix.card(ask)
+        return "\n".join(dict.fromkeys((root.body, card.body)))
+
+    async def tap(self, ask: Ask, does: form.Event | Act) -> str:
+        if isinstance(does, Act):
+            assert does is Act.EXTEND
+            return await self.type(ask, "+15")
+        before, said = await self._now(ask)
+        part = await self._drawn_for(ask, does)
+        await self._react(part, ask, does)
+        await self._matrix.dealt_with()
+        return await self._told(ask, before, said)
+
+    async def type(self, ask: Ask, text: str) -> str:
+        before, said = await self._now(ask)
+        await self._matrix.say(ask, text)
+        return await self._told(ask, before, said)
+
+    async def intrude(self, ask: Ask, does: form.Event | Act, text: str) -> str:
+        """She sees the card, too: what the bot says to her is what counts."""
+        part = await self._drawn_for(ask, does)
+        _, said = await self._now(ask)
+        room, root = self._matrix.room, (await self._matrix.place(ask)).root.event
+        await self._eve.react(room, part.event, _emoji(ask, part, does))
+        await self._eve.in_thread(room, text, root=root)
+        await self._eve.reply(room, text, to=part.event)
+        await self._eve.say(room, "help")
+        await self._matrix.dealt_with()
+        # What the bot has to say to Ada afterwards comes after anything that it said to her.
+        await self.type(ask, "!done")
+        mark = await self._eve.send_raw(room, "test.mark", {})
+        await self._eve.sees_event(room, mark)
+        heard = [m for m in self._eve.messages(room) if m.sender == self._matrix.bot.user_id]
+        return "\n".join(m.body for m in heard if m.event_id not in said)
+
+    async def _now(self, ask: Ask) -> tuple[Ask, set[str]]:
+        """The ask, and all messages that the bot has sent by now."""
+        now = await self._matrix.now(ask)
+        await self._matrix.place(now)
+        await self._matrix.settled()
+        return now, {message.event_id for message in self._matrix.ada.messages(self._matrix.room)}
+
+    async def _drawn_for(self, ask: Ask, does: form.Event | Act) -> Part:
+        place = await self._matrix.place(await self._matrix.now(ask))
+        assert not isinstance(does, Act)
+        return next(part for part in place.parts if part.step == does.step)
+
+    async def _react(self, part: Part, ask: Ask, does: form.Event) -> None:
+        room, emoji = self._matrix.room, _emoji(ask, part, does)
+        if isinstance(does, form.Toggle) and not does.on:
+            await self._matrix.ada.redact(room, self._reactions.pop((part.event, emoji)))
+        else:
+            reaction = await self._matrix.ada.react(room, part.event, emoji)
+            self._reactions[part.event, emoji] = reaction
+
+    async def _told(self, ask: Ask, before: Ask, said: set[str]) -> str:
+        """Whoever has changed something sees that; to others something has to be said."""
+        if await self._matrix.now(ask) != before:
+            return ""
+        matrix, root = self._matrix, (await self._matrix.place(before)).root.event
+        told = await matrix.ada.sees(
+            lambda m: (
+                m.sender == matrix.bot.user_id and m.thread == root and m.event_id not in said
+            ),
+            room=matrix.room,
+        )
+        assert told.msgtype == "m.notice"
+        return told.body.removesuffix(f" {ONCE_MORE}")
+
+
+def _emoji(ask: Ask, part: Part, does: form.Event | Act) -> str:
+    match does:
+        case form.Choose(option=option):
+            confirm = ask.questions[part.at].type is QuestionType.CONFIRM
+            return YES_NO[option] if confirm else NUMBERS[option]
+        case form.Toggle(option=option):
+            return NUMBERS[option]
+        case form.Done() | form.Cancel():
+            return FORWARD
+        case form.AskCancel():
+            return CANCEL
+        case _:
+            raise NotImplementedError(does)
+
+
+@asynccontextmanager
+async def drive_matrix(folder: Path, request: pytest.FixtureRequest) -> AsyncIterator[MatrixDriver]:
+    synapse: Synapse = request.getfixturevalue("synapse")
+    async with (
+        Person.online(synapse, "Eve", folder / "eve") as eve,
+        running_matrix(folder, synapse) as matrix,
+    ):
+        await matrix.ada.invite(matrix.room, eve.user_id)
+        await eve.join(matrix.room)
+        await matrix.dealt_with()
+        yield MatrixDriver(matrix, eve)

@@ -1,0 +1,311 @@
+"""One question in a room: what its card shows, what reactions on it do, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core import form
+from chatbridge.core.model import Answer, CallName, Option, Status
+from chatbridge.core.model import Person as By
+from chatbridge.core.words import clock_time
+from tests.fakes.clock import StillClock
+from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
+from tests.fakes.matrix_desk import Matrix, running_matrix
+from tests.fakes.matrix_person import Person
+from tests.fakes.synapse import Synapse
+from tests.matrix_asks import plain
+
+WEB = By(name="Ada", channel="web")
+TWELVE = replace(SELECT, options=tuple(Option(label=f"Option {i}") for i in range(1, 13)))
+CANCEL_NOTICE = "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open."
+
+
+@pytest.fixture
+async def matrix(tmp_path: Path, synapse: Synapse) -> AsyncIterator[Matrix]:
+    async with running_matrix(tmp_path, synapse) as matrix:
+        yield matrix
+
+
+def at_now(matrix: Matrix) -> str:
+    return clock_time(matrix.clock.time())
+
+
+# ── showing ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_each_question_has_the_reactions_that_apply_in_their_order(matrix: Matrix) -> None:
+    optional = replace(MULTI, required=False)
+    for question, buttons in (
+        (SELECT, "1️⃣ 2️⃣ ❌"),
+        (TWELVE, "1️⃣ 2️⃣ 3️⃣ 4️⃣ 5️⃣ 6️⃣ 7️⃣ 8️⃣ 9️⃣ 🔟 ❌"),
+        (CONFIRM, "👍 👎 ❌"),
+        (MULTI, "1️⃣ 2️⃣ 3️⃣ ✅ ❌"),
+        (optional, "1️⃣ 2️⃣ 3️⃣ ✅ ⏭️ ❌"),
+        (TEXT, "❌"),
+        (OPTIONAL, "⏭️ ❌"),
+    ):
+        card = await matrix.card(await matrix.desk.ask(question))
+        assert matrix.buttons(card) == buttons
+        assert card.thread is None
+        assert ("Options 11 to 12: reply with the number." in card.body) == (question is TWELVE)
+
+
+async def test_a_card_calls_those_who_may_answer_and_its_edits_call_nobody(
+    matrix: Matrix, tmp_path: Path, synapse: Synapse
+) -> None:
+    async with Person.online(synapse, "Eve", tmp_path / "eve") as eve:
+        await matrix.ada.invite(matrix.room, eve.user_id)
+        await eve.join(matrix.room)
+        await matrix.dealt_with()
+        ask = await matrix.desk.ask(SELECT)
+        card = await matrix.card(ask)
+        ends = f"Ends {clock_time(ask.deadline or 0)}. Reply +15 for more time."
+        assert (card.msgtype, card.mentions) == ("m.text", (matrix.ada.user_id,))
+        assert plain(card.body) == (
+            "❓ shop-api · Claude Code\n"
+            "Which database should the integration tests use?\n"
+            "1 PostgreSQL in Docker (recommended): About 9 s more\n"
+            "2 SQLite\n"
+            f"React with a number, or reply with a number or your own words. {ends}"
+        )
+        assert card.content["format"] == "org.matrix.custom.html"
+        assert plain(card.html or "") == (
+            "<p>❓ <strong>shop-api</strong> · Claude Code</p>"
+            "<p><strong>Which database should the integration tests use?</strong></p>"
+            "<ol><li><strong>PostgreSQL in Docker</strong> (recommended)<br>About 9 s more</li>"
+            "<li><strong>SQLite</strong></li></ol>"
+            f"<p>React with a number, or reply with a number or your own words. {ends}</p>"
+        )
+        await matrix.tap(ask, "2️⃣")
+        ended = await matrix.root(ask)
+        edit = next(
+            event["content"]
+            for event in reversed(eve.events(matrix.room))
+            if event["content"].get("m.relates_to", {}).get("rel_type") == "m.replace"
+        )
+        assert edit["m.relates_to"]["event_id"] == card.event_id
+        assert edit["m.new_content"] == ended.content
+        assert edit["m.mentions"] == ended.content["m.mentions"] == {}
+        assert plain(edit["body"]) == "* ✅ Answered · shop-api"
+        assert plain(ended.body).endswith(f"\nAda, Matrix, {at_now(matrix)} · handing over")
+
+
+# ── answering ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_one_reaction_answers_and_leaves_a_summary_without_buttons(matrix: Matrix) -> None:
+    for question, emoji, answer in (
+        (SELECT, "2️⃣", Answer(values=("SQLite",))),
+        (CONFIRM, "👎🏽", Answer(values=("no",))),
+        (OPTIONAL, "⏭", Answer()),
+    ):
+        ask = await matrix.desk.ask(question)
+        card = await matrix.card(ask)
+        await matrix.tap(ask, emoji)
+        assert await matrix.answers(ask) == (answer,)
+        ended = await matrix.root(ask)
+        assert ended.event_id == card.event_id
+        said = {"SQLite": "SQLite", "no": "No"}.get("".join(answer.values), "skipped")
+        assert plain(ended.body) == (
+            f"✅ Answered · shop-api\n{question.text}\n{said}\n"
+            f"you, here, {at_now(matrix)} · handing over"
+        )
+        assert ended.reactions == {emoji: [matrix.ada.user_id]}
+        outcome = (await matrix.now(ask)).outcome
+        assert outcome
+        assert outcome.by == By(name="Ada", channel="matrix", place=matrix.ada.user_id)
+    await matrix.desk.broker.callers.delivered(CallName(link="link", request="3"))
+    assert plain((await matrix.root(ask)).body).endswith("· the agent has it")
+    assert len(matrix.said()) == 3
+
+
+async def test_a_multi_select_is_what_the_reactions_on_it_show(matrix: Matrix) -> None:
+    ask = await matrix.desk.ask(MULTI)
+    card = await matrix.card(ask)
+    too_early = await matrix.ada.react(matrix.room, card.event_id, "✅")
+    told = await matrix.told(form.NONE_PICKED.why)
+    assert (told.msgtype, told.thread) == ("m.notice", card.event_id)
+    assert told.body.endswith(" take your reaction back first.")
+    await matrix.ada.redact(matrix.room, too_early)
+    taken_back = await matrix.ada.react(matrix.room, card.event_id, "3️⃣")
+    await matrix.tap(ask, "1️⃣", "2️⃣")
+    assert (await matrix.now(ask)).draft.entries[0].picked == (0, 1, 2)
+    await matrix.ada.redact(matrix.room, taken_back)
+    await matrix.dealt_with()
+    assert (await matrix.now(ask)).draft.entries[0].picked == (0, 1)
+    shown = await matrix.card(ask)
+    assert (shown.event_id, shown.edits) == (card.event_id, 0)
+    await matrix.tap(ask, "✅")
+    assert await matrix.answers(ask) == (Answer(values=("Unit tests", "Contract tests")),)
+
+
+async def test_an_option_stays_chosen_while_one_of_two_people_wants_it(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with (
+        Person.online(synapse, "Ada", tmp_path / "ada") as ada,
+        Person.online(synapse, "Bob", tmp_path / "bob") as bob,
+        running_matrix(tmp_path, synapse, ada=ada, allowed=[ada.user_id, bob.user_id]) as matrix,
+    ):
+        await ada.invite(matrix.room, bob.user_id)
+        await bob.join(matrix.room)
+        await matrix.dealt_with()
+        ask = await matrix.desk.ask(MULTI)
+        card = await matrix.card(ask)
+        assert set(card.mentions) == {ada.user_id, bob.user_id}
+        both = [await who.react(matrix.room, card.event_id, "3️⃣") for who in (ada, bob)]
+        alone = await bob.react(matrix.room, card.event_id, "1️⃣")
+        for who, reaction, picked in (
+            (ada, both[0], (0, 2)),
+            (bob, alone, (2,)),
+            (bob, both[1], ()),
+        ):
+            await who.redact(matrix.room, reaction)
+            await matrix.dealt_with()
+            assert (await matrix.now(ask)).draft.entries[0].picked == picked
+        await bob.react(matrix.room, card.event_id, "2️⃣")
+        await ada.in_thread(matrix.room, "done", root=card.event_id)
+        await matrix.dealt_with()
+        assert await matrix.answers(ask) == (Answer(values=("Contract tests",)),)
+        assert plain((await matrix.root(ask)).body).endswith(
+            f"\nAda, Matrix, {at_now(matrix)} · handing over"
+        )
+
+
+async def test_a_reaction_of_before_a_restart_can_be_taken_back_after_it(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with Person.online(synapse, "Ada", tmp_path / "ada") as ada:
+        async with running_matrix(tmp_path, synapse, ada=ada) as matrix:
+            ask = await matrix.desk.ask(MULTI)
+            card = await matrix.card(ask)
+            first = await ada.react(matrix.room, card.event_id, "1️⃣")
+            second = await ada.react(matrix.room, card.event_id, "2️⃣")
+            await matrix.dealt_with()
+        await ada.redact(matrix.room, first)  # while no hub is there
+        async with running_matrix(
+            tmp_path, synapse, ada=ada, bot=matrix.bot, room=matrix.room
+        ) as again:
+            assert (await again.now(ask)).draft.entries[0].picked == (1,)
+            await ada.redact(matrix.room, second)
+            await again.tap(ask, "3️⃣", "✅")
+            assert await again.answers(ask) == (Answer(values=("Load test",)),)
+            assert (await again.root(ask)).event_id == card.event_id
+            assert len(again.said()) == 1
+
+
+async def test_a_reaction_that_stands_for_nothing_is_passed_over(matrix: Matrix) -> None:
+    ask = await matrix.desk.ask(SELECT)
+    await matrix.tap(ask, "🎉", "👍", "3️⃣", "✅", "1")
+    assert await matrix.now(ask) == ask
+    await matrix.say(ask, "7")  # what is said about this would come after anything else
+    await matrix.told("There is no option 7. This question has 1 to 2.")
+    await matrix.say(ask, "2")
+    await matrix.ada.react(matrix.room, (await matrix.root(ask)).event_id, "😅")
+    await matrix.say(ask, "Thanks")
+    await matrix.told("Already answered at")
+    assert len(matrix.said()) == 3
+
+
+# ── the end ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_cancelling_takes_two_taps_or_a_tap_and_a_reason(matrix: Matrix) -> None:
+    ask = await matrix.desk.ask(CONFIRM)
+    root = await matrix.card(ask)
+    await matrix.tap(ask, "❌")
+    notice = await matrix.card(ask)
+    assert (notice.body, notice.msgtype, notice.mentions) == (CANCEL_NOTICE, "m.notice", ())
+    assert matrix.buttons(notice) == "✅ ↩️"
+    assert (notice.thread, notice.in_reply_to) == (root.event_id, root.event_id)
+    assert matrix.buttons(await matrix.root(ask)) == ""
+    await matrix.tap(ask, "↩️")
+    card = await matrix.card(ask)
+    assert (card.thread, matrix.buttons(card)) == (root.event_id, "👍 👎 ❌")
+    assert matrix.ada.message(matrix.room, notice.event_id).body == "Kept open."
+    await matrix.tap(ask, "❌", "✅")
+    assert (await matrix.now(ask)).status is Status.CANCELLED
+    cancelled = f"🚫 Cancelled · shop-api\n{CONFIRM.text}\n"
+    told = f"you, here, {at_now(matrix)} · the agent was told"
+    assert plain((await matrix.root(ask)).body) == f"{cancelled}{told}"
+    late = await matrix.card(ask)
+    assert (late.body, matrix.buttons(late)) == ("Cancelled.", "")
+    again = await matrix.desk.ask(CONFIRM, title="Once more")
+    await matrix.tap(again, "❌")
+    await matrix.say(again, "not\nnow")
+    assert plain((await matrix.root(again)).body) == f"{cancelled}Reason: not now\n{told}"
+
+
+async def test_a_card_says_that_it_was_answered_elsewhere_or_that_the_answer_is_kept(
+    matrix: Matrix,
+) -> None:
+    ask = await matrix.desk.ask(SELECT)
+    await matrix.card(ask)
+    await matrix.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=WEB)
+    ended = await matrix.root(ask)
+    assert plain(ended.body) == (
+        f"✅ Answered elsewhere · shop-api\n{SELECT.text}\nSQLite\n"
+        f"Ada, web inbox, {at_now(matrix)} · handing over"
+    )
+    assert ended.reactions == {}
+    await matrix.ada.react(matrix.room, ended.event_id, "1️⃣")
+    told = await matrix.told(f"Already answered at {at_now(matrix)}.")
+    assert (told.msgtype, told.thread) == ("m.notice", ended.event_id)
+    kept = await matrix.desk.ask(CONFIRM)
+    await matrix.tap(kept, "👎")
+    assert isinstance(matrix.clock, StillClock)
+    matrix.clock.advance(6)
+    card = await matrix.ada.until(
+        matrix.room, (await matrix.place(kept)).root.event, lambda m: "Kept" in m.body
+    )
+    assert plain(card.body).startswith(f"✅ Kept · shop-api\n{CONFIRM.text}\nNo\nKept until ")
+    assert card.body.endswith("it asks this again.\nTo discard it, reply “discard”.")
+    await matrix.ada.reply(matrix.room, "Discard", to=card.event_id)
+    await matrix.dealt_with()
+    assert plain((await matrix.root(kept)).body) == (
+        f"🚫 Discarded · shop-api\n{CONFIRM.text}\nNo\n"
+        f"you, here, {at_now(matrix)} · the agent does not get it"
+    )
+
+
+async def test_a_card_that_somebody_removes_is_posted_anew(matrix: Matrix) -> None:
+    ask = await matrix.desk.ask(CONFIRM, SELECT)
+    first = await matrix.card(ask)
+    await matrix.ada.redact(matrix.room, first.event_id)
+    await matrix.dealt_with()
+    root = await matrix.card(ask)
+    assert root.event_id != first.event_id
+    assert (root.mentions, matrix.buttons(root)) == ((matrix.ada.user_id,), "👍 👎 ❌")
+    await matrix.tap(ask, "👍")
+    step = await matrix.card(ask)
+    await matrix.ada.redact(matrix.room, step.event_id)
+    await matrix.dealt_with()
+    anew = await matrix.card(ask)
+    assert anew.event_id != step.event_id
+    assert (anew.thread, anew.body) == (root.event_id, step.body)
+    await matrix.tap(ask, "2️⃣", "✅")
+    assert [a.values for a in await matrix.answers(ask)] == [("yes",), ("SQLite",)]
+    assert len(matrix.said()) == 3  # the root, the step and the review
+
+
+async def test_two_questions_at_once_never_mix(matrix: Matrix) -> None:
+    first, second = await matrix.desk.ask(SELECT), await matrix.desk.ask(MULTI, TEXT)
+    await matrix.tap(second, "1️⃣")
+    await matrix.say(first, "sqlite")
+    await matrix.tap(second, "✅")
+    assert await matrix.answers(first) == (Answer(values=("SQLite",)),)
+    third = await matrix.desk.ask(TEXT, title="Another")
+    await matrix.say(second, "feat: two")
+    await matrix.say(third, "feat: three")
+    assert await matrix.answers(third) == (Answer(values=("feat: three",)),)
+    await matrix.tap(second, "✅")
+    answers = await matrix.answers(second)
+    assert [answer.values for answer in answers] == [("Unit tests",), ("feat: two",)]
+    roots = {(await matrix.root(ask)).event_id for ask in (first, second, third)}
+    threads = {m.thread for m in matrix.ada.messages(matrix.room) if m.thread is not None}
+    assert len(roots) == 3
+    assert threads == roots

@@ -1,0 +1,218 @@
+"""When the homeserver is away, slow, strict or closed to the bot, and when a hub dies while it
+sends: in the end everything is there, once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.clock import SystemClock
+from chatbridge.core.errors import RetryLater
+from chatbridge.core.model import Ask, Status
+from tests.fakes.disk import failing
+from tests.fakes.inbox import SELECT, TEXT
+from tests.fakes.matrix_desk import Matrix, running_matrix
+from tests.fakes.matrix_timeline import Event
+from tests.fakes.relay import Relay
+from tests.fakes.synapse import Synapse
+from tests.fakes.telegram_log import warnings
+
+PATIENCE = 20.0
+SENDS = r"PUT .*/(send|redact)/"
+LIMITED = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too fast", "retry_after_ms": 100}
+SEEDS = ["1️⃣", "2️⃣", "❌"]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
+    """A homeserver to be stopped. Every test leaves it running."""
+    with Synapse.running(tmp_path_factory.mktemp("own")) as server:
+        yield server
+
+
+async def crash(matrix: Matrix) -> None:
+    matrix.running.cancel()
+    await asyncio.wait({matrix.running})
+
+
+def by_bot(matrix: Matrix, kind: str) -> list[Event]:
+    """Edits are no messages of their own."""
+    found = [
+        event
+        for event in matrix.ada.events(matrix.room)
+        if event["sender"] == matrix.bot.user_id and event["type"] == kind
+    ]
+    return [it for it in found if "m.new_content" not in it["content"]]
+
+
+async def answered(matrix: Matrix, ask: Ask) -> bool:
+    return (await matrix.now(ask)).status is Status.ANSWERED
+
+
+# ── the homeserver ────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_homeserver_that_is_down_at_the_start_and_restarted_later_loses_nothing(
+    tmp_path: Path, own: Synapse, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running_matrix(tmp_path, own) as before:
+        again: dict[str, Any] = {"ada": before.ada, "bot": before.bot, "room": before.room}
+        await crash(before)
+        await asyncio.to_thread(own.stop)
+        async with running_matrix(tmp_path, own, ready=False, **again) as early:
+            await asyncio.wait({early.running}, timeout=PATIENCE)
+            error = early.running.exception()
+            assert isinstance(error, RetryLater)
+            assert "the homeserver cannot be reached" in str(error)
+        await asyncio.to_thread(own.start)
+        async with running_matrix(tmp_path, own, **again) as matrix:
+            first = await matrix.desk.ask(TEXT)
+            card = await matrix.card(first)
+            caplog.clear()
+            await asyncio.to_thread(own.stop)
+            await matrix.until(lambda: matrix.channel.trouble)
+            assert "cannot be reached" in (matrix.channel.trouble or "")
+            second = await matrix.desk.ask(SELECT)
+            await asyncio.to_thread(own.start)
+            await matrix.ada.in_thread(matrix.room, "fix: it", root=card.event_id)
+            await matrix.dealt_with()
+            assert await answered(matrix, first)
+            await matrix.in_time(matrix.card(second))
+            await matrix.tap(second, "2️⃣")
+            assert await answered(matrix, second)
+            assert matrix.channel.trouble is None
+            reading = [it for it in warnings(caplog) if it.startswith("matrix: the homeserver")]
+            assert len(reading) == 1, "a night without network is one line"
+
+
+async def test_a_homeserver_that_does_not_answer_holds_up_nobody_and_loses_nothing(
+    tmp_path: Path, own: Synapse
+) -> None:
+    async with running_matrix(tmp_path, own, patience=0.5) as matrix:
+        first = await matrix.desk.ask(TEXT)
+        card = await matrix.card(first)
+        own.pause()
+        try:
+            waiting = asyncio.ensure_future(matrix.channel.drain())
+            await matrix.until(lambda: "did not answer in time" in (matrix.channel.trouble or ""))
+            second = await matrix.desk.ask(SELECT)
+            assert (await matrix.now(second)).open
+            assert not waiting.done()
+        finally:
+            own.resume()
+        await matrix.ada.in_thread(matrix.room, "fix: slowly", root=card.event_id)
+        await matrix.in_time(matrix.dealt_with())
+        assert waiting.done()
+        assert await answered(matrix, first)
+        assert (await matrix.in_time(matrix.card(second))).event_id
+        assert len(by_bot(matrix, "m.room.message")) == 2
+
+
+async def test_a_server_with_limits_gets_its_pauses_and_everything_comes_in_order(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, clock=SystemClock(), address=relay.address) as matrix,
+    ):
+        await asyncio.to_thread(synapse.limit_rate_of, matrix.bot.user_id, 5, 3)
+        first = relay.refuse("PUT .*/send/m.room.message", status=429, body=LIMITED, hold=True)
+        asks = [await matrix.desk.ask(SELECT, title=f"Number {it}.") for it in (1, 2, 3)]
+        await first.came()
+        first.go.set()
+        cards = [await matrix.card(ask) for ask in asks]
+        await matrix.tap(asks[0], "2️⃣")
+        assert await answered(matrix, asks[0])
+        sent = [it["event_id"] for it in by_bot(matrix, "m.room.message")]
+        assert sent == [it.event_id for it in cards]
+        for card in cards[1:]:
+            assert list(card.reactions) == SEEDS
+        assert matrix.channel.trouble is None
+        there = len(by_bot(matrix, "m.room.message")) + len(by_bot(matrix, "m.reaction"))
+        assert there < relay.count(SENDS) <= 2 * there + 2, "after a pause it goes on at once"
+
+
+# ── a hub that dies while it sends ────────────────────────────────────────────────────────────────
+
+
+async def test_a_card_that_was_sent_and_not_noted_is_not_sent_again_and_its_reaction_counts(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with running_matrix(tmp_path, synapse) as matrix:
+        async with failing(tmp_path, "posts"):
+            ask = await matrix.desk.ask(SELECT)
+            card = await matrix.told("Which database")
+            await crash(matrix)
+        await matrix.ada.react(matrix.room, card.event_id, "2️⃣")
+        async with running_matrix(
+            tmp_path, synapse, ada=matrix.ada, bot=matrix.bot, room=matrix.room
+        ) as after:
+            assert await answered(after, ask)
+            await after.ada.until(after.room, card.event_id, lambda it: "Answered" in it.body)
+            assert len(by_bot(after, "m.room.message")) == 1
+
+
+async def test_what_a_server_did_before_the_hub_died_or_the_line_broke_is_not_done_twice(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
+    ):
+        relay.lose("PUT .*/send/m.room.message")
+        lost = relay.lose("PUT .*/send/m.reaction")
+        ask = await matrix.desk.ask(SELECT)
+        await matrix.in_time(lost.came())
+        next_one = relay.hold("PUT .*/send/m.reaction")
+        await matrix.in_time(next_one.came())
+        await crash(matrix)
+        async with running_matrix(
+            tmp_path, synapse, ada=matrix.ada, bot=matrix.bot, room=matrix.room
+        ) as after:
+            assert list((await after.card(ask)).reactions) == SEEDS
+            assert len(by_bot(after, "m.room.message")) == 1
+            assert len(by_bot(after, "m.reaction")) == len(SEEDS)
+
+
+# ── the room ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_bot_that_was_kicked_says_so_and_comes_back_with_its_cards_when_invited(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with running_matrix(tmp_path, synapse) as matrix:
+        first = await matrix.desk.ask(TEXT)
+        card = await matrix.card(first)
+        await matrix.ada.kick(matrix.room, matrix.bot.user_id)
+        await matrix.dealt_with()
+        second = await matrix.desk.ask(SELECT)
+        await matrix.until(lambda: "is not in the room" in (matrix.channel.trouble or ""))
+        assert f"Invite {matrix.bot.user_id} there" in (matrix.channel.trouble or "")
+        await matrix.ada.invite(matrix.room, matrix.bot.user_id)
+        assert (await matrix.card(second)).event_id
+        assert matrix.channel.trouble is None
+        await matrix.ada.in_thread(matrix.room, "fix: back", root=card.event_id)
+        await matrix.dealt_with()
+        assert await answered(matrix, first)
+
+
+async def test_a_room_where_the_bot_may_not_post_is_said_and_gets_the_card_once_it_may(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with running_matrix(tmp_path, synapse) as matrix:
+        levels = {"events_default": 50, "users": {matrix.ada.user_id: 100}}
+        version = matrix.ada.state(matrix.room, "m.room.create") or {}
+        if version.get("room_version") == "12":
+            levels["users"] = {}
+        await matrix.ada.set_state(matrix.room, "m.room.power_levels", levels)
+        ask = await matrix.desk.ask(SELECT)
+        await matrix.until(lambda: "may not write to the room" in (matrix.channel.trouble or ""))
+        assert "raise the bot's power level" in (matrix.channel.trouble or "")
+        await matrix.ada.set_power(matrix.room, matrix.bot.user_id, 50)
+        card = await matrix.in_time(matrix.card(ask))
+        assert list(card.reactions) == SEEDS
+        assert matrix.channel.trouble is None

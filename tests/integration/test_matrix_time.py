@@ -1,0 +1,142 @@
+"""A card as time passes: reminded of, moved, left alone, timed out and answered all the same."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core.model import Answer, Ask, CallName
+from chatbridge.core.policy import Policy
+from chatbridge.core.words import clock_time
+from tests.fakes.clock import StillClock
+from tests.fakes.inbox import CONFIRM, MULTI, SELECT
+from tests.fakes.matrix_desk import Matrix, running_matrix
+from tests.fakes.matrix_timeline import Message
+from tests.fakes.synapse import Synapse
+from tests.matrix_asks import plain
+
+MINUTE = 60.0
+HOUR = 60 * MINUTE
+ALONE = "The agent is not waiting now. An answer is kept for its next call."
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock()
+
+
+@pytest.fixture
+async def matrix(tmp_path: Path, synapse: Synapse, clock: StillClock) -> AsyncIterator[Matrix]:
+    policy = Policy(max_timeout=70 * MINUTE)
+    async with running_matrix(tmp_path, synapse, clock=clock, policy=policy) as matrix:
+        yield matrix
+
+
+def ends(ask: Ask) -> str:
+    assert ask.deadline
+    return clock_time(ask.deadline)
+
+
+async def pass_until(matrix: Matrix, clock: StillClock, ask: Ask, *, left: float) -> None:
+    """Let time pass until so much is left."""
+    deadline = (await matrix.now(ask)).deadline
+    assert deadline
+    clock.advance(deadline - left - clock.time())
+
+
+async def becomes(matrix: Matrix, ask: Ask, text: str) -> Message:
+    """The root, as soon as it says this."""
+    root = (await matrix.place(ask)).root.event
+    return await matrix.ada.until(matrix.room, root, lambda message: text in message.body)
+
+
+async def test_who_has_not_begun_is_reminded_and_the_reminder_goes_at_the_end(
+    matrix: Matrix, clock: StillClock
+) -> None:
+    ask = await matrix.desk.ask(SELECT, timeout=HOUR)
+    begun = await matrix.desk.ask(MULTI, timeout=HOUR)
+    root = await matrix.card(ask)
+    await matrix.tap(begun, "1️⃣")
+    await pass_until(matrix, clock, ask, left=10 * MINUTE)
+    reminder = await matrix.told("⏳")
+    assert plain(reminder.body) == (
+        f"⏳ shop-api · ends {ends(ask)}\n{SELECT.text}\nReply +15 for more time."
+    )
+    assert (reminder.msgtype, reminder.mentions) == ("m.text", (matrix.ada.user_id,))
+    assert (reminder.thread, reminder.in_reply_to) == (root.event_id, root.event_id)
+    await becomes(matrix, begun, "soon.")
+    await becomes(matrix, ask, "soon.")
+    for each in (ask, begun):
+        await matrix.desk.inbox.redraw(each.id)
+        await matrix.root(each)
+    assert len(matrix.said()) == 3
+    await matrix.ada.reply(matrix.room, "sqlite", to=reminder.event_id)
+    await matrix.ada.until(matrix.room, reminder.event_id, lambda message: message.redacted)
+    assert await matrix.answers(ask) == (Answer(values=("SQLite",)),)
+
+
+async def test_a_card_says_whether_the_agent_waits_and_for_how_long(
+    matrix: Matrix, clock: StillClock
+) -> None:
+    ask = await matrix.desk.ask(CONFIRM, timeout=HOUR)
+    assert (await matrix.card(ask)).body.endswith(f" Ends {ends(ask)}.")
+    await matrix.desk.broker.callers.left(CallName(link="link", request="1"))
+    clock.advance(121)
+    alone = await becomes(matrix, ask, ALONE)
+    assert matrix.buttons(alone) == "👍 👎 ❌"
+    assert (await matrix.desk.ask(CONFIRM, timeout=HOUR)).id == ask.id
+    back = await matrix.root(ask)
+    assert ALONE not in back.body
+    await pass_until(matrix, clock, ask, left=14 * MINUTE)
+    await becomes(matrix, ask, f"Ends {ends(await matrix.now(ask))}. Reply +15 for more time.")
+    for word, told in (("+15", "Ends {} now."), ("+ 15 min", "{} is the latest allowed.")):
+        await matrix.say(ask, word)
+        await matrix.told(told.format(ends(await matrix.now(ask))))
+    latest = await matrix.now(ask)
+    assert latest.deadline == ask.created_at + 70 * MINUTE
+    await pass_until(matrix, clock, ask, left=MINUTE)
+    soon = await becomes(matrix, ask, f"Ends {ends(latest)}, soon.")
+    assert f"<strong>Ends {ends(latest)}, soon.</strong>" in (soon.html or "")
+    assert "+15" not in soon.body
+    assert len([m for m in matrix.ada.messages(matrix.room) if m.msgtype == "m.text"]) == 3
+
+
+async def test_a_question_that_timed_out_can_be_answered_anyway_and_the_answer_discarded(
+    matrix: Matrix,
+) -> None:
+    ask = await matrix.desk.ask(CONFIRM)
+    await matrix.tap(ask, "❌", "↩️")
+    over = await matrix.desk.time_out(ask)
+    root, step = await matrix.root(over), await matrix.card(over)
+    assert plain(root.body) == (
+        f"⌛ Timed out · shop-api\n{CONFIRM.text}\n"
+        f"Nobody answered by {ends(ask)}. The agent was told so, nothing else.\n"
+        "Answer anyway: reply “anyway”."
+    )
+    assert (plain(step.body), matrix.buttons(step)) == (CONFIRM.text, "")
+    how = f"This question ended at {ends(ask)}. Reply “anyway” to leave a late answer."
+    await matrix.ada.react(matrix.room, step.event_id, "👍")
+    await matrix.told(how)
+    await matrix.ada.reply(matrix.room, "yes", to=root.event_id)
+    await matrix.dealt_with()
+    assert await matrix.now(ask) == over
+    await matrix.ada.reply(matrix.room, "Anyway", to=root.event_id)
+    await matrix.dealt_with()
+    late = await matrix.card(ask)
+    assert plain(late.body) == (
+        f"⌛ Late answer · shop-api\n{CONFIRM.text}\n"
+        "👍 yes, 👎 no. The agent has moved on. Your answer is kept for it."
+    )
+    assert (late.thread, matrix.buttons(late)) == (root.event_id, "👍 👎")
+    await matrix.tap(ask, "👎")
+    assert await matrix.answers(ask) == (Answer(values=("no",)),)
+    kept = plain((await matrix.root(ask)).body)
+    assert kept.startswith(f"✅ Kept · shop-api\n{CONFIRM.text}\nNo\nKept until ")
+    assert kept.endswith("it asks this again.\nTo discard it, reply “discard”.")
+    await matrix.say(ask, "discard")
+    assert plain((await matrix.root(ask)).body).startswith("🚫 Discarded · shop-api\n")
+    await matrix.say(ask, "discard")
+    await matrix.told(f"Timed out at {ends(ask)}.")
+    assert [text for text in matrix.said() if text == how] == [how, how]

@@ -1,0 +1,37 @@
+"""Hypothesis strategies for what is in a Matrix room of an ask."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from chatbridge.channels.matrix.place import Part, Place, Seed
+from chatbridge.core import signs
+from chatbridge.core.model import View
+
+EMOJIS = (*signs.NUMBERS, *signs.YES_NO, "✅", "⏭️", "↩️", "❌")
+
+
+@st.composite
+def places(draw: st.DrawFn, *, newest: int | None = None, questions: int = 3) -> Place:
+    """A place as hubs leave it: each message is for a later step than the one above it. `newest`
+    is the latest step that one may be for."""
+    last = 12 if newest is None else newest
+    steps = draw(st.lists(st.integers(0, last), min_size=1, max_size=4, unique=True).map(sorted))
+    return Place(
+        room="!room:example.org",
+        parts=tuple(draw(_parts(step, questions)) for step in steps),
+        reminder=draw(st.sampled_from([None, "", "$reminder"])),
+    )
+
+
+@st.composite
+def _parts(draw: st.DrawFn, step: int, questions: int) -> Part:
+    emojis = draw(st.lists(st.sampled_from(EMOJIS), max_size=5, unique=True))
+    return Part(
+        event=f"$part-{step}",
+        step=step,
+        view=draw(st.sampled_from(View)),
+        at=draw(st.integers(0, questions - 1)),
+        shows=draw(st.text("0123456789abcdef", max_size=16)),
+        seeds=tuple(Seed(emoji=emoji, event=f"$seed-{step}-{emoji}") for emoji in emojis),
+    )

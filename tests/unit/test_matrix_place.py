@@ -1,0 +1,44 @@
+"""Where a post is: what the store keeps of it says the same again."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatbridge.channels.matrix.place import Part, Place, Seed, from_text, to_text
+from chatbridge.core.model import View
+from tests.matrix_places import places
+
+
+@given(places())
+def test_a_place_can_be_read_again(place: Place) -> None:
+    text = to_text(place)
+    assert from_text(text) == place
+    assert json.loads(text)["room"] == place.room  # the store takes text in one piece
+    assert "\n" not in text
+
+
+@given(places(), st.integers(0, 10**6))
+def test_a_part_takes_the_place_of_the_one_of_its_event_or_comes_last(
+    place: Place, number: int
+) -> None:
+    known = place.parts[number % len(place.parts)]
+    changed = Part(event=known.event, step=known.step, view=View.CANCEL, at=9, shows="other")
+    found = place.having(changed)
+    assert [part.event for part in found.parts] == [part.event for part in place.parts]
+    assert found.part(known.event) == changed
+    others = [part for part in place.parts if part.event != known.event]
+    assert [part for part in found.parts if part.event != known.event] == others
+    new = Part(event="$new", step=99, view=View.REVIEW, at=0, shows="new", seeds=(SEED,))
+    longer = found.having(new)
+    assert (longer.parts, longer.newest, longer.root) == (
+        (*found.parts, new),
+        new,
+        found.parts[0],
+    )
+    assert place.part("$new") is None
+
+
+SEED = Seed(emoji="1️⃣", event="$seed")
