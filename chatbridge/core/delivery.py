@@ -155,7 +155,7 @@ class Lane:
             after = error.after if isinstance(error, RetryLater) else None
             posted = ask.id in self._posted
             # A pause that is asked for is not about this ask: new cards come in their order.
-            in_turn = not self._trouble.failures if posted else after is not None
+            in_turn = not self._trouble.failures if posted else ask.open and after is not None
             self._put_back(ask, first=in_turn)
             self._refused = isinstance(error, ChatRefused)
             return self._pause(f"ask {ask.id} not shown yet", error, after=after)

@@ -137,9 +137,8 @@ class Api:
         if store is None:
             self._client.user_id = session.user_id
             return
-        await asyncio.to_thread(
-            self._client.restore_login, session.user_id, session.device_id, session.access_token
-        )
+        # In this thread: nio's store belongs to the one that opened it.
+        self._client.restore_login(session.user_id, session.device_id, session.access_token)
 
     @property
     def signing_key(self) -> str | None:
@@ -220,9 +219,9 @@ class Api:
             with self._translated():
                 await self._keys.keep()
         except Rejected as error:  # what is not encrypted goes on
-            if str(error) != self._keys_refused:
+            if error.code != self._keys_refused:
                 log.warning("matrix: the homeserver does not take the bot's keys (%s)", error)
-            self._keys_refused = str(error)
+            self._keys_refused = error.code
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────
 

@@ -88,9 +88,17 @@ class Poll:
         known = await self._inbox.note("matrix", self._key)
         if known is not None:
             self._cursor = _cursor_from(known.value)
-        batch = await self._api.sync(self._cursor.since, wait=0.0, full=True)
+        try:
+            batch = await self._api.sync(self._cursor.since, wait=0.0, full=True)
+        except Rejected as error:
+            if known is None:
+                raise
+            # Another server under the same name, or one that was restored from a backup.
+            log.warning("matrix: what was written meanwhile is passed over (%s)", error)
+            self._cursor = Cursor(since=None)
+            batch = await self._api.sync(None, wait=0.0, full=True)
         await self._api.keep_keys()
-        if known is None:
+        if self._cursor.since is None:
             batch = replace(batch, timelines=())
         self._held = batch
 

@@ -57,10 +57,11 @@ class Receiver:
             reactions=reactions,
         )
         self._taps = Taps(api, inbox, cards=cards, plain=self._plain, clock=clock, voice=voice)
-        self.unreadable = Unreadable(api, inbox, clock=clock, voice=voice, take=self._take_late)
+        self.unreadable = Unreadable(api, inbox, clock=clock, voice=voice, take=self.take)
 
     def coming(self, events: Sequence[RoomEvent]) -> None:
         """What `take` will be given next."""
+        self.unreadable.coming(e.id for e in events)
         self._echoes.coming(e.id for e in events if e.sender == self._api.user_id)
 
     async def take(self, event: RoomEvent, cursor: Note | None) -> None:
@@ -96,9 +97,6 @@ class Receiver:
         await self._plain.settle()
         if keys:
             await self.unreadable.try_again()
-
-    async def _take_late(self, event: RoomEvent) -> None:
-        await self.take(event, None)
 
 
 def _is_new(message: RoomEvent) -> bool:

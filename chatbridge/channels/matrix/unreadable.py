@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
@@ -31,9 +31,10 @@ class Unreadable:
         *,
         clock: Clock,
         voice: Voice,
-        take: Callable[[RoomEvent], Awaitable[None]],
+        take: Callable[[RoomEvent, Note], Awaitable[None]],
     ) -> None:
-        """`take` deals with a message that can be read after all."""
+        """`take` deals with a message that can be read after all; the note that it is given is
+        committed together with an effect."""
         self._api = api
         self._inbox = inbox
         self._clock = clock
@@ -57,6 +58,12 @@ class Unreadable:
         await self._note(event.room)
         self._voice.spawn(self._hint(event))
 
+    def coming(self, events: Iterable[str]) -> None:
+        """What is about to be dealt with anew: the hub before this one did not live to say that it
+        had been read."""
+        for event in events:
+            self._held.pop(event, None)
+
     async def try_again(self) -> None:
         """A key may have come."""
         for event in list(self._held.values()):
@@ -70,7 +77,7 @@ class Unreadable:
 
     async def _take_late(self, event: RoomEvent) -> None:
         try:
-            await self._take(event)
+            await self._take(event, self._without(event))
         except (RetryLater, StoreError, TokenRejected):
             raise
         except Exception:
@@ -86,6 +93,12 @@ class Unreadable:
             self._voice.say(notices.undecryptable(), to=event)
 
     async def _note(self, room: str) -> None:
-        held = [event.id for event in self._held.values() if event.room == room]
+        await self._inbox.remember(self._noted(room, list(self._held)))
+
+    def _without(self, event: RoomEvent) -> Note:
+        return self._noted(event.room, [each for each in self._held if each != event.id])
+
+    def _noted(self, room: str, events: list[str]) -> Note:
+        held = [event for event in events if self._held[event].room == room]
         key, now = f"unreadable:{room}", self._clock.time()
-        await self._inbox.remember(Note(channel="matrix", key=key, value=json.dumps(held), at=now))
+        return Note(channel="matrix", key=key, value=json.dumps(held), at=now)
