@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from chatbridge.core import asks, timing
@@ -148,9 +148,9 @@ class Broker:
     # ── one change ────────────────────────────────────────────────────────────────────────────────
 
     async def change(
-        self, ask_id: str, change: Callable[[Ask], Ask], *, cursor: Note | None = None
+        self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[Note] = ()
     ) -> Ask:
-        """Apply `change` to an ask in one transaction. A cursor moves even if the ask refuses:
+        """Apply `change` to an ask in one transaction. Notes are saved even if the ask refuses:
         what was read has been dealt with.
 
         :raises UnknownAsk:
@@ -158,8 +158,8 @@ class Broker:
         """
 
         async def work(tx: Transaction) -> tuple[Ask, bool] | ChatbridgeError:
-            if cursor is not None:
-                await tx.save_note(cursor)
+            for note in notes:
+                await tx.save_note(note)
             before = await tx.ask(ask_id)
             if before is None:
                 return UnknownAsk(ask_id)

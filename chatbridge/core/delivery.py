@@ -13,6 +13,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from chatbridge.core.beside import first_of
 from chatbridge.core.errors import (
     ChatbridgeError,
     ChatRefused,
@@ -25,7 +26,6 @@ from chatbridge.core.model import Ask, Post
 from chatbridge.core.pacing import Meter
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock, Store, Surface, Transaction
-from chatbridge.core.reading import first_of
 
 log = logging.getLogger(__name__)
 

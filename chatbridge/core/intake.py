@@ -35,7 +35,12 @@ class Intake:
         return await self._store.history(limit=limit, before=before, search=search)
 
     async def put(
-        self, ask_id: str, *events: form.Event, person: Person, cursor: Note | None = None
+        self,
+        ask_id: str,
+        *events: form.Event,
+        person: Person,
+        cursor: Note | None = None,
+        beside: Sequence[Note] = (),
     ) -> form.Step:
         led_to: list[form.Step] = []
 
@@ -48,7 +53,7 @@ class Intake:
                     break
             return ask
 
-        await self._broker.change(ask_id, change, cursor=cursor)
+        await self._broker.change(ask_id, change, notes=_noted(cursor, *beside))
         return led_to[-1]
 
     def _after(self, ask: Ask, step: form.Step, person: Person) -> Ask:
@@ -83,11 +88,11 @@ class Intake:
         return await self._broker.change(
             ask_id,
             lambda ask: asks.extended(ask, latest=self.latest_deadline(ask), policy=self._policy),
-            cursor=cursor,
+            notes=_noted(cursor),
         )
 
     async def discard(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
-        return await self._broker.change(ask_id, asks.discarded, cursor=cursor)
+        return await self._broker.change(ask_id, asks.discarded, notes=_noted(cursor))
 
     async def redraw(self, ask_id: str) -> None:
         with suppress(UnknownAsk, AskEnded):
@@ -117,3 +122,7 @@ class Intake:
 
     def latest_deadline(self, ask: Ask) -> float:
         return ask.created_at + self._policy.max_timeout
+
+
+def _noted(*notes: Note | None) -> list[Note]:
+    return [note for note in notes if note is not None]

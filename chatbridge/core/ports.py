@@ -143,10 +143,16 @@ class Inbox(Protocol):
     ) -> Sequence[Ask]: ...
 
     async def put(
-        self, ask_id: str, *events: Event, person: Person, cursor: Note | None = None
+        self,
+        ask_id: str,
+        *events: Event,
+        person: Person,
+        cursor: Note | None = None,
+        beside: Sequence[Note] = (),
     ) -> Step:
         """What a person did to the form, a tap or a text, as one or more events. What the last of
-        them led to, or the first that was refused: none after that one counts.
+        them led to, or the first that was refused: none after that one counts. `beside` is
+        committed like the cursor.
 
         :raises UnknownAsk:
         :raises AskEnded: nothing was changed.

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
+from chatbridge.core.beside import first_of
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
 from chatbridge.core.ports import Clock
 
@@ -93,8 +94,9 @@ class Rounds:
         except StoreError as error:
             await self._pause(f"{self._service}: nothing is read: {error}")
         except RetryLater as error:
-            # A long request would hide for a minute that it works again.
-            self._hurry.set()
+            if error.after is None:
+                # A long request would hide for a minute that it works again.
+                self._hurry.set()
             await self._pause(str(error), at_least=error.after or 0.0)
         except ChatbridgeError as error:
             await self._pause(f"{self._service}: {error}")
@@ -115,15 +117,3 @@ class Rounds:
         self._draining = [done for done in self._draining if not done.done()]
         if not self._draining:
             self._hurry.clear()
-
-
-async def first_of(work: Coroutine[Any, Any, T], ends: Coroutine[Any, Any, object]) -> T | None:
-    """What `work` returns, or None if `ends` returned before it."""
-    working, ending = asyncio.ensure_future(work), asyncio.ensure_future(ends)
-    try:
-        await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
-        return working.result() if working.done() else None
-    finally:
-        working.cancel()
-        ending.cancel()
-        await asyncio.gather(working, ending, return_exceptions=True)

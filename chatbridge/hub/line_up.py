@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from chatbridge.core.delivery import Delivery
-from chatbridge.core.errors import ChatbridgeError, RetryLater
+from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.core.ports import Channel, Clock, Inbox
 
 log = logging.getLogger(__name__)
@@ -64,13 +64,21 @@ class LineUp:
         while True:
             try:
                 await self._serve(slot, inbox)
+            except TokenRejected as error:
+                slot.failed(str(error))
+                pause = LONGEST_PAUSE  # it will not be taken in a second, and tries are counted
+            except RetryLater as error:
+                if error.after is None or slot.trouble is None:
+                    slot.failed(str(error))  # else a pause would hide what is the matter
+                pause = max(pause, error.after or 0.0)
             except ChatbridgeError as error:
                 slot.failed(str(error))
             except Exception as error:
                 log.exception("%s failed", slot.name)
                 slot.failed(f"{slot.name} failed ({type(error).__name__}). The hub's log says more")
-            if slot.worked:
-                slot.worked, pause = False, FIRST_PAUSE
+            if slot.worked and pause < LONGEST_PAUSE:
+                pause = FIRST_PAUSE
+            slot.worked = False
             slot.tried.set()
             await self._clock.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)

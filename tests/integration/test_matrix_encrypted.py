@@ -18,7 +18,7 @@ from chatbridge.core.model import Ask, Status
 from chatbridge.core.policy import DAY
 from tests.fakes.clock import StillClock
 from tests.fakes.disk import failing
-from tests.fakes.inbox import SELECT, TEXT
+from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import MEGOLM, Person
 from tests.fakes.relay import Relay
@@ -229,6 +229,52 @@ async def test_a_message_whose_key_comes_late_counts_after_all(
             clock.advance(GRACE)
             await after_a_restart.settled()
             assert not hints(matrix), "it was read, so there is nothing to be said about it"
+
+
+async def test_a_message_whose_key_comes_late_counts_for_the_step_it_was_written_at(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    clock = StillClock(at=time.time() - 3600.0)
+    async with running_matrix(tmp_path, synapse, encrypted=True, clock=clock) as matrix:
+        ask = await matrix.desk.ask(SELECT, TEXT, timeout=SOON)
+        confirm = await matrix.desk.ask(CONFIRM, timeout=SOON)
+        await matrix.ada.sees_member(matrix.room, matrix.bot.user_id)
+        keys = []
+        for asked, words in ((ask, "my own words for the first"), (confirm, "perhaps")):
+            relation = {"rel_type": "m.thread", "event_id": (await matrix.root(asked)).event_id}
+            content = {"msgtype": "m.text", "body": words, "m.relates_to": relation}
+            keys.append((await without_key(matrix.ada, matrix.room, content))[1])
+        await matrix.dealt_with()
+        await matrix.tap(ask, "2️⃣")
+        await matrix.card(ask)
+        clock.advance(GRACE + 1)
+        await matrix.told(HINT)
+        for held in keys:
+            await hand_over(matrix.ada, held)
+        await matrix.told("That was an older step.")
+        assert (await matrix.now(ask)).draft.entries[1].text is None
+        await matrix.told("Reply yes or no.")  # the hint was not all that is ever said
+
+
+async def test_a_device_is_signed_when_it_is_first_in_an_encrypted_room(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    account = await asyncio.to_thread(synapse.register, "bot")
+    bot = await asyncio.to_thread(synapse.log_in, account)
+    async with (
+        Person.online(synapse, "Ada", tmp_path / "ada", encrypted=True) as ada,
+        running_matrix(tmp_path, synapse, bot=bot, ada=ada, room="", rooms=[]) as matrix,
+    ):
+        await ada.create_room("later", invite=[bot.user_id], encrypted=True)
+
+        async def signed() -> bool:
+            found = await ada.request("POST", "/keys/query", {"device_keys": {bot.user_id: []}})
+            device = found["device_keys"][bot.user_id][bot.device_id]
+            return len(device["signatures"][bot.user_id]) == 2
+
+        async with asyncio.timeout(20):
+            while not await signed():
+                await matrix.dealt_with()
 
 
 # ── requests about keys that fail ─────────────────────────────────────────────────────────────────

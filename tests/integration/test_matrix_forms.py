@@ -11,6 +11,7 @@ import pytest
 from chatbridge.core import form
 from chatbridge.core.model import Answer, Ask, View
 from chatbridge.core.words import clock_time
+from tests.fakes.disk import failing
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person
@@ -168,3 +169,29 @@ async def test_a_half_filled_form_goes_on_after_a_restart(tmp_path: Path, synaps
                 ("More tests",),
             ]
             assert len(again.said()) == 4
+
+
+async def test_what_is_taken_back_while_the_store_fails_or_in_a_late_answer_is_off(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with running_matrix(tmp_path, synapse) as matrix:
+        ask = await matrix.desk.ask(MULTI)
+        first = await matrix.ada.react(matrix.room, (await matrix.card(ask)).event_id, "1️⃣")
+        await matrix.tap(ask, "2️⃣")
+        async with failing(tmp_path, "asks"):
+            await matrix.ada.redact(matrix.room, first)
+            await matrix.until(lambda: "nothing is read" in (matrix.channel.trouble or ""))
+        await matrix.in_time(matrix.dealt_with())
+        assert (await matrix.now(ask)).draft.entries[0].picked == (1,)
+        late = await matrix.desk.time_out(await matrix.desk.ask(MULTI, title="Late"))
+        root = await matrix.root(late)
+        await matrix.ada.reply(matrix.room, "anyway", to=root.event_id)
+        await matrix.dealt_with()
+        card = await matrix.card(late)
+        first = await matrix.ada.react(matrix.room, card.event_id, "1️⃣")
+        await matrix.dealt_with()
+        await matrix.tap(late, "2️⃣")
+        await matrix.ada.redact(matrix.room, first)
+        await matrix.dealt_with()
+        await matrix.tap(late, "✅")
+        assert [a.values for a in await matrix.answers(late)] == [("Contract tests",)]

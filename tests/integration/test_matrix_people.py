@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.model import Status
+from chatbridge.core.words import clock_time
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person
@@ -77,8 +78,9 @@ async def test_of_two_the_first_answer_wins_and_the_summary_says_whose_it_was(te
     await team.ada.react(team.room, card.event_id, "1️⃣")
     await matrix.dealt_with()
     assert [answer.values for answer in await matrix.answers(ask)] == [("SQLite",)]
-    assert "Bob, Matrix, 22:41 · handing over" in plain((await matrix.root(ask)).body)
-    await matrix.told("Already answered at 22:41.")
+    at = clock_time(matrix.clock.time())
+    assert f"Bob, Matrix, {at} · handing over" in plain((await matrix.root(ask)).body)
+    await matrix.told(f"Already answered at {at}.")
 
 
 async def test_a_form_and_a_choice_of_several_can_be_made_by_two(team: Team) -> None:
@@ -250,7 +252,8 @@ async def test_a_name_can_neither_forge_a_line_nor_be_taken_for_somebody_elses(
     await matrix.dealt_with()
     line = await summary_of(team.bob)
     assert line.startswith("\u2068⟨U+202E⟩ada⟨U+2066⟩ <b>@room</b> ✅ Sen")
-    assert line.endswith("…\u2069, Matrix, 22:41 · handing over")
+    at = clock_time(matrix.clock.time())
+    assert line.endswith(f"…\u2069, Matrix, {at} · handing over")
     assert len(line) < 80
 
     name = team.ada.state(team.room, "m.room.member", team.ada.user_id)

@@ -215,7 +215,8 @@ async def test_of_what_was_written_while_no_hub_was_there_only_the_last_is_asked
     tmp_path: Path, synapse: Synapse
 ) -> None:
     async with Person.online(synapse, "Ada", tmp_path / "ada") as ada:
-        async with running_matrix(tmp_path, synapse, ada=ada) as before:
+        clock = StillClock(time.time())
+        async with running_matrix(tmp_path, synapse, clock=clock, ada=ada) as before:
             ask = await before.desk.ask(TEXT)
             await before.card(ask)
         for words in ("hello?", "are you there?", "feat: it"):

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from chatbridge.channels.matrix.keyboard import key_for, keys, normal
+from chatbridge.channels.matrix.keyboard import key_for, keys
 from chatbridge.core import asks, form
 from chatbridge.core.card import Act
 from chatbridge.core.model import Ask, Outcome, Status
+from chatbridge.core.signs import normal
 from tests import strategies as some
 from tests.matrix_asks import card, go
 from tests.telegram_asks import NOW, ask, confirm, select, text

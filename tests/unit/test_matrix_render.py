@@ -94,8 +94,8 @@ def test_a_question_of_several_paragraphs_stands_apart_in_the_body() -> None:
         ),
         (
             SECOND,
-            "React with every number you want, then ✅. Or reply 1,3.",
-            "Reply with the numbers, for example 1,3. Or reply back or cancel.",
+            "React with every number you want, then ✅. Or reply 1,2.",
+            "Reply with the numbers, for example 1,2. Or reply back or cancel.",
         ),
         (ask(confirm("Sure?")), "👍 yes, 👎 no.", "Reply yes or no. Or reply cancel."),
         (
@@ -174,11 +174,15 @@ def test_what_reactions_show_is_not_said_again() -> None:
     assert "so far" not in body(SECOND)
 
 
+CHANGE = "To change that, reply with all the numbers you want."
+
+
 def test_what_was_chosen_elsewhere_is_said() -> None:
-    assert "\nChosen so far: 1 Unit tests\n" in body(PICKED)
+    assert f"\nChosen so far: 1 Unit tests. {CHANGE}\n" in body(PICKED)
     both = go(PICKED, form.Toggle(step=0, option=1, on=True), form.Text(text="and\nlint"))
     reacted = replace(SEEN, reacted=frozenset({0, 1}))
-    assert "\nChosen so far: 1 Unit tests, 2 Load test, Other: and lint\n" in body(both, reacted)
+    chosen = "1 Unit tests, 2 Load test, Other: and lint"
+    assert f"\nChosen so far: {chosen}. {CHANGE}\n" in body(both, reacted)
     assert "\nChosen so far: nothing.\n" in body(SECOND, replace(SEEN, reacted=frozenset({1})))
 
 
@@ -194,6 +198,9 @@ def test_options_after_the_tenth_are_listed_and_replied_to() -> None:
     assert "Options 11" not in body(shown, TYPED)
     eleven = ask(select("Which?", *(f"option {i}" for i in range(1, 12))))
     assert "\nOption 11: reply with the number.\n" in body(eleven)
+    several = ask(select("Which?", *(f"option {i}" for i in range(1, 13)), multi=True))
+    hint = "Options 11 to 12: reply with all the numbers you want, for example 1,12."
+    assert f"\n{hint}\n" in body(several)
 
 
 # ── time ──────────────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.session import FILE, NEW, Session, crypto_folder, forget, load, save
+from chatbridge.channels.matrix.session import FILE, NEW, Session, crypto_folder, load, save
 from chatbridge.core.errors import SettingsError
 
 HOME = "https://example.org"
@@ -70,15 +70,6 @@ def test_a_log_in_counts_for_no_other_account_and_no_other_server(folder: Path) 
     save(folder, SESSION, homeserver=HOME)
     assert found(folder, user_id="@other:example.org") is None
     assert found(folder, homeserver="https://evil.example") is None
-
-
-def test_a_forgotten_log_in_is_gone_and_can_be_forgotten_again(folder: Path) -> None:
-    save(folder, SESSION, homeserver=HOME)
-    (folder / NEW).write_text(TOKEN)
-    forget(folder)
-    assert found(folder) is None
-    assert os.listdir(folder) == []
-    forget(folder)
 
 
 def test_what_a_killed_hub_left_is_in_nobodys_way(folder: Path) -> None:
@@ -193,8 +184,6 @@ def test_a_folder_in_the_files_place_is_named_when_it_is_in_the_way(folder: Path
     assert found(folder) is None
     with pytest.raises(SettingsError, match=r"cannot be kept in .*session\.json \(Is a directory"):
         save(folder, SESSION, homeserver=HOME)
-    with pytest.raises(SettingsError, match="cannot be removed"):
-        forget(folder)
 
 
 def test_a_file_that_cannot_be_read_is_said_because_a_new_device_would_have_no_keys(

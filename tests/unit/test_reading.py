@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from chatbridge.core.beside import first_of
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
-from chatbridge.core.reading import LONGEST_PAUSE, Rounds, first_of
+from chatbridge.core.reading import LONGEST_PAUSE, Rounds
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0

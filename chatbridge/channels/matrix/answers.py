@@ -9,10 +9,11 @@ import logging
 from typing import TypeVar
 
 import aiohttp
-from nio.exceptions import LocalProtocolError, OlmTrustError
+from nio.exceptions import EncryptionError, LocalProtocolError, OlmTrustError
 from nio.responses import ErrorResponse, Response
+from peewee import PeeweeException
 
-from chatbridge.channels.matrix.errors import LoggedOut, Rejected
+from chatbridge.channels.matrix.errors import LoggedOut, MayNot, Rejected
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 
 log = logging.getLogger(__name__)
@@ -57,10 +58,10 @@ def meaning_of(
             return RetryLater("matrix: the homeserver did not answer in time")
         case aiohttp.ClientError() | OSError():
             return RetryLater(f"matrix: the homeserver cannot be reached ({type(error).__name__})")
-        case LocalProtocolError() | OlmTrustError():
-            if room is not None and not inside:
-                return _not_in(room, user)
-            return RetryLater(f"matrix: {type(error).__name__}")
+        case LocalProtocolError() if room is not None and not inside:
+            return _not_in(room, user)
+        case LocalProtocolError() | EncryptionError() | OlmTrustError() | PeeweeException():
+            return RetryLater(f"matrix: encryption does not work ({type(error).__name__})")
         case _ if isinstance(error, UNREADABLE):
             log.debug("the homeserver's answer has another form: %r", type(error))
             return RetryLater("matrix: the homeserver's answer cannot be read")
@@ -81,13 +82,15 @@ def _refusal(
             "Open questions wait",
             soft=bool(getattr(answer, "soft_logout", False)),
         )
+    if status == 404 and not code.startswith("M_"):
+        return RetryLater("matrix: there is no homeserver at this address. Check matrix.homeserver")
     if not code.startswith("M_") or status >= 500:
         return RetryLater(f"matrix: the homeserver cannot be reached ({status or 'no answer'})")
     if room is None or code not in NOT_ALLOWED:
         return Rejected(code, said)
     if not inside or "not in room" in said:
         return _not_in(room, user)
-    return ChatRefused(
+    return MayNot(
         f"matrix: the bot may not write to the room {room} ({code}: {said}). Let somebody with the "
         "power to do so raise the bot's power level"
     )

@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import secrets
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from nio.api import MessageDirection, RelationshipType
 from nio.client.async_client import AsyncClient, AsyncClientConfig
@@ -51,6 +53,13 @@ FILTER: dict[str, Any] = {
         "timeline": {"limit": 50},
     },
 }
+
+
+NO_ROOMS: dict[str, Any] = {
+    **FILTER,
+    "room": {**FILTER["room"], "timeline": {"types": []}, "state": {"types": []}},
+}
+"""Only what the bot is invited to."""
 
 
 class Raw(Protocol):
@@ -147,12 +156,13 @@ class Api:
         return olm.account.identity_keys["ed25519"] if olm is not None else None
 
     async def request(
-        self, method: str, path: str, body: dict[str, Any]
+        self, method: str, path: str, body: dict[str, Any] | None
     ) -> tuple[int, dict[str, Any]]:
         """For what nio does not know: status and body of the answer."""
         headers = {"Authorization": f"Bearer {self._token}"}
         with self._translated():
-            answer = await self._client.send(method, path, json.dumps(body), headers)
+            data = json.dumps(body) if body is not None else None
+            answer = await self._client.send(method, path, data, headers)
             found = await answer.json(content_type=None)
         return answer.status, found if isinstance(found, dict) else {}
 
@@ -185,9 +195,24 @@ class Api:
             invites=tuple(
                 invite
                 for room, info in found.rooms.invite.items()
-                for invite in _invites(info.invite_state, room, self.user_id)
+                for invite in _invites([e.source for e in info.invite_state], room, self.user_id)
             ),
         )
+
+    async def invites(self) -> tuple[Invite, ...]:
+        """All that are open now: a sync tells of each only once."""
+        # Never the same request: Synapse answers a first sync from its memory for two minutes.
+        fresh = secrets.randbelow(1000)
+        path = f"/_matrix/client/v3/sync?timeout={fresh}&filter={quote(json.dumps(NO_ROOMS))}"
+        _, found = await self.request("GET", path, None)
+        rooms = found.get("rooms")
+        invited = rooms.get("invite") if isinstance(rooms, dict) else None
+        with self._translated():
+            return tuple(
+                invite
+                for room, info in (invited or {}).items()
+                for invite in _invites(info["invite_state"]["events"], room, self.user_id)
+            )
 
     async def before(
         self, room: str, start: str, *, until: str
@@ -218,10 +243,11 @@ class Api:
         try:
             with self._translated():
                 await self._keys.keep()
-        except Rejected as error:  # what is not encrypted goes on
-            if error.code != self._keys_refused:
-                log.warning("matrix: the homeserver does not take the bot's keys (%s)", error)
-            self._keys_refused = error.code
+        except (Rejected, RetryLater) as error:  # what is not encrypted goes on
+            why = error.code if isinstance(error, Rejected) else str(error)
+            if why != self._keys_refused:
+                log.warning("matrix: the bot's keys are not in order: %s", error)
+            self._keys_refused = why
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────
 
@@ -323,8 +349,7 @@ def _event(raw: Raw | Event, room: str) -> RoomEvent | None:
 
 
 def _invites(state: list[Any], room: str, user: str) -> Iterator[Invite]:
-    for raw in state:
-        source = raw.source
+    for source in state:
         if source.get("type") == "m.room.member" and source.get("state_key") == user:
             sender = source.get("sender")
             if isinstance(sender, str):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
-from typing import Any
 
 from chatbridge.channels.matrix import content, log_in, notices
 from chatbridge.channels.matrix.api import ANSWERED_WITHIN, Api
@@ -22,11 +20,13 @@ from chatbridge.channels.matrix.receive import Receiver
 from chatbridge.channels.matrix.rooms import Rooms
 from chatbridge.channels.matrix.session import Session
 from chatbridge.channels.matrix.wire import Batch
-from chatbridge.core.errors import ChatbridgeError, ChatRefused
+from chatbridge.core.beside import Beside
+from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.ports import Clock, Inbox, Surface
 
 log = logging.getLogger(__name__)
 
+SIGN_AGAIN = 60.0
 NOBODY = (
     "matrix.allowed_users is empty, so nobody can answer there. Write to the bot: the hub's log "
     "then shows your user id"
@@ -74,7 +74,9 @@ class MatrixChannel:
         ]
         self._poll: Poll | None = None
         self._unsigned: str | None = None
-        self._beside: set[asyncio.Task[None]] = set()
+        self._signing = False
+        self._began = clock.time()
+        self._beside = Beside(self.name)
 
     @property
     def surfaces(self) -> Sequence[Surface]:
@@ -109,7 +111,7 @@ class MatrixChannel:
             session = await log_in.log_in(
                 self._api, self._account, folder=self._folder, hide=self._hide
             )
-            stack.push_async_callback(self._end_what_is_beside)
+            stack.push_async_callback(self._beside.end)
             if not self._allowed:
                 log.warning("%s", NOBODY)
             for chat in self._chats:
@@ -124,7 +126,7 @@ class MatrixChannel:
                 people=self._people,
                 echoes=self._echoes,
                 clock=self._clock,
-                spawn=self._beside_us,
+                spawn=self._beside.spawn,
                 reactions=self._reactions,
                 replaced=rooms.replaced,
             )
@@ -132,6 +134,7 @@ class MatrixChannel:
             async def after(batch: Batch) -> None:
                 await rooms.heard()
                 await receiver.after(keys=batch.keys)
+                self._sign_once(session)
 
             self._poll = Poll(
                 self._api,
@@ -148,7 +151,6 @@ class MatrixChannel:
             for chat in self._chats:
                 if chat.room is not None:
                     await receiver.unreadable.recall(chat.room)
-            self._beside_us(self._sign(session))
             log.info("matrix: %s, rooms: %d", self._api.user_id, len(self._chats))
             ready()
             await self._poll.run()
@@ -157,7 +159,7 @@ class MatrixChannel:
         for chat in self._chats:
             if chat.room is None:
                 continue
-            tx = content.transaction("tell", text, str(self._clock.time()))
+            tx = content.transaction("tell", text, str(self._began))
             new = content.message(notices.remark(text), notice=True)
             try:
                 await self._api.send(chat.room, new, tx=tx)
@@ -168,34 +170,24 @@ class MatrixChannel:
         if self._poll is not None:
             await self._poll.drain()
 
-    async def _sign(self, session: Session) -> None:
+    def _sign_once(self, session: Session) -> None:
         """Only where it counts: an identity is something that an account has for good."""
         key = self._api.signing_key
-        if key is None or not any(self._api.is_encrypted(c.room) for c in self._chats if c.room):
+        rooms = [chat.room for chat in self._chats if chat.room is not None]
+        if self._signing or key is None or not any(map(self._api.is_encrypted, rooms)):
             return
+        self._signing = True
+        self._beside.spawn(self._sign(session, key))
+
+    async def _sign(self, session: Session, key: str) -> None:
         identity = Identity(self._folder, session.user_id, self._api.request)
-        why = await identity.sign(session.device_id, key)
+        try:
+            why = await identity.sign(session.device_id, key)
+        except RetryLater as error:
+            log.info("%s", error)
+            await self._clock.sleep(error.after or SIGN_AGAIN)
+            self._signing = False
+            return
         if why is not None:
             self._unsigned = f"Matrix marks what the bot says as not verified: {why}"
             log.warning("%s", self._unsigned)
-
-    # ── work that nobody waits for ────────────────────────────────────────────────────────────────
-
-    def _beside_us(self, work: Coroutine[Any, Any, None]) -> None:
-        async def guarded() -> None:
-            try:
-                await work
-            except ChatbridgeError as error:
-                log.info("matrix: %s", error)
-            except Exception:
-                log.exception("matrix: something beside failed")
-
-        task = asyncio.ensure_future(guarded())
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
-
-    async def _end_what_is_beside(self) -> None:
-        tasks = list(self._beside)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

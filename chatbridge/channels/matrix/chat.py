@@ -7,6 +7,7 @@ they say is `render`'s business, what is to be done next `plan`'s, what a person
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -14,7 +15,7 @@ from chatbridge.channels.matrix import content, notices
 from chatbridge.channels.matrix.api import Api
 from chatbridge.channels.matrix.content import transaction
 from chatbridge.channels.matrix.echoes import Echoes
-from chatbridge.channels.matrix.errors import Rejected
+from chatbridge.channels.matrix.errors import MayNot, Rejected
 from chatbridge.channels.matrix.people import People
 from chatbridge.channels.matrix.picks import Picks
 from chatbridge.channels.matrix.place import Part, Place, Seed, from_text, to_text
@@ -36,7 +37,7 @@ from chatbridge.channels.matrix.wire import Mark, marked
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
-from chatbridge.core.model import Ask, QuestionType
+from chatbridge.core.model import Ask, Note, QuestionType
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown
 
@@ -64,8 +65,6 @@ class Chat:
         self._clock = clock
         self._reactions = reactions
         self._down_since: float | None = None
-        self._lost: dict[str, str] = {}
-        """Messages that somebody has removed, by the ask whose they were."""
 
     def attach(self, inbox: Inbox) -> None:
         """Before anything is shown."""
@@ -83,13 +82,27 @@ class Chat:
     def strangers(self) -> int:
         return self._people.strangers_among(self._api.members(self.room or ""))
 
-    def lost(self, ask: Ask, event: str) -> None:
+    async def lost(self, ask: Ask, event: str) -> None:
         """Somebody has removed a message of this ask's."""
-        self._lost[ask.id] = event
+        value = " ".join((*await self._removed(ask), event))
+        key, now = self._lost_key(ask), self._clock.time()
+        await self._inbox.remember(Note(channel="matrix", key=key, value=value, at=now))
+
+    async def _removed(self, ask: Ask) -> list[str]:
+        note = await self._inbox.note("matrix", self._lost_key(ask))
+        return note.value.split() if note is not None else []
+
+    def _lost_key(self, ask: Ask) -> str:
+        return f"lost:{self.name}:{ask.id}"
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
+        if self.room is None:
+            raise ChatRefused(
+                f"matrix: {self.home} has not invited the bot yet. Start a chat with "
+                f"{self._api.user_id} in your Matrix app, or set matrix.room_id"
+            )
         try:
-            shown = await self._show(ask, from_text(place) if place else None)
+            shown = await self._show(ask, from_text(place) if place else None, self.room)
         except ChatRefused as error:
             self.trouble = str(error)
             raise
@@ -101,24 +114,21 @@ class Chat:
         self.trouble = self._down_since = None
         return shown
 
-    async def _show(self, ask: Ask, place: Place | None) -> Shown:
-        if self.room is None:
-            raise ChatRefused(
-                f"matrix: {self.home} has not invited the bot yet. Start a chat with "
-                f"{self._api.user_id} in your Matrix app, or set matrix.room_id"
-            )
-        if place is not None and place.room != self.room:
+    async def _show(self, ask: Ask, place: Place | None, room: str) -> Shown:
+        if place is not None and place.room != room:
             raise PostGone  # it is in the room that this one was
-        place = self._without_lost(ask, place)
+        removed = await self._removed(ask)
+        place = _without(place, removed)
         card = draw(ask, channel="matrix", latest_deadline=self._inbox.latest_deadline(ask))
         seen = await self._seen(ask, card, place)
         deed = next_deed(ask, card, place, seen)
         if deed is not None:
-            place = await self._do(deed, ask, card, place, self.room)
+            place = await self._do(deed, ask, card, place, room, removed)
         assert place is not None
         left = next_deed(ask, card, place, await self._seen(ask, card, place))
-        if left is None and not ask.open:
+        if left is None and card.view is None:
             await self.picks.forget(ask)
+            await self._inbox.forget("matrix", self._lost_key(ask))
         return Shown(
             place=to_text(place),
             handles=tuple(part.event for part in place.parts),
@@ -126,14 +136,6 @@ class Chat:
             complete=left is None,
             tidying=isinstance(left, TakeSeed | TakeReminder),
         )
-
-    def _without_lost(self, ask: Ask, place: Place | None) -> Place | None:
-        lost = self._lost.get(ask.id)
-        if place is None or lost is None or place.part(lost) is None:
-            return place
-        if place.root.event == lost:
-            return None
-        return replace(place, parts=tuple(part for part in place.parts if part.event != lost))
 
     async def _seen(self, ask: Ask, card: Card, place: Place | None) -> Seen:
         multi = card.type is QuestionType.MULTI_SELECT
@@ -147,9 +149,17 @@ class Chat:
 
     # ── deeds ─────────────────────────────────────────────────────────────────────────────────────
 
-    async def _do(self, deed: Deed, ask: Ask, card: Card, place: Place | None, room: str) -> Place:
+    async def _do(
+        self,
+        deed: Deed,
+        ask: Ask,
+        card: Card,
+        place: Place | None,
+        room: str,
+        removed: Sequence[str],
+    ) -> Place:
         if isinstance(deed, Send):
-            return await self._post(deed.drawing, ask, card, place, room)
+            return await self._post(deed.drawing, ask, card, place, room, removed)
         assert place is not None
         match deed:
             case Edit(part=part, drawing=drawing):
@@ -157,11 +167,7 @@ class Chat:
                 await self._edit(part, drawing, ask, room, notice=notice)
                 return place.having(replace(part, shows=digest(drawing)))
             case AddSeed(part=part, emoji=emoji):
-                event = await self._api.react(
-                    room, part.event, emoji, tx=transaction("seed", part.event, emoji)
-                )
-                seed = Seed(emoji=emoji, event=event)
-                return place.having(replace(part, seeds=(*part.seeds, seed)))
+                return await self._seed(part, emoji, place, room)
             case TakeSeed(part=part, seed=seed):
                 await self._take_away(room, seed.event)
                 return place.having(
@@ -181,7 +187,13 @@ class Chat:
                 assert_never(deed)
 
     async def _post(
-        self, drawing: Drawing, ask: Ask, card: Card, place: Place | None, room: str
+        self,
+        drawing: Drawing,
+        ask: Ask,
+        card: Card,
+        place: Place | None,
+        room: str,
+        removed: Sequence[str],
     ) -> Place:
         if place is None:
             await self._explain_gap(room)
@@ -193,7 +205,7 @@ class Chat:
         }
         if place is not None:
             new |= content.in_thread(place.root.event, after=place.newest.event)
-        tx = transaction("card", self.name, ask.id, str(card.step), self._lost.get(ask.id, ""))
+        tx = transaction("card", self.name, ask.id, str(card.step), *removed)
         sent = await self._api.send(room, new, tx=tx)
         self._echoes.sent(sent)
         part = Part(
@@ -224,11 +236,30 @@ class Chat:
         new = content.edit(drawing, part.event, notice=notice)
         await self._api.send(room, new, tx=tx)
 
+    async def _seed(self, part: Part, emoji: str, place: Place, room: str) -> Place:
+        try:
+            event = await self._api.react(
+                room, part.event, emoji, tx=transaction("seed", part.event, emoji)
+            )
+        except MayNot as error:
+            log.warning("%s: without reactions, so answers are typed: %s", self.name, error)
+            self._reactions = False
+            return place
+        seed = Seed(emoji=emoji, event=event)
+        return place.having(replace(part, seeds=(*part.seeds, seed)))
+
     async def _take_away(self, room: str, event: str) -> None:
         try:
             await self._api.redact(room, event, tx=transaction("redact", event))
-        except Rejected as error:
+        except (MayNot, Rejected) as error:
             log.debug("%s: %s stays: %s", self.name, event, error)
 
     def _allowed_in(self, room: str) -> list[str]:
         return self._people.among(self._api.members(room))
+
+
+def _without(place: Place | None, removed: Sequence[str]) -> Place | None:
+    """What is left of it; nothing, if the root is gone."""
+    if place is None or place.root.event in removed:
+        return None
+    return replace(place, parts=tuple(p for p in place.parts if p.event not in removed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatbridge.core.errors import ChatbridgeError, TokenRejected
+from chatbridge.core.errors import ChatbridgeError, ChatRefused, TokenRejected
 
 
 class Rejected(ChatbridgeError):
@@ -11,6 +11,10 @@ class Rejected(ChatbridgeError):
     def __init__(self, code: str, said: str) -> None:
         self.code = code
         super().__init__(f"{code}: {said}" if said else code)
+
+
+class MayNot(ChatRefused):
+    """The bot is in the room, and has not the power to do this there."""
 
 
 class LoggedOut(TokenRejected):

@@ -30,10 +30,5 @@ def keys(card: Card) -> tuple[Key, ...]:
 
 def key_for(card: Card, emoji: str) -> Key | None:
     """What a person's reaction on this screen stands for."""
-    reacted = normal(emoji)
-    return next((key for key in keys(card) if normal(key.emoji) == reacted), None)
-
-
-def normal(emoji: str) -> str:
-    """An emoji without variation selectors and skin tones, which differ between clients."""
-    return signs.normal(emoji)
+    reacted = signs.normal(emoji)
+    return next((key for key in keys(card) if signs.normal(key.emoji) == reacted), None)

@@ -113,9 +113,9 @@ def help_text(*, reactions: bool = True) -> Drawing:
                 "Your agents' questions arrive here.",
                 f"{how}: a number, several such as 1,3, yes or no, or your own words.",
                 "With several questions open, reply to the one you mean.",
-                "!skip, !back and !done move on; +15 gives 15 more minutes.",
+                "!skip, !back, !done and !send move on; +15 gives 15 more minutes.",
                 "!cancel tells an agent that you will not answer.",
-                "What you answer after the time is up is kept for the agent's next call.",
+                "After the time is up, anyway leaves a late answer, and discard takes it back.",
             )
         )
     )

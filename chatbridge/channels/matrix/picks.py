@@ -24,20 +24,21 @@ class Picks:
         found = json.loads(note.value) if note is not None else {}
         return found.get("picks", {}) if found.get("card") == card else {}
 
-    async def add(self, ask: Ask, card: str, reaction: str, option: int) -> None:
-        await self._keep(ask, card, {**await self.of(ask, card), reaction: option})
+    async def with_one(self, ask: Ask, card: str, reaction: str, option: int) -> Note:
+        """What is to be kept if this reaction counts."""
+        return self._note(ask, card, {**await self.of(ask, card), reaction: option})
 
-    async def remove(self, ask: Ask, card: str, reaction: str) -> None:
+    async def without(self, ask: Ask, card: str, reaction: str) -> Note:
+        """What is to be kept once this one is taken back."""
         left = {each: o for each, o in (await self.of(ask, card)).items() if each != reaction}
-        await self._keep(ask, card, left)
+        return self._note(ask, card, left)
 
     async def forget(self, ask: Ask) -> None:
         await self._inbox.forget("matrix", self._key(ask))
 
-    async def _keep(self, ask: Ask, card: str, picks: Mapping[str, int]) -> None:
+    def _note(self, ask: Ask, card: str, picks: Mapping[str, int]) -> Note:
         value = json.dumps({"card": card, "picks": picks})
-        key, now = self._key(ask), self._clock.time()
-        await self._inbox.remember(Note(channel="matrix", key=key, value=value, at=now))
+        return Note(channel="matrix", key=self._key(ask), value=value, at=self._clock.time())
 
     def _key(self, ask: Ask) -> str:
         return f"picks:{self._surface}:{ask.id}"

@@ -61,11 +61,9 @@ class Plain:
 
     async def take(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> None:
         """:raises StoreError: nothing was put in."""
-        about, text = relation(event.content), text_of(event)
-        if chat.viewer is None or about.kind is not None or about.reply_to is not None:
+        text = text_of(event)
+        if text is None or not self._is_for_us(event, chat):
             return  # people talk to each other
-        if text is None:
-            return
         if event.at < self._began:
             self._old[event.room] = (event, chat)
         elif text.strip().casefold() in HELP:
@@ -76,6 +74,16 @@ class Plain:
                 self._voice.say(drawing, to=event)
         else:
             await self._ask_back(event, chat)
+
+    async def take_late(self, event: RoomEvent, chat: Chat) -> None:
+        """One that could not be read when it was written: other questions may have come since."""
+        if self._is_for_us(event, chat):
+            await self._ask_back(event, chat)
+
+    def _is_for_us(self, event: RoomEvent, chat: Chat) -> bool:
+        about = relation(event.content)
+        plain = about.kind is None and about.reply_to is None
+        return plain and chat.viewer is not None and text_of(event) is not None
 
     async def settle(self) -> None:
         """After each batch. Of many messages from a time without a hub, only the last is asked

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from chatbridge.channels.matrix.api import Api
@@ -32,6 +32,7 @@ WAIT = 30.0
 """For how many seconds the homeserver holds an empty answer back."""
 FAR_BACK = 50
 """How many pages of missed events are read in a room at most."""
+UNKNOWN_PLACE = ("M_INVALID_PARAM", "M_UNKNOWN", "M_UNKNOWN_POS")
 TRIES = 3
 """How often an event is tried that fails for want of a connection."""
 
@@ -39,16 +40,29 @@ TRIES = 3
 @dataclass(slots=True, kw_only=True)
 class Cursor:
     since: str | None
-    done: list[str] = field(default_factory=list)
+    done: set[str] = field(default_factory=set)
     """Events after `since` that have been dealt with."""
+    _listed: str = ""
+    """The same as JSON: after a long gap there are thousands, and it is needed for each."""
+
+    def add(self, event: str) -> None:
+        self._listed = self._with(event)
+        self.done.add(event)
 
     def to_text(self, *more: str) -> str:
-        return json.dumps({"since": self.since, "done": [*self.done, *more]})
+        listed = self._with(*more) if more else self._listed
+        return f'{{"since":{json.dumps(self.since)},"done":[{listed}]}}'
+
+    def _with(self, *events: str) -> str:
+        return ",".join((*filter(None, (self._listed,)), *map(json.dumps, events)))
 
 
 def _cursor_from(text: str) -> Cursor:
     found = json.loads(text)
-    return Cursor(since=found["since"], done=found["done"])
+    cursor = Cursor(since=found["since"])
+    for event in found["done"]:
+        cursor.add(event)
+    return cursor
 
 
 class Poll:
@@ -59,7 +73,7 @@ class Poll:
         *,
         clock: Clock,
         take: Callable[[RoomEvent, Note], Awaitable[None]],
-        coming: Callable[[tuple[RoomEvent, ...]], None],
+        coming: Callable[[Sequence[RoomEvent]], None],
         invited: Callable[[Invite], Awaitable[None]],
         after: Callable[[Batch], Awaitable[None]],
     ) -> None:
@@ -91,7 +105,7 @@ class Poll:
         try:
             batch = await self._api.sync(self._cursor.since, wait=0.0, full=True)
         except Rejected as error:
-            if known is None:
+            if known is None or error.code not in UNKNOWN_PLACE:
                 raise
             # Another server under the same name, or one that was restored from a backup.
             log.warning("matrix: what was written meanwhile is passed over (%s)", error)
@@ -100,7 +114,9 @@ class Poll:
         await self._api.keep_keys()
         if self._cursor.since is None:
             batch = replace(batch, timelines=())
-        self._held = batch
+        # Who invited the bot may have been let in since.
+        invites = dict.fromkeys((*batch.invites, *await self._api.invites()))
+        self._held = replace(batch, invites=tuple(invites))
 
     @property
     def trouble(self) -> str | None:
@@ -132,6 +148,7 @@ class Poll:
         except RetryLater:
             if self._cursor.since is not None:  # else it would be another first reading
                 self._held = None  # so that a server that is away costs no event its tries
+                self._missed.clear()
             raise
         self._held = None
         self._missed.clear()
@@ -148,13 +165,17 @@ class Poll:
                 await self._invited(invite)
             except Rejected as error:
                 log.warning("matrix: the bot cannot go to %s: %s", invite.room, error)
+            except RetryLater as error:
+                if self._tries(invite.room) < TRIES:
+                    raise
+                log.warning("matrix: the bot cannot go to %s: %s", invite.room, error)
         for timeline in batch.timelines:
-            events = await self._whole(timeline)
+            done = self._cursor.done
+            events = [event for event in await self._whole(timeline) if event.id not in done]
             self._coming(events)
             for event in events:
-                if event.id not in self._cursor.done:
-                    await self._take_once(event)
-                    self._cursor.done.append(event.id)
+                await self._take_once(event)
+                self._cursor.add(event.id)
         if batch.next != self._cursor.since:
             ahead = Cursor(since=batch.next)
             await self._inbox.remember(self._note(ahead.to_text()))

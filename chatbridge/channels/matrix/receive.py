@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
 from chatbridge.channels.matrix.cards import Cards
 from chatbridge.channels.matrix.chat import Chat
@@ -15,9 +16,11 @@ from chatbridge.channels.matrix.people import People
 from chatbridge.channels.matrix.plain import Plain
 from chatbridge.channels.matrix.taps import Taps
 from chatbridge.channels.matrix.texts import Texts
-from chatbridge.channels.matrix.unreadable import Unreadable
+from chatbridge.channels.matrix.unreadable import Held, Unreadable
 from chatbridge.channels.matrix.voice import Spawn, Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
+from chatbridge.core import form
+from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.model import Note
 from chatbridge.core.ports import Clock, Inbox
 
@@ -45,7 +48,8 @@ class Receiver:
         self._clock = clock
         self._replaced = replaced
         voice = Voice(api, clock=clock, spawn=spawn)
-        cards = Cards(api, inbox)
+        self._voice = voice
+        self._cards = cards = Cards(api, inbox)
         self._texts = Texts(api, inbox, cards=cards, echoes=echoes, clock=clock, voice=voice)
         self._plain = Plain(
             api,
@@ -57,11 +61,11 @@ class Receiver:
             reactions=reactions,
         )
         self._taps = Taps(api, inbox, cards=cards, plain=self._plain, clock=clock, voice=voice)
-        self.unreadable = Unreadable(api, inbox, clock=clock, voice=voice, take=self.take)
+        self.unreadable = Unreadable(api, inbox, clock=clock, voice=voice, take=self._take_late)
 
     def coming(self, events: Sequence[RoomEvent]) -> None:
         """What `take` will be given next."""
-        self.unreadable.coming(e.id for e in events)
+        self.unreadable.coming(events)
         self._echoes.coming(e.id for e in events if e.sender == self._api.user_id)
 
     async def take(self, event: RoomEvent, cursor: Note | None) -> None:
@@ -73,11 +77,14 @@ class Receiver:
         if event.sender == self._api.user_id:
             self._echoes.passed(event.id)
             return
-        chat = next((chat for chat in self._chats if chat.room == event.room), None)
+        chat = self._chat(event.room)
         if chat is None or event.type == "m.room.member" or not self._people.allows(event.sender):
             return
         if event.unreadable:
-            await self.unreadable.hold(event)
+            found = await self._cards.meant_by(event, chat)
+            ask = found.ask if found is not None else None
+            step = ask.draft.step if ask is not None else None
+            await self.unreadable.hold(event, ask=ask.id if ask else None, step=step)
             return
         match event.type:
             case "m.reaction":
@@ -97,6 +104,22 @@ class Receiver:
         await self._plain.settle()
         if keys:
             await self.unreadable.try_again()
+
+    async def _take_late(self, event: RoomEvent, held: Held, left: Note) -> None:
+        """A message that could not be read when it came. It counts for what was asked then."""
+        if held.ask is None:
+            chat = self._chat(event.room)
+            if chat is not None and _is_new(event):
+                await self._plain.take_late(event, chat)
+            return
+        ask = await self._inbox.ask(held.ask)
+        if ask.draft.step != held.step and (ask.open or takes_late_answer(ask)):
+            self._voice.say(notices.said(form.STALE.why), to=event)
+        else:
+            await self.take(event, left)
+
+    def _chat(self, room: str) -> Chat | None:
+        return next((chat for chat in self._chats if chat.room == room), None)
 
 
 def _is_new(message: RoomEvent) -> bool:

@@ -211,10 +211,11 @@ def _so_far(card: Card, seen: Seen) -> Words:
         chosen.append(ours(f"{len(picked) - CHOSEN} more"))
     if card.entered is not None:
         chosen.append(ours("Other: ") + name(clipped(one_line(card.entered), ENTERED)))
-    listed = chosen[0] if chosen else ours("nothing.")
+    listed = chosen[0] if chosen else ours("nothing")
     for each in chosen[1:]:
         listed += ours(", ") + each
-    return ours("Chosen so far: ") + listed
+    change = " To change that, reply with all the numbers you want." if picked else ""
+    return ours("Chosen so far: ") + listed + ours(f".{change}")
 
 
 def _unseeded(card: Card, seen: Seen) -> Words:
@@ -222,6 +223,8 @@ def _unseeded(card: Card, seen: Seen) -> Words:
     if last < first or not seen.reactions:
         return NOTHING
     which = f"Options {first} to {last}" if last > first else f"Option {last}"
+    if card.type is QuestionType.MULTI_SELECT:
+        return ours(f"{which}: reply with all the numbers you want, for example 1,{last}.")
     return ours(f"{which}: reply with the number.")
 
 
@@ -238,13 +241,17 @@ def _hint(card: Card, seen: Seen) -> str:
         case QuestionType.SELECT:
             return "Reply with a number or your own words."
         case QuestionType.MULTI_SELECT if seen.reactions:
-            return "React with every number you want, then ✅. Or reply 1,3."
+            return f"React with every number you want, then ✅. Or reply {_example(card)}."
         case QuestionType.MULTI_SELECT:
-            return "Reply with the numbers, for example 1,3."
+            return f"Reply with the numbers, for example {_example(card)}."
         case QuestionType.CONFIRM:
             return "👍 yes, 👎 no." if seen.reactions else "Reply yes or no."
         case _:
             return "Reply in this thread."
+
+
+def _example(card: Card) -> str:
+    return {1: "1", 2: "1,2"}.get(len(card.choices), "1,3")
 
 
 def _words(card: Card, seen: Seen) -> str:

@@ -87,6 +87,7 @@ class Rooms:
         self._entered -= arrived
         for chat in self._chats:
             if chat.room in arrived:
+                log.info("%s: the bot is in the room %s", chat.name, chat.room)
                 chat.trouble = None
                 for ask in await self._inbox.open_asks():
                     await self._inbox.redraw(ask.id)
@@ -121,7 +122,11 @@ class Rooms:
     async def _follow(self, chat: Chat, successor: str) -> None:
         if not await self._follows(chat, successor):
             return
-        log.warning("%s was upgraded: put %s into matrix.room_id", chat.name, successor)
+        if not chat.home.startswith("!"):
+            log.info("%s was upgraded: it is %s now", chat.name, successor)
+        else:
+            log.warning("%s was upgraded: put %s into matrix.room_id", chat.name, successor)
+        await self._inbox.forget("matrix", f"successor:{chat.room}")
         await self._move(chat, successor)
 
     async def _follows(self, chat: Chat, successor: str) -> bool:

@@ -87,18 +87,6 @@ def save(folder: Path, session: Session, *, homeserver: str) -> None:
         ) from error
 
 
-def forget(folder: Path) -> None:
-    """:raises SettingsError: the file cannot be removed."""
-    try:
-        for name in (FILE, NEW):
-            (folder / name).unlink(missing_ok=True)
-    except OSError as error:
-        raise SettingsError(
-            f"the bot's old log-in in {folder} cannot be removed ({error.strerror}). Remove it "
-            f"yourself: {FILE}"
-        ) from error
-
-
 def crypto_folder(folder: Path, device_id: str) -> Path:
     """Where the keys of this device are, made if it is not there. The server chose the id: one that
     is no plain name is not used as one.

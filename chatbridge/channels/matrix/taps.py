@@ -78,9 +78,12 @@ class Taps:
         key = key_for(draw(ask, channel="matrix"), emoji)
         if key is None or isinstance(key.does, Act):
             return ""
+        beside: tuple[Note, ...] = ()
         if isinstance(key.does, form.Toggle):
-            await chat.picks.add(ask, card, event.id, key.does.option)
-        step = await self._inbox.put(ask.id, key.does, person=self._who(event), cursor=cursor)
+            beside = (await chat.picks.with_one(ask, card, event.id, key.does.option),)
+        step = await self._inbox.put(
+            ask.id, key.does, person=self._who(event), cursor=cursor, beside=beside
+        )
         if not isinstance(step, form.Refused):
             return ""
         return step.why if step == form.STALE else f"{step.why} {ONCE_MORE}"
@@ -97,7 +100,7 @@ class Taps:
                 continue
             place = from_text(post.place)
             if place.part(event.redacts) is not None:
-                chat.lost(ask, event.redacts)
+                await chat.lost(ask, event.redacts)
                 await self._inbox.redraw(ask.id)
                 return
             picks = await chat.picks.of(ask, place.newest.event)
@@ -111,12 +114,15 @@ class Taps:
         assert event.redacts is not None
         picks = dict(await chat.picks.of(ask, card))
         option = picks.pop(event.redacts)
-        await chat.picks.remove(ask, card, event.redacts)
+        left = await chat.picks.without(ask, card, event.redacts)
         if option in picks.values():
-            return  # somebody else has picked it, too
+            await self._inbox.remember(left)  # somebody else has picked it, too
+            return
         off = form.Toggle(step=ask.draft.step, option=option, on=False)
         try:
-            await self._inbox.put(ask.id, off, person=self._who(event), cursor=cursor)
+            await self._inbox.put(
+                ask.id, off, person=self._who(event), cursor=cursor, beside=(left,)
+            )
         except AskEnded:
             pass  # it was on when the answer was sent
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import asdict, dataclass
 
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
@@ -20,7 +21,17 @@ log = logging.getLogger(__name__)
 
 GRACE = 10.0
 """Keys come on another way than messages, and may take a moment longer."""
-KEPT = 20
+KEPT, KEPT_FOR = 20, DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    event: str
+    at: float
+    """Since when, by the hub's clock."""
+    ask: str | None = None
+    """What it was for: a reply or a thread is not encrypted. None where that says nothing."""
+    step: int | None = None
 
 
 class Unreadable:
@@ -31,7 +42,7 @@ class Unreadable:
         *,
         clock: Clock,
         voice: Voice,
-        take: Callable[[RoomEvent, Note], Awaitable[None]],
+        take: Callable[[RoomEvent, Held, Note], Awaitable[None]],
     ) -> None:
         """`take` deals with a message that can be read after all; the note that it is given is
         committed together with an effect."""
@@ -40,44 +51,51 @@ class Unreadable:
         self._clock = clock
         self._voice = voice
         self._take = take
-        self._held: dict[str, RoomEvent] = {}
+        self._held: dict[str, dict[str, Held]] = {}
+        """By room and event."""
 
     async def recall(self, room: str) -> None:
         """What an earlier hub could not read."""
-        note = await self._inbox.note("matrix", f"unreadable:{room}")
-        for event in json.loads(note.value) if note is not None else ():
-            found = await self._api.event(room, event)
+        note = await self._inbox.note("matrix", _key(room))
+        known = [Held(**each) for each in json.loads(note.value)] if note is not None else []
+        self._held[room] = {each.event: each for each in known if self._is_recent(each)}
+        for each in self._held[room].values():
+            found = await self._api.event(room, each.event)
             if found is not None:
-                self._held[found.id] = found
                 self._voice.spawn(self._hint(found))
 
-    async def hold(self, event: RoomEvent) -> None:
-        self._held[event.id] = event
-        while len(self._held) > KEPT:
-            del self._held[next(iter(self._held))]
-        await self._note(event.room)
+    async def hold(self, event: RoomEvent, *, ask: str | None, step: int | None) -> None:
+        held = self._held.setdefault(event.room, {})
+        held[event.id] = Held(event=event.id, at=self._clock.time(), ask=ask, step=step)
+        for old in [each for each in held.values() if not self._is_recent(each)]:
+            del held[old.event]
+        while len(held) > KEPT:
+            del held[next(iter(held))]
+        await self._inbox.remember(self._noted(event.room, held.values()))
         self._voice.spawn(self._hint(event))
 
-    def coming(self, events: Iterable[str]) -> None:
+    def coming(self, events: Iterable[RoomEvent]) -> None:
         """What is about to be dealt with anew: the hub before this one did not live to say that it
         had been read."""
         for event in events:
-            self._held.pop(event, None)
+            self._held.get(event.room, {}).pop(event.id, None)
 
     async def try_again(self) -> None:
         """A key may have come."""
-        for event in list(self._held.values()):
-            found = await self._api.event(event.room, event.id)
-            if found is not None and found.unreadable:
-                continue
-            if found is not None:
-                await self._take_late(found)
-            self._held.pop(event.id, None)
-            await self._note(event.room)
+        for room, held in self._held.items():
+            for each in list(held.values()):
+                found = await self._api.event(room, each.event)
+                if found is not None and found.unreadable:
+                    continue
+                left = self._noted(room, [other for other in held.values() if other is not each])
+                if found is not None:
+                    await self._take_late(found, each, left)
+                held.pop(each.event, None)
+                await self._inbox.remember(left)
 
-    async def _take_late(self, event: RoomEvent) -> None:
+    async def _take_late(self, event: RoomEvent, held: Held, left: Note) -> None:
         try:
-            await self._take(event, self._without(event))
+            await self._take(event, held, left)
         except (RetryLater, StoreError, TokenRejected):
             raise
         except Exception:
@@ -88,17 +106,18 @@ class Unreadable:
         await self._clock.sleep(GRACE)
         key, now = f"hinted:{event.room}", self._clock.time()
         last = await self._inbox.note("matrix", key)
-        if event.id in self._held and (last is None or now - last.at >= DAY):
+        is_held = event.id in self._held.get(event.room, {})
+        if is_held and (last is None or now - last.at >= DAY):
             await self._inbox.remember(Note(channel="matrix", key=key, value="", at=now))
             self._voice.say(notices.undecryptable(), to=event)
 
-    async def _note(self, room: str) -> None:
-        await self._inbox.remember(self._noted(room, list(self._held)))
+    def _is_recent(self, held: Held) -> bool:
+        return self._clock.time() - held.at < KEPT_FOR
 
-    def _without(self, event: RoomEvent) -> Note:
-        return self._noted(event.room, [each for each in self._held if each != event.id])
+    def _noted(self, room: str, held: Iterable[Held]) -> Note:
+        value = json.dumps([asdict(each) for each in held])
+        return Note(channel="matrix", key=_key(room), value=value, at=self._clock.time())
 
-    def _noted(self, room: str, events: list[str]) -> Note:
-        held = [event for event in events if self._held[event].room == room]
-        key, now = f"unreadable:{room}", self._clock.time()
-        return Note(channel="matrix", key=key, value=json.dumps(held), at=now)
+
+def _key(room: str) -> str:
+    return f"unreadable:{room}"

@@ -3,7 +3,8 @@ nobody has to wait for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from chatbridge.channels.matrix import content
@@ -13,6 +14,8 @@ from chatbridge.channels.matrix.render import Drawing
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.ports import Clock
+
+TRIES = 5
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -41,10 +44,9 @@ class Voice:
             **content.in_reply(to.id),
             **to_content(made),
         }
-        sent = await self._send(to, new)
+        sent = await self._patiently(lambda: self._send(to, new))
         for emoji in made.emojis() if reactions else ():
-            tx = content.transaction("offer", sent, emoji)
-            await self._api.react(to.room, sent, emoji, tx=tx)
+            await self._patiently(partial(self._seed, to.room, sent, emoji))
 
     async def take_away(self, event: RoomEvent) -> None:
         await self._api.redact(event.room, event.id, tx=content.transaction("redact", event.id))
@@ -60,13 +62,24 @@ class Voice:
         else:
             new = content.in_reply(to.id)
         new = {**content.message(drawing, notice=True), **new}
-        try:
-            await self._send(to, new)
-        except RetryLater as error:
-            if error.after is None:
-                raise
-            await self._clock.sleep(error.after)
-            await self._send(to, new)
+        await self._patiently(lambda: self._send(to, new))
+
+    async def _seed(self, room: str, event: str, emoji: str) -> str:
+        return await self._api.react(
+            room, event, emoji, tx=content.transaction("seed", event, emoji)
+        )
 
     async def _send(self, to: RoomEvent, new: content.Content) -> str:
-        return await self._api.send(to.room, new, tx=content.transaction("say", to.id))
+        tx = content.transaction("say", to.id, new["body"])
+        return await self._api.send(to.room, new, tx=tx)
+
+    async def _patiently(self, send: Callable[[], Awaitable[str]]) -> str:
+        """With the pauses that a server asks for."""
+        for _ in range(TRIES):
+            try:
+                return await send()
+            except RetryLater as error:
+                if error.after is None:
+                    raise
+                await self._clock.sleep(error.after)
+        return await send()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
-from typing import Any
 
 from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.api import ANSWERED_WITHIN, Api
@@ -16,7 +14,8 @@ from chatbridge.channels.telegram.people import People
 from chatbridge.channels.telegram.poll import Poll
 from chatbridge.channels.telegram.receive import Receiver
 from chatbridge.channels.telegram.wishes import Wish
-from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
+from chatbridge.core.beside import Beside
+from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Note
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Surface
@@ -58,7 +57,7 @@ class TelegramChannel:
             for chat in chats or sorted(allowed)
         ]
         self._poll: Poll | None = None
-        self._beside: set[asyncio.Task[None]] = set()
+        self._beside = Beside(self.name)
 
     @property
     def surfaces(self) -> Sequence[Surface]:
@@ -80,7 +79,7 @@ class TelegramChannel:
             stack.enter_context(self._hold())
             stack.push_async_callback(self._api.close)
             me = await self._api.open()
-            stack.push_async_callback(self._end_what_is_beside)
+            stack.push_async_callback(self._beside.end)
             if not self._allowed:
                 log.warning("%s", NOBODY)
             log.info("telegram: @%s, chats: %d", me.username, len(self._chats))
@@ -88,7 +87,7 @@ class TelegramChannel:
             def migrated(chat: Chat, number: int) -> None:
                 if chat.id != number:
                     chat.id = number
-                    self._beside_us(self._follow(chat, inbox))
+                    self._beside.spawn(self._follow(chat, inbox))
 
             for chat in self._chats:
                 await self._recall(chat, inbox)
@@ -100,7 +99,7 @@ class TelegramChannel:
                 people=People(self._allowed, clock=self._clock),
                 username=me.username,
                 clock=self._clock,
-                spawn=self._beside_us,
+                spawn=self._beside.spawn,
                 migrated=migrated,
             )
             self._poll = Poll(
@@ -111,7 +110,7 @@ class TelegramChannel:
                 gap=lambda: self._post_again(inbox),
             )
             await self._poll.begin()
-            self._beside_us(self._set_menu())
+            self._beside.spawn(self._set_menu())
             ready()
             await self._poll.run()
 
@@ -156,24 +155,3 @@ class TelegramChannel:
                 if await inbox.post(ask.id, surface=chat.name) is not None:
                     chat.wishes.add(ask.id, Wish(again=True))
             await inbox.redraw(ask.id)
-
-    # ── work that nobody waits for ────────────────────────────────────────────────────────────────
-
-    def _beside_us(self, work: Coroutine[Any, Any, None]) -> None:
-        async def guarded() -> None:
-            try:
-                await work
-            except ChatbridgeError as error:
-                log.info("telegram: %s", error)
-            except Exception:
-                log.exception("telegram: something beside failed")
-
-        task = asyncio.ensure_future(guarded())
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
-
-    async def _end_what_is_beside(self) -> None:
-        tasks = list(self._beside)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
