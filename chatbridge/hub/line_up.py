@@ -62,25 +62,25 @@ class LineUp:
     async def _keep_up(self, slot: Slot, inbox: Inbox) -> None:
         pause = FIRST_PAUSE
         while True:
+            least = 0.0
             try:
                 await self._serve(slot, inbox)
             except TokenRejected as error:
                 slot.failed(str(error))
-                pause = LONGEST_PAUSE  # it will not be taken in a second, and tries are counted
+                least = LONGEST_PAUSE  # it will not be taken in a second, and tries are counted
             except RetryLater as error:
                 if error.after is None or slot.trouble is None:
                     slot.failed(str(error))  # else a pause would hide what is the matter
-                pause = max(pause, error.after or 0.0)
+                least = error.after or 0.0
             except ChatbridgeError as error:
                 slot.failed(str(error))
             except Exception as error:
                 log.exception("%s failed", slot.name)
                 slot.failed(f"{slot.name} failed ({type(error).__name__}). The hub's log says more")
-            if slot.worked and pause < LONGEST_PAUSE:
-                pause = FIRST_PAUSE
-            slot.worked = False
+            if slot.worked:
+                slot.worked, pause = False, FIRST_PAUSE
             slot.tried.set()
-            await self._clock.sleep(pause)
+            await self._clock.sleep(max(pause, least))
             pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _serve(self, slot: Slot, inbox: Inbox) -> None:

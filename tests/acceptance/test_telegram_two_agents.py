@@ -71,7 +71,7 @@ def test_taps_of_two_agents_with_the_same_words_never_cross(scene: Scene) -> Non
     }
     with scene.agent() as one, scene.agent() as other:
         cards = [scene.new_card(agent, i, asked) for i in range(CALLS) for agent in (one, other)]
-        assert len({card.text for card in cards}) == 1
+        assert len({card.text.partition("\n\nEnds ")[0] for card in cards}) == 1
         other_way_round = list(zip(cards, labels, strict=True))[::-1]
         taps = [scene.phone.tap(card, label) for card, label in other_way_round]
         for agent, own in ((one, labels[::2]), (other, labels[1::2])):

@@ -49,6 +49,16 @@ def by_bot(matrix: Matrix, kind: str) -> list[Event]:
     return [it for it in found if "m.new_content" not in it["content"]]
 
 
+def is_notice(event: Event) -> bool:
+    return bool(event["content"].get("msgtype") == "m.notice")
+
+
+async def set_levels(matrix: Matrix, events: dict[str, int]) -> None:
+    """The power that these take in the room; the bot has none."""
+    levels = dict(matrix.ada.state(matrix.room, "m.room.power_levels") or {}) | {"events": events}
+    await matrix.ada.set_state(matrix.room, "m.room.power_levels", levels)
+
+
 async def answered(matrix: Matrix, ask: Ask) -> bool:
     return (await matrix.now(ask)).status is Status.ANSWERED
 
@@ -136,6 +146,36 @@ async def test_a_server_with_limits_gets_its_pauses_and_everything_comes_in_orde
         assert there < relay.count(SENDS) <= 2 * there + 2, "after a pause it goes on at once"
 
 
+async def test_a_plain_message_is_asked_about_though_the_server_wants_a_pause_before_that(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
+    ):
+        asks = [await matrix.desk.ask(TEXT, title=f"Number {it}.") for it in (1, 2)]
+        for ask in asks:
+            await matrix.card(ask)
+        limited = LIMITED | {"retry_after_ms": 300}
+        refused = [
+            relay.refuse(f"PUT .*/send/{kind}", status=429, body=limited)
+            for kind in ("m.room.message", "m.reaction")
+        ]
+        await matrix.ada.say(matrix.room, "fix: it")
+        asked = await matrix.in_time(matrix.told("Which question is this for?"), step=0.1)
+        for each in refused:
+            await matrix.in_time(each.came(), step=0.1)
+        await matrix.in_time(
+            matrix.ada.until(matrix.room, asked.event_id, lambda it: len(it.reactions) == 2),
+            step=0.1,
+        )
+        await matrix.ada.react(matrix.room, asked.event_id, "2️⃣")
+        await matrix.dealt_with()
+        assert await answered(matrix, asks[1])
+        assert not await answered(matrix, asks[0])
+        assert len([it for it in by_bot(matrix, "m.room.message") if is_notice(it)]) == 1
+
+
 # ── a hub that dies while it sends ────────────────────────────────────────────────────────────────
 
 
@@ -178,6 +218,30 @@ async def test_what_a_server_did_before_the_hub_died_or_the_line_broke_is_not_do
             assert len(by_bot(after, "m.reaction")) == len(SEEDS)
 
 
+async def test_a_card_that_was_removed_and_could_not_be_posted_anew_is_posted_by_the_next_hub(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
+    ):
+        ask = await matrix.desk.ask(SELECT)
+        removed = await matrix.card(ask)
+        refused = relay.refuse("PUT .*/send/m.room.message", status=503, body={})
+        await matrix.ada.redact(matrix.room, removed.event_id)
+        await refused.came()  # and time stands still: it is not tried again
+        await crash(matrix)
+        async with running_matrix(
+            tmp_path, synapse, ada=matrix.ada, bot=matrix.bot, room=matrix.room
+        ) as after:
+            card = await after.card(ask)
+            assert card.event_id != removed.event_id
+            assert (card.mentions, list(card.reactions)) == ((after.ada.user_id,), SEEDS)
+            assert after.said() == [removed.body]
+            await after.tap(ask, "2️⃣")
+            assert await answered(after, ask)
+
+
 # ── the room ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -216,3 +280,36 @@ async def test_a_room_where_the_bot_may_not_post_is_said_and_gets_the_card_once_
         card = await matrix.in_time(matrix.card(ask))
         assert list(card.reactions) == SEEDS
         assert matrix.channel.trouble is None
+
+
+async def test_a_bot_that_may_neither_redact_nor_react_brings_cards_that_are_answered_by_typing(
+    tmp_path: Path, synapse: Synapse, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running_matrix(tmp_path, synapse) as matrix:
+        await set_levels(matrix, {"m.room.redaction": 50})
+        first = await matrix.desk.ask(SELECT)
+        await matrix.tap(first, "2️⃣")
+        assert await answered(matrix, first)
+        ended = await matrix.root(first)
+        assert "✅ Answered" in ended.body
+        assert matrix.buttons(ended) == " ".join(SEEDS), "they stay, and that is all"
+        second = await matrix.desk.ask(SELECT, title="Number 2.")
+        assert list((await matrix.card(second)).reactions) == SEEDS
+        assert matrix.channel.trouble is None
+        assert warnings(caplog) == []
+
+        await set_levels(matrix, {"m.reaction": 50})
+        third, fourth = [await matrix.desk.ask(SELECT, title=f"Number {it}.") for it in (3, 4)]
+        for ask in (third, fourth):
+            card = await matrix.card(ask)
+            assert "\nReply with a number or your own words." in card.body
+            assert card.reactions == {}
+        await matrix.say(third, "2")
+        assert await answered(matrix, third)
+        assert "✅ Answered" in (await matrix.root(third)).body
+        await matrix.ada.react(matrix.room, card.event_id, "1️⃣")  # what she may do counts
+        await matrix.dealt_with()
+        assert await answered(matrix, fourth)
+        assert matrix.channel.trouble is None
+        (said,) = warnings(caplog)
+        assert "without reactions, so answers are typed" in said

@@ -1,0 +1,107 @@
+"""How a hub keeps its channels up: when one that failed is tried again, and what is said of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from chatbridge.core.errors import RetryLater, TokenRejected
+from chatbridge.core.ports import Inbox, Surface
+from chatbridge.hub.line_up import LineUp
+from tests.fakes.clock import StillClock
+from tests.fakes.inbox import open_desk
+
+PATIENCE = 20.0
+AWAY = RetryLater("it cannot be reached")
+LIMITED = RetryLater("it asks for a pause", after=30.0)
+REFUSED = TokenRejected("it refused the token")
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    fails_with: Exception
+    works_before: bool = False
+
+
+class Scripted:
+    """A channel to nobody, which fails each time it is run as the script says."""
+
+    name = "scripted"
+    surfaces: Sequence[Surface] = ()
+    remarks: Sequence[str] = ()
+    trouble: str | None = None
+
+    def __init__(self, script: list[Try]) -> None:
+        self._script = script
+
+    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+        this = self._script.pop(0)
+        if this.works_before:
+            ready()
+        raise this.fails_with
+
+    async def tell(self, text: str) -> None: ...
+
+    async def drain(self) -> None: ...
+
+
+class Pauses(StillClock):
+    """Notes how long everybody wants to sleep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked: asyncio.Queue[float] = asyncio.Queue()
+
+    async def sleep(self, seconds: float) -> None:
+        self._asked.put_nowait(seconds)
+        await super().sleep(seconds)
+
+    async def next(self) -> float:
+        async with asyncio.timeout(PATIENCE):
+            return await self._asked.get()
+
+
+async def tried(folder: Path, *script: Try) -> list[tuple[float, str | None]]:
+    """After each of these tries: the pause before the next, and what is said to be the matter."""
+    clock, left = Pauses(), list(script)
+    async with open_desk(folder, clock=StillClock(), channel=Scripted([])) as desk:
+        line_up = LineUp(desk.delivery, clock=clock)
+        line_up.add("scripted", lambda: Scripted(left))
+        running = asyncio.create_task(line_up.run(desk.inbox))
+        found = []
+        try:
+            for _ in script:
+                pause = await clock.next()
+                found.append((pause, line_up.troubles()["scripted"]))
+                if left:
+                    clock.advance(pause)
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+    return found
+
+
+async def test_a_channel_that_is_away_is_tried_less_and_less_often_and_soon_once_it_has_worked(
+    tmp_path: Path,
+) -> None:
+    outcomes = await tried(tmp_path, *[Try(AWAY)] * 8, Try(AWAY, works_before=True), Try(AWAY))
+    assert [pause for pause, _ in outcomes] == [1, 2, 4, 8, 16, 32, 60, 60, 1, 2]
+
+
+async def test_after_a_token_was_refused_the_next_try_is_a_minute_later_and_not_a_second(
+    tmp_path: Path,
+) -> None:
+    script = [Try(REFUSED), Try(REFUSED), Try(REFUSED, works_before=True)]
+    assert await tried(tmp_path, *script) == [(60.0, str(REFUSED))] * 3
+
+
+async def test_a_pause_that_a_service_asks_for_is_kept_and_hides_nothing_that_is_the_matter(
+    tmp_path: Path,
+) -> None:
+    away, limited, refused = str(AWAY), str(LIMITED), str(REFUSED)
+    script = [Try(AWAY), Try(LIMITED), Try(REFUSED), Try(LIMITED)]
+    expected = [(1.0, away), (30.0, away), (60.0, refused), (30.0, refused)]
+    assert await tried(tmp_path, *script) == expected
+    assert await tried(tmp_path, Try(LIMITED, works_before=True)) == [(30.0, limited)]
