@@ -104,6 +104,12 @@ class Intake:
     async def post_at(self, handle: str, *, surface: str) -> Post | None:
         return await self._store.post_at(surface=surface, handle=handle)
 
+    async def adopt(self, post: Post, *, handles: Sequence[str]) -> None:
+        async def work(tx: Transaction) -> None:
+            await tx.save_post(post, handles=handles)
+
+        await self._store.write(work)
+
     async def note(self, channel: str, key: str) -> Note | None:
         return await self._store.note(channel=channel, key=key)
 

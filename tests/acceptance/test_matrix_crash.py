@@ -6,10 +6,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from chatbridge import rendezvous
 from tests.fakes.house import COLOURS, Agent, Json, frozen
-from tests.fakes.matrix_hub import Scene
+from tests.fakes.matrix_hub import PATIENCE, Scene
 from tests.fakes.matrix_timeline import Message
 from tests.fakes.synapse import Synapse
+from tests.fakes.web import visitor
 
 BLUE = [{"questionId": "c", "values": ["blue"]}]
 OPTIONS = ["alpha", "beta", "gamma"]
@@ -117,13 +119,38 @@ async def test_an_answer_after_the_homeserver_was_restarted_reaches_the_agent_th
 async def test_the_answer_among_thirty_messages_is_found_by_the_hub_that_was_away(
     synapse: Synapse, tmp_path: Path
 ) -> None:
-    async with Scene.set(synapse, tmp_path) as scene, scene.asking(COLOURS) as (agent, card):
+    """In a room without reactions, and with a stranger in the end."""
+    async with (
+        Scene.set(synapse, tmp_path, CHATBRIDGE_MATRIX__REACTIONS="false") as scene,
+        scene.agent() as agent,
+    ):
+        agent.ask(1, COLOURS)
+        card = await scene.ada.sees(lambda it: "Which colour?" in it.body, room=scene.room)
+        assert "Reply with a number or your own words." in card.body
         with frozen(agent.process.pid):  # so that it starts no hub
             await scene.kill_hub()
             for number in range(30):
                 if number == 17:
-                    await scene.write(card, "2")
+                    await scene.ada.reply(scene.room, "2", to=card.event_id)
                 else:
                     await scene.ada.say(scene.room, f"note to myself, number {number}")
         await ended_rightly(scene, agent, 1, card)
         assert cards(scene) == [card.event_id]
+        by_bot = [it for it in scene.ada.events(scene.room) if it["sender"] == scene.login.user_id]
+        assert "m.reaction" not in {it["type"] for it in by_bot}
+        await scene.ada.invite(scene.room, "@mallory:localhost")
+        await until_inbox_says(scene, f"Strangers are in the Matrix room {scene.room}: 1.")
+
+
+async def until_inbox_says(scene: Scene, text: str) -> None:
+    """On the page that the owner opens."""
+    info = rendezvous.lock_holder(str(scene.home.state))
+    assert info is not None
+    assert info.web is not None
+    code = (await asyncio.to_thread(scene.home.api, "/api/login-codes", {}))["code"]
+    async with visitor(info.web, {"Origin": info.web}) as browser, asyncio.timeout(PATIENCE):
+        await browser.post("/login", data={"code": code})
+        while True:
+            if text in (await browser.get("/")).text:
+                return
+            await asyncio.sleep(0.05)

@@ -34,7 +34,7 @@ from chatbridge.channels.matrix.errors import LoggedOut, Rejected
 from chatbridge.channels.matrix.keys import Keys
 from chatbridge.channels.matrix.session import Session
 from chatbridge.channels.matrix.wire import Batch, Invite, RoomEvent, Timeline, event_from
-from chatbridge.core.errors import RetryLater
+from chatbridge.core.errors import RetryLater, SettingsError
 
 log = logging.getLogger(__name__)
 # It quotes what people wrote, and all that matters in it comes back as an answer.
@@ -81,7 +81,8 @@ class Api:
         self._closed = False
         self._client = self._new_client(None)
         self._keys = Keys(self._client, self.request)
-        self._keys_refused = ""
+        self.keys_trouble: str | None = None
+        """Why nothing encrypted can be read."""
 
     def _new_client(self, store: Path | None) -> AsyncClient:
         return AsyncClient(
@@ -147,7 +148,14 @@ class Api:
             self._client.user_id = session.user_id
             return
         # In this thread: nio's store belongs to the one that opened it.
-        self._client.restore_login(session.user_id, session.device_id, session.access_token)
+        try:
+            self._client.restore_login(session.user_id, session.device_id, session.access_token)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with the file
+            raise SettingsError(
+                f"matrix: the bot's keys in {store / STORE} cannot be read "
+                f"({type(error).__name__}). Put back a copy of that file; or remove {store}, and "
+                "log the bot in anew"
+            ) from None
 
     @property
     def signing_key(self) -> str | None:
@@ -243,11 +251,16 @@ class Api:
         try:
             with self._translated():
                 await self._keys.keep()
-        except (Rejected, RetryLater) as error:  # what is not encrypted goes on
-            why = error.code if isinstance(error, Rejected) else str(error)
-            if why != self._keys_refused:
-                log.warning("matrix: the bot's keys are not in order: %s", error)
-            self._keys_refused = why
+            self.keys_trouble = None
+        except RetryLater as error:  # what is not encrypted goes on
+            log.info("%s", error)
+        except Rejected as error:
+            if self.keys_trouble is None:
+                log.warning("matrix: the homeserver does not take the bot's keys (%s)", error)
+            self.keys_trouble = (
+                "matrix: the bot's keys are not those of its device, so it cannot read what is "
+                "typed in encrypted rooms. Log it in anew: with matrix.password, or a new token"
+            )
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────
 
@@ -261,7 +274,10 @@ class Api:
         except Rejected as error:
             if error.code != "M_DUPLICATE_ANNOTATION":
                 raise
-        return await self._own_reaction(room, event, emoji)
+        there = await self.own_reactions(room, event, emoji=emoji)
+        if not there:
+            raise Rejected("M_DUPLICATE_ANNOTATION", "the same reaction, but it is not there")
+        return there[0]
 
     async def redact(self, room: str, event: str, *, tx: str) -> None:
         with self._translated(room):
@@ -277,17 +293,18 @@ class Api:
             )
             return checked(answer, RoomSendResponse).event_id
 
-    async def _own_reaction(self, room: str, event: str, emoji: str) -> str:
-        """The one that the server says is there already."""
+    async def own_reactions(self, room: str, event: str, *, emoji: str | None = None) -> list[str]:
+        """The bot's own reactions to a message, or the one with this emoji."""
+        found = []
         with self._translated(room):
-            found = self._client.room_get_event_relations(
+            relations = self._client.room_get_event_relations(
                 room, event, RelationshipType.annotation, "m.reaction"
             )
-            async for each in found:
+            async for each in relations:
                 relates = each.source.get("content", {}).get("m.relates_to", {})
-                if each.sender == self.user_id and relates.get("key") == emoji:
-                    return str(each.event_id)
-        raise Rejected("M_DUPLICATE_ANNOTATION", "the same reaction, but it is not to be found")
+                if each.sender == self.user_id and emoji in (None, relates.get("key")):
+                    found.append(str(each.event_id))
+        return found
 
     # ── rooms ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -318,11 +335,11 @@ class Api:
 
     async def create_event(self, room: str) -> Mapping[str, Any]:
         """How the room began."""
-        with self._translated(room):
-            answer = await self._client.room_get_state_event(room, "m.room.create")
-            checked(answer, Response)
-        content = getattr(answer, "content", None)
-        return content if isinstance(content, Mapping) else {}
+        path = f"/_matrix/client/v3/rooms/{quote(room)}/state/m.room.create/"
+        status, content = await self.request("GET", path, None)
+        if status != 200:
+            raise RetryLater(f"matrix: how the room {room} began is not said ({status})")
+        return content
 
     @contextmanager
     def _translated(self, room: str | None = None) -> Iterator[None]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from chatbridge.channels.matrix.api import Api
 from chatbridge.channels.matrix.chat import Chat
-from chatbridge.channels.matrix.place import Place, from_text
+from chatbridge.channels.matrix.place import Part, Place, from_text, to_text
 from chatbridge.channels.matrix.wire import RoomEvent, mark, relation
 from chatbridge.core.errors import UnknownAsk
-from chatbridge.core.model import Ask
+from chatbridge.core.model import Ask, Post
 from chatbridge.core.ports import Inbox
 
 
@@ -21,6 +21,8 @@ class Found:
     root: str
     place: Place | None = None
     """None while it has not been noted where the card is."""
+    unnoted: str | None = None
+    """The message, if it has not been noted."""
 
 
 class Cards:
@@ -69,7 +71,24 @@ class Cards:
         root = about.event if about.kind == "m.thread" and about.event else event.id
         post = await self._inbox.post(ask.id, surface=chat.name)
         place = from_text(post.place) if post is not None else None
-        return Found(ask=ask, step=made.step, root=root, place=place)
+        return Found(ask=ask, step=made.step, root=root, place=place, unnoted=event.id)
+
+    async def adopt(self, found: Found, chat: Chat) -> None:
+        """Before somebody's tap or words count: a card that has never been noted would otherwise
+        stay as it is for ever, because an ended ask is not posted again."""
+        ask, event = found.ask, found.unnoted
+        if event is None or chat.room is None or found.step != ask.draft.step:
+            return
+        at = min(ask.draft.at, len(ask.questions) - 1)
+        part = Part(event=event, step=ask.draft.step, view=ask.draft.view, at=at, shows="")
+        place = found.place
+        if place is None and event != found.root:
+            return
+        place = place.having(part) if place else Place(room=chat.room, parts=(part,))
+        post = await self._inbox.post(ask.id, surface=chat.name)
+        revision = post.revision if post is not None else 0
+        adopted = Post(ask_id=ask.id, surface=chat.name, place=to_text(place), revision=revision)
+        await self._inbox.adopt(adopted, handles=(event,))
 
     async def our_event(self, event: str, chat: Chat) -> RoomEvent | None:
         """Only what the bot itself has sent is believed."""

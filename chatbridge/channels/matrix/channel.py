@@ -87,6 +87,8 @@ class MatrixChannel:
         if not self._allowed:
             return NOBODY
         found = [self._poll.trouble if self._poll else None, *(c.trouble for c in self._chats)]
+        if any(self._api.is_encrypted(chat.room or "") for chat in self._chats):
+            found.append(self._api.keys_trouble)
         if not any(chat.room for chat in self._chats):
             found.append(
                 f"matrix: nobody has invited the bot yet. Start a chat with {self._api.user_id} "
@@ -144,6 +146,7 @@ class MatrixChannel:
                 coming=receiver.coming,
                 invited=rooms.invited,
                 after=after,
+                given_up=receiver.given_up,
             )
             await rooms.recall()
             await self._poll.begin()

@@ -18,7 +18,7 @@ from chatbridge.channels.matrix.echoes import Echoes
 from chatbridge.channels.matrix.errors import MayNot, Rejected
 from chatbridge.channels.matrix.people import People
 from chatbridge.channels.matrix.picks import Picks
-from chatbridge.channels.matrix.place import Part, Place, Seed, from_text, to_text
+from chatbridge.channels.matrix.place import OVER, Part, Place, Seed, from_text, to_text
 from chatbridge.channels.matrix.plan import (
     NO_REMINDER,
     AddSeed,
@@ -44,6 +44,7 @@ from chatbridge.core.ports import Clock, Inbox, Shown
 log = logging.getLogger(__name__)
 
 WORTH_TELLING = 5 * 60.0
+REMEMBERED = 1_000
 
 
 class Chat:
@@ -65,6 +66,8 @@ class Chat:
         self._clock = clock
         self._reactions = reactions
         self._down_since: float | None = None
+        self._sure: set[str] = set()
+        """Asks of which every reaction is known: all were sent by this hub, and none in doubt."""
 
     def attach(self, inbox: Inbox) -> None:
         """Before anything is shown."""
@@ -118,15 +121,17 @@ class Chat:
         if place is not None and place.room != room:
             raise PostGone  # it is in the room that this one was
         removed = await self._removed(ask)
-        place = _without(place, removed)
+        place, old = _without(place, removed)
         card = draw(ask, channel="matrix", latest_deadline=self._inbox.latest_deadline(ask))
         seen = await self._seen(ask, card, place)
         deed = next_deed(ask, card, place, seen)
         if deed is not None:
             place = await self._do(deed, ask, card, place, room, removed)
+            place = replace(place, parts=(*place.parts, *old))
         assert place is not None
         left = next_deed(ask, card, place, await self._seen(ask, card, place))
         if left is None and card.view is None:
+            await self._sweep(ask, place)
             await self.picks.forget(ask)
             await self._inbox.forget("matrix", self._lost_key(ask))
         return Shown(
@@ -167,7 +172,7 @@ class Chat:
                 await self._edit(part, drawing, ask, room, notice=notice)
                 return place.having(replace(part, shows=digest(drawing)))
             case AddSeed(part=part, emoji=emoji):
-                return await self._seed(part, emoji, place, room)
+                return await self._seed(part, emoji, place, room, ask.id)
             case TakeSeed(part=part, seed=seed):
                 await self._take_away(room, seed.event)
                 return place.having(
@@ -217,6 +222,9 @@ class Chat:
         )
         if place is not None:
             return place.having(part)
+        if len(self._sure) >= REMEMBERED:
+            self._sure.clear()
+        self._sure.add(ask.id)
         late = too_late_to_remind(ask, now=self._clock.time())
         return Place(room=room, parts=(part,), reminder=NO_REMINDER if late else None)
 
@@ -236,17 +244,29 @@ class Chat:
         new = content.edit(drawing, part.event, notice=notice)
         await self._api.send(room, new, tx=tx)
 
-    async def _seed(self, part: Part, emoji: str, place: Place, room: str) -> Place:
+    async def _seed(self, part: Part, emoji: str, place: Place, room: str, ask_id: str) -> Place:
         try:
             event = await self._api.react(
                 room, part.event, emoji, tx=transaction("seed", part.event, emoji)
             )
+        except RetryLater as error:
+            if error.after is None:
+                self._sure.discard(ask_id)
+            raise
         except MayNot as error:
             log.warning("%s: without reactions, so answers are typed: %s", self.name, error)
             self._reactions = False
             return place
         seed = Seed(emoji=emoji, event=event)
         return place.having(replace(part, seeds=(*part.seeds, seed)))
+
+    async def _sweep(self, ask: Ask, place: Place) -> None:
+        """A reaction may have arrived though the hub was killed, or the connection lost, before it
+        heard so."""
+        if ask.id not in self._sure:
+            for part in place.parts:
+                for event in await self._api.own_reactions(place.room, part.event):
+                    await self._take_away(place.room, event)
 
     async def _take_away(self, room: str, event: str) -> None:
         try:
@@ -258,8 +278,11 @@ class Chat:
         return self._people.among(self._api.members(room))
 
 
-def _without(place: Place | None, removed: Sequence[str]) -> Place | None:
-    """What is left of it; nothing, if the root is gone."""
-    if place is None or place.root.event in removed:
-        return None
-    return replace(place, parts=tuple(p for p in place.parts if p.event not in removed))
+def _without(place: Place | None, removed: Sequence[str]) -> tuple[Place | None, tuple[Part, ...]]:
+    """What is left of it; if the root is gone, only messages that others take the place of."""
+    if place is None:
+        return None, ()
+    parts = tuple(part for part in place.parts if part.event not in removed)
+    if place.root.event in removed:
+        return None, tuple(replace(part, step=OVER) for part in parts)
+    return replace(place, parts=parts), ()

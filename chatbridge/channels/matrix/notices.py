@@ -65,6 +65,13 @@ def undecryptable() -> Drawing:
     )
 
 
+def failed() -> Drawing:
+    return said(
+        "I could not take your last answer (the homeserver does not show it). "
+        "Send it again, or answer in the web inbox."
+    )
+
+
 def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Drawing:
     """For a message that fits no question, or more than one."""
     if len(asks) == 1 and reactions:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, replace
 
 from chatbridge.core.model import View
 
+OVER = -1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seed:
@@ -23,6 +25,7 @@ class Part:
 
     event: str
     step: int
+    """`OVER` if another message has taken its place."""
     view: View
     at: int
     """The question that it was drawn for."""
@@ -45,7 +48,7 @@ class Place:
 
     @property
     def newest(self) -> Part:
-        return self.parts[-1]
+        return next(part for part in reversed(self.parts) if part.step != OVER)
 
     def part(self, event: str) -> Part | None:
         return next((part for part in self.parts if part.event == event), None)

@@ -33,7 +33,7 @@ WAIT = 30.0
 FAR_BACK = 50
 """How many pages of missed events are read in a room at most."""
 UNKNOWN_PLACE = ("M_INVALID_PARAM", "M_UNKNOWN", "M_UNKNOWN_POS")
-TRIES = 3
+TRIES = 10
 """How often an event is tried that fails for want of a connection."""
 
 
@@ -76,9 +76,10 @@ class Poll:
         coming: Callable[[Sequence[RoomEvent]], None],
         invited: Callable[[Invite], Awaitable[None]],
         after: Callable[[Batch], Awaitable[None]],
+        given_up: Callable[[RoomEvent], None],
     ) -> None:
         """`take` deals with one event; `coming` is told of all those that it will be given next;
-        `after` is called after each batch."""
+        `after` is called after each batch; `given_up` is told what could not be dealt with."""
         self._rounds = Rounds("matrix", clock=clock)
         self._api = api
         self._inbox = inbox
@@ -87,6 +88,7 @@ class Poll:
         self._coming = coming
         self._invited = invited
         self._after = after
+        self._given_up = given_up
         self._cursor = Cursor(since=None)
         self._held: Batch | None = None
         """Read, but not yet dealt with."""
@@ -231,6 +233,7 @@ class Poll:
             if self._tries(event.id) < TRIES:
                 raise
             log.warning("matrix: event %s was passed over: %s", event.id, error)
+            self._given_up(event)
         except ChatbridgeError as error:
             log.warning("matrix: event %s was passed over: %s", event.id, error)
         except Exception:

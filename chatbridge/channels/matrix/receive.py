@@ -99,6 +99,11 @@ class Receiver:
             case _:
                 pass
 
+    def given_up(self, event: RoomEvent) -> None:
+        """It could not be dealt with, however often it was tried."""
+        if self._chat(event.room) is not None and self._people.allows(event.sender):
+            self._voice.say(notices.failed(), to=event)
+
     async def after(self, *, keys: bool) -> None:
         """After each batch; with some, keys may have come."""
         await self._plain.settle()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from chatbridge.channels.matrix.api import Api
 from chatbridge.channels.matrix.chat import Chat
 from chatbridge.channels.matrix.people import People
+from chatbridge.channels.matrix.place import from_text
 from chatbridge.channels.matrix.wire import Invite, RoomEvent
 from chatbridge.core.errors import ChatRefused
 from chatbridge.core.model import Note
@@ -30,6 +31,8 @@ class Rooms:
         self._clock = clock
         self._entered: set[str] = set()
         """Rooms that the bot has joined, and has not heard of since."""
+        self._successors: dict[str, str] = {}
+        """Of rooms that were upgraded, until they have been followed."""
 
     async def recall(self) -> None:
         """A room that was upgraded, or that somebody invited the bot to, is not in the settings."""
@@ -37,13 +40,19 @@ class Rooms:
             note = await self._inbox.note("matrix", f"room:{chat.home}")
             if note is not None:
                 chat.room = note.value
+            if chat.room is not None:
+                note = await self._inbox.note("matrix", f"successor:{chat.room}")
+                if note is not None:
+                    self._successors[chat.room] = note.value
 
     async def enter(self) -> None:
         """After the first sync: be where cards are to be shown."""
         for chat in self._chats:
             if chat.room is None:
                 await self._find_own(chat)
-            elif not self._api.is_in(chat.room):
+            elif self._api.is_in(chat.room):
+                await self._redraw_elsewhere(chat)
+            else:
                 try:
                     await self._join(chat.room)
                 except ChatRefused as error:
@@ -54,7 +63,7 @@ class Rooms:
         """:raises RetryLater: it has to be looked at again."""
         if not self._people.allows(invite.by):
             return
-        chat = await self._meant(invite)
+        chat = self._meant(invite)
         if chat is None:
             log.info("matrix: an invitation to %s was left alone", invite.room)
             return
@@ -74,36 +83,46 @@ class Rooms:
         successor = tombstone.content.get("replacement_room")
         if not isinstance(successor, str) or not successor.startswith("!") or chat.room is None:
             return
+        await self._note(f"successor:{chat.room}", successor)
+        self._successors[chat.room] = successor
         try:
             await self._join(successor)
         except ChatRefused:
-            await self._note(f"successor:{chat.room}", successor)  # until an invitation comes
-            return
+            return  # an invitation may come
         await self._follow(chat, successor)
 
     async def heard(self) -> None:
         """After each batch: where the bot has just come in, cards can be shown now."""
+        for chat in self._chats:
+            successor = self._successors.get(chat.room or "")
+            if successor is not None and self._api.is_in(successor):
+                await self._follow(chat, successor)
         arrived = {room for room in self._entered if self._api.is_in(room)}
-        self._entered -= arrived
         for chat in self._chats:
             if chat.room in arrived:
                 log.info("%s: the bot is in the room %s", chat.name, chat.room)
                 chat.trouble = None
                 for ask in await self._inbox.open_asks():
                     await self._inbox.redraw(ask.id)
+        self._entered -= arrived
+
+    async def _redraw_elsewhere(self, chat: Chat) -> None:
+        """Cards that are still where the room was: the last hub did not live to move them."""
+        for ask in await self._inbox.open_asks():
+            post = await self._inbox.post(ask.id, surface=chat.name)
+            if post is not None and from_text(post.place).room != chat.room:
+                await self._inbox.redraw(ask.id)
 
     # ── one room ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _meant(self, invite: Invite) -> Chat | None:
+    def _meant(self, invite: Invite) -> Chat | None:
         for chat in self._chats:
             if chat.room == invite.room:
                 return chat
         for chat in self._chats:
             if chat.home == invite.by and not self._is_home(chat):
                 return chat
-            old = f"successor:{chat.room}"
-            note = await self._inbox.note("matrix", old) if chat.room is not None else None
-            if note is not None and note.value == invite.room:
+            if self._successors.get(chat.room or "") == invite.room:
                 return chat
         return None
 
@@ -120,14 +139,14 @@ class Rooms:
             await self._move(chat, own[0])
 
     async def _follow(self, chat: Chat, successor: str) -> None:
-        if not await self._follows(chat, successor):
-            return
-        if not chat.home.startswith("!"):
-            log.info("%s was upgraded: it is %s now", chat.name, successor)
-        else:
-            log.warning("%s was upgraded: put %s into matrix.room_id", chat.name, successor)
-        await self._inbox.forget("matrix", f"successor:{chat.room}")
-        await self._move(chat, successor)
+        """:raises RetryLater: it is tried again after the next batch."""
+        follows, old = await self._follows(chat, successor), chat.room
+        if follows:
+            level = logging.WARNING if chat.home.startswith("!") else logging.INFO
+            log.log(level, "%s was upgraded: put %s into matrix.room_id", chat.name, successor)
+            await self._move(chat, successor)
+        self._successors.pop(old or "", None)
+        await self._inbox.forget("matrix", f"successor:{old}")
 
     async def _follows(self, chat: Chat, successor: str) -> bool:
         began = await self._api.create_event(successor)

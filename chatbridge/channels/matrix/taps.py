@@ -78,6 +78,7 @@ class Taps:
         key = key_for(draw(ask, channel="matrix"), emoji)
         if key is None or isinstance(key.does, Act):
             return ""
+        await self._cards.adopt(found, chat)
         beside: tuple[Note, ...] = ()
         if isinstance(key.does, form.Toggle):
             beside = (await chat.picks.with_one(ask, card, event.id, key.does.option),)

@@ -53,13 +53,13 @@ class Texts:
         found = await self._cards.meant_by(event, chat)
         if found is None:
             return False
-        drawing = await self._reply(event, text_of(event), found, cursor)
+        drawing = await self._reply(event, text_of(event), found, chat, cursor)
         if drawing is not None:
             self._voice.say(drawing, to=event, root=found.root)
         return True
 
     async def _reply(
-        self, event: RoomEvent, text: str | None, found: Found, cursor: Note | None
+        self, event: RoomEvent, text: str | None, found: Found, chat: Chat, cursor: Note | None
     ) -> Drawing | None:
         """What the person is told, if anything."""
         ask, said = found.ask, (text or "").strip().casefold()
@@ -73,6 +73,7 @@ class Texts:
             return notices.only_text()
         if self._is_for_an_older_step(found) and not _is_for_any_step(ask, text):
             return notices.said(form.STALE.why)
+        await self._cards.adopt(found, chat)
         return await self.put(event, text, ask, cursor)
 
     def _is_for_an_older_step(self, found: Found) -> bool:
