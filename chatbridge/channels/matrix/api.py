@@ -102,6 +102,8 @@ class Api:
     async def close(self) -> None:
         self._closed = True
         await self._client.close()
+        if self._client.store is not None:
+            self._client.store.database.close()  # which nio leaves open
 
     # ── who the bot is ────────────────────────────────────────────────────────────────────────────
 
@@ -149,6 +151,7 @@ class Api:
             return
         # In this thread: nio's store belongs to the one that opened it.
         try:
+            _check_database(store / STORE)
             self._client.restore_login(session.user_id, session.device_id, session.access_token)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with the file
             raise SettingsError(
@@ -372,3 +375,11 @@ def _invites(state: list[Any], room: str, user: str) -> Iterator[Invite]:
             if isinstance(sender, str):
                 yield Invite(room=room, by=sender)
                 return
+
+
+def _check_database(path: Path) -> None:
+    """nio would leave a file open that is none."""
+    if path.exists():
+        with open(path, "rb") as file:
+            if file.read(16) not in (b"", b"SQLite format 3\0"):
+                raise ValueError("no database")

@@ -57,7 +57,9 @@ class Cards:
             beside = relation(ours.content)  # a reminder, or something that the bot said
             thread = beside.event if beside.kind == "m.thread" else None
         found = await self.at(thread, chat) if thread is not None else None
-        return replace(found, step=None) if found is not None else None
+        if found is None or found.place is None:  # there is only the root
+            return found
+        return replace(found, step=None)
 
     async def _unnoted(self, event: RoomEvent, chat: Chat) -> Found | None:
         """A card that was sent, while the hub did not live to note it: it says itself what it

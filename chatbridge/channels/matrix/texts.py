@@ -80,8 +80,7 @@ class Texts:
         step = found.ask.draft.step
         if found.step is not None:
             return found.step != step
-        if found.place is None:
-            return True
+        assert found.place is not None, "a thread as a whole is known by where its messages are"
         newest = found.place.newest
         # The form has moved on, and what shows that was not there yet when this was written.
         return newest.step != step or self._echoes.is_ahead(newest.event)
