@@ -93,8 +93,10 @@ async def test_a_channel_that_is_away_is_tried_less_and_less_often_and_soon_once
 async def test_after_a_token_was_refused_the_next_try_is_a_minute_later_and_not_a_second(
     tmp_path: Path,
 ) -> None:
-    script = [Try(REFUSED), Try(REFUSED), Try(REFUSED, works_before=True)]
-    assert await tried(tmp_path, *script) == [(60.0, str(REFUSED))] * 3
+    """But for one that worked until now: that may log in again."""
+    script = [Try(REFUSED), Try(REFUSED), Try(REFUSED, works_before=True), Try(REFUSED)]
+    pauses = [60.0, 60.0, 1.0, 60.0]
+    assert await tried(tmp_path, *script) == [(pause, str(REFUSED)) for pause in pauses]
 
 
 async def test_a_pause_that_a_service_asks_for_is_kept_and_hides_nothing_that_is_the_matter(
