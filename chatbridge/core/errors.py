@@ -101,6 +101,10 @@ class RetryLater(ChatbridgeError):
 class TokenRejected(ChatbridgeError):
     """A chat service does not accept the token."""
 
+    def __init__(self, message: str, *, after: float = 0.0) -> None:
+        self.after = after
+        super().__init__(message)
+
 
 class ChatRefused(ChatbridgeError):
     """A chat cannot be written to."""

@@ -67,8 +67,7 @@ class LineUp:
                 await self._serve(slot, inbox)
             except TokenRejected as error:
                 slot.failed(str(error))
-                # Once it may be a new log-in; then tries are counted.
-                least = 0.0 if slot.worked else LONGEST_PAUSE
+                least = error.after
             except RetryLater as error:
                 if error.after is None or slot.trouble is None:
                     slot.failed(str(error))  # else a pause would hide what is the matter

@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 logging.getLogger("nio").setLevel(logging.CRITICAL)
 
 ANSWERED_WITHIN = 20.0
+WRONG_PASSWORD_PAUSE = 60.0
+"""Servers count wrong ones, and then refuse the right one, too."""
 DEVICE_NAME = "chatbridge"
 STORE = "crypto.db"
 PAGE = 100
@@ -119,6 +121,7 @@ class Api:
                 f"matrix refused the password of {self.user_id} ({error.code}). Check "
                 f"{self._hint}, then run: chatbridge stop",
                 soft=False,
+                after=WRONG_PASSWORD_PAUSE,
             ) from None
         return Session(
             user_id=found.user_id, device_id=found.device_id, access_token=found.access_token

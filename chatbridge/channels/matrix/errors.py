@@ -21,6 +21,6 @@ class LoggedOut(TokenRejected):
     """The access token no longer counts. After a soft log-out the device is still there, and a new
     log-in can go on with it."""
 
-    def __init__(self, message: str, *, soft: bool) -> None:
+    def __init__(self, message: str, *, soft: bool, after: float = 0.0) -> None:
         self.soft = soft
-        super().__init__(message)
+        super().__init__(message, after=after)
