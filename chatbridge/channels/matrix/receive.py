@@ -45,7 +45,6 @@ class Receiver:
         self._chats = chats
         self._people = people
         self._echoes = echoes
-        self._clock = clock
         self._replaced = replaced
         voice = Voice(api, clock=clock, spawn=spawn)
         self._voice = voice
