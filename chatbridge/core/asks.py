@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
-from chatbridge.core import form
+from chatbridge.core import approval, form
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.model import (
     Answer,
@@ -45,6 +45,8 @@ def stepped(ask: Ask, event: form.Event) -> form.Step:
     :raises AskEnded: the ask takes no more input.
     """
     anyway = isinstance(event, form.AnswerAnyway)
+    if ask.open and ask.approval:
+        return approval.advance(ask.questions[0], ask.draft, event)
     if ask.open:
         return form.UNFIT if anyway else form.advance(ask.questions, ask.draft, event)
     if takes_late_answer(ask) and (ask.draft.late or anyway):
@@ -53,8 +55,9 @@ def stepped(ask: Ask, event: form.Event) -> form.Step:
 
 
 def takes_late_answer(ask: Ask) -> bool:
-    """A timed-out ask takes one late answer, unless a declared default has answered it."""
-    decided = bool(ask.outcome and ask.outcome.answers)
+    """A timed-out ask takes one late answer, unless a declared default has answered it. A late
+    approval would approve nothing."""
+    decided = ask.approval or bool(ask.outcome and ask.outcome.answers)
     return ask.status is Status.TIMED_OUT and ask.late is None and not decided
 
 
@@ -69,7 +72,7 @@ def answered(
     after = replace(
         ask,
         revision=ask.revision + 1,
-        kept_until=now + policy.late_answer_ttl,
+        kept_until=None if ask.approval else now + policy.late_answer_ttl,
         delivered_at=None,
     )
     if ask.open:
@@ -111,15 +114,21 @@ def extended(ask: Ask, *, latest: float, policy: Policy) -> Ask:
     return replace(ask, deadline=later, revision=ask.revision + 1)
 
 
+def prolonged(ask: Ask, deadline: float | None) -> Ask:
+    """With a new caller, whose deadline counts where it is the later one."""
+    later = None if ask.deadline is None or deadline is None else max(ask.deadline, deadline)
+    return replace(ask, deadline=later, revision=ask.revision + 1)
+
+
 def redrawn(ask: Ask) -> Ask:
     """To be shown anew, though nothing in it changed."""
     return replace(ask, revision=ask.revision + 1)
 
 
 def undelivered(ask: Ask) -> bool:
-    """Answered, and neither with an agent, nor kept, nor discarded."""
+    """Answered, and neither with an agent, nor kept, nor discarded. An approval is never kept."""
     waits = ask.answer is not None and ask.delivered_at is None
-    return waits and not ask.kept and not ask.discarded
+    return waits and not ask.approval and not ask.kept and not ask.discarded
 
 
 def kept(ask: Ask) -> Ask:

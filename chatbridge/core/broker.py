@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from chatbridge.core.errors import (
     TooManyOpenAsks,
     UnknownAsk,
 )
-from chatbridge.core.model import Ask, AskRequest, Call, CallName, Note
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, Note, is_approval
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Store, Transaction
 from chatbridge.core.text import one_line, shortened
@@ -56,16 +57,23 @@ class Broker:
 
     # ── calls ─────────────────────────────────────────────────────────────────────────────────────
 
-    async def ask(self, request: AskRequest, name: CallName) -> tuple[Ask, Call]:
+    async def ask(
+        self, request: AskRequest, name: CallName, *, counts_for: float | None = None
+    ) -> tuple[Ask, Call]:
         """The ask that this call waits for: its own of before, a kept answer, an open twin whose
-        caller has gone, or a new one.
+        caller has gone, or a new one. An approval has no twins: nobody allows more than they saw.
+
+        A response that is written more than `counts_for` seconds from now reaches nobody.
 
         :raises TooManyOpenAsks:
         """
         now = self._clock.time()
         timeout = request.timeout if request.timeout is not None else self.policy.default_timeout
         deadline = now + max(timeout, self.policy.min_timeout)
-        fresh = asks.opened(request, now=now, deadline=deadline)
+        until = None if counts_for is None else now + counts_for
+        endless = math.isinf(deadline)
+        fresh = asks.opened(request, now=now, deadline=None if endless else deadline)
+        approval = is_approval(request.questions)
         ids = tuple(q.id for q in request.questions)
         content = {"project": request.project.key, "fingerprint": request.fingerprint}
 
@@ -74,12 +82,13 @@ class Broker:
             if known is not None:
                 return known
             await self.callers.release_tickets(tx, name.link, request.fingerprint)
-            call = Call(name=name, ask_id=fresh.id, question_ids=ids, started_at=now)
-            if kept := await tx.kept_twin(**content, now=now):
+            call = Call(
+                name=name, ask_id=fresh.id, question_ids=ids, started_at=now, counts_until=until
+            )
+            if not approval and (kept := await tx.kept_twin(**content, now=now)):
                 ask, call = kept, replace(call, ask_id=kept.id, late=True)
-            elif twin := await tx.open_twin(**content):
-                later = max(twin.deadline or deadline, deadline)
-                ask = replace(asks.joined(twin), deadline=later, revision=twin.revision + 1)
+            elif not approval and (twin := await tx.open_twin(**content)):
+                ask = asks.prolonged(asks.joined(twin), fresh.deadline)
                 call = replace(call, ask_id=twin.id)
                 await tx.save_ask(ask, was=twin.status)
             else:
@@ -93,7 +102,9 @@ class Broker:
         self._committed(ask)
         return ask, call
 
-    async def follow(self, ask_id: str, name: CallName, *, project: str) -> tuple[Ask, Call]:
+    async def follow(
+        self, ask_id: str, name: CallName, *, project: str, counts_for: float | None = None
+    ) -> tuple[Ask, Call]:
         """One more caller of an ask, by its id.
 
         :raises UnknownAsk: there is none of this id in this project.
@@ -110,7 +121,14 @@ class Broker:
             mine = [c for c in await tx.live_calls(ask_id) if c.name.link == name.link]
             ids = mine[-1].question_ids if mine else tuple(q.id for q in ask.questions)
             late = ask.late is not None
-            call = Call(name=name, ask_id=ask.id, question_ids=ids, started_at=now, late=late)
+            call = Call(
+                name=name,
+                ask_id=ask.id,
+                question_ids=ids,
+                started_at=now,
+                late=late,
+                counts_until=None if counts_for is None else now + counts_for,
+            )
             await tx.save_call(call)
             return await self.callers.welcome(tx, ask), call
 
@@ -136,6 +154,18 @@ class Broker:
             waiting.discard(future)
             if not waiting and self._waiting.get(ask_id) is waiting:
                 del self._waiting[ask_id]
+
+    async def time_out(self, ask_id: str) -> Ask:
+        """End it now as if its deadline had passed, if it is still open."""
+        now = self._clock.time()
+        return await self.change(
+            ask_id,
+            lambda ask: asks.timed_out(ask, now=now, policy=self.policy) if ask.open else ask,
+        )
+
+    async def allowed_in_session(self, request: AskRequest, name: CallName) -> bool:
+        """Whether the owner has allowed exactly this for the rest of the caller's session."""
+        return await self._store.allowed_in_session(link=name.link, fingerprint=request.fingerprint)
 
     async def _check_flood(self, tx: Transaction, request: AskRequest) -> None:
         limit = self.policy.max_open_asks
@@ -253,8 +283,9 @@ class Broker:
             if due is Due.DEADLINE and ask.open and ask.deadline and ask.deadline <= now:
                 return asks.timed_out(ask, now=now, policy=self.policy)
             if due is Due.ALONE and ask.open and ask.alone_since and not ask.alone:
-                long_enough = ask.alone_since + self.policy.alone_after <= now
-                return asks.alone(ask) if long_enough else ask
+                if ask.alone_since + self.policy.alone_after > now:
+                    return ask
+                return asks.withdrawn(ask, now=now) if ask.approval else asks.alone(ask)
             if due is Due.HANDOVER and asks.undelivered(ask):
                 return asks.kept(ask)
             if due is Due.TURN and ask.open and any(turn <= now for turn in timing.turns(ask)):

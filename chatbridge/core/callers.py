@@ -177,6 +177,10 @@ class Callers:
             if call is None or call.delivered_at is not None:
                 return None
             ended = call.ended_at if call.ticket else call.ended_at or now
+            if call.counts_until is not None and now > call.counts_until:
+                # Its client had given up by then: the answer waits for the next call.
+                await tx.save_call(replace(call, ended_at=call.ended_at or now))
+                return None
             await tx.save_call(replace(call, delivered_at=now, ended_at=ended))
             ask = await tx.ask(call.ask_id)
             if ask is None or ask.open or call.ticket or ask.delivered_at is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from chatbridge.core.form import Event
-from chatbridge.core.model import Outcome, Person, QuestionType, View
+from chatbridge.core.model import Outcome, Person, QuestionType, Subject, View
 
 
 class State(StrEnum):
@@ -26,8 +26,11 @@ class State(StrEnum):
     CANCELLED = "cancelled"
     TIMED_OUT = "timed_out"
     WITHDRAWN = "withdrawn"
+    ALLOWED = "allowed"
+    DENIED = "denied"
 
 
+APPROVAL_GLYPH = "🔐"
 GLYPHS = {
     State.OPEN: "❓",
     State.LATE: "⌛",
@@ -38,6 +41,8 @@ GLYPHS = {
     State.CANCELLED: "🚫",
     State.TIMED_OUT: "⌛",
     State.WITHDRAWN: "🚫",
+    State.ALLOWED: "✅",
+    State.DENIED: "🚫",
 }
 
 
@@ -62,6 +67,15 @@ class Role(StrEnum):
     EXTEND = "extend"
     ANYWAY = "anyway"
     DISCARD = "discard"
+    EXPLAIN = "explain"
+    EXPLAIN_NOW = "explain_now"
+    REPHRASE = "rephrase"
+    SHOW_ALL = "show_all"
+    ALLOW = "allow"
+    SESSION = "session"
+    SESSION_NOW = "session_now"
+    DENY = "deny"
+    DENY_WHY = "deny_why"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +150,13 @@ class Card:
     handed_over_late: bool = False
     unheard: bool = False
     """It ended with nobody waiting, so that nobody was told."""
+    approval: bool = False
+    subject: Subject | None = None
+    """What an approval is about; cut in the middle until the person has asked for all of it."""
+    verdict: str | None = None
+    """How an approval was answered: one of the verdicts' labels."""
+    only_on: tuple[str, ...] = ()
+    """The channels on which this approval can be answered, where this is none of them."""
 
     def button(self, role: Role) -> Button | None:
         return next((b for b in self.buttons if b.role is role), None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ from chatbridge.core.errors import (
     TokenRejected,
 )
 from chatbridge.core.model import Ask, Post
+from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Meter
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock, Store, Surface, Transaction
@@ -39,6 +41,8 @@ NOTHING_GOES = (RetryLater, ChatRefused, TokenRejected, StoreError)
 
 class Delivery:
     def __init__(self, store: Store, *, clock: Clock) -> None:
+        self.taken: Callable[[str], None] = lambda _notice_id: None
+        """Told when a surface has shown a notice."""
         self._store = store
         self._clock = clock
         self._lanes: list[Lane] = []
@@ -48,10 +52,15 @@ class Delivery:
         for lane in self._lanes:
             lane.add(ask)
 
+    def announce(self, notice: Notice) -> None:
+        """There is a new notice. Returns at once."""
+        for lane in self._lanes:
+            lane.add_notice(notice)
+
     async def serve(self, surface: Surface, *, ready: asyncio.Event) -> None:
         """Keep one surface up to date until cancelled, once it is ready. Changes count from now
         on; what was missed before is shown first."""
-        lane = Lane(surface, self._store, self._clock)
+        lane = Lane(surface, self._store, self._clock, taken=self.taken)
         self._lanes.append(lane)
         try:
             await ready.wait()
@@ -63,14 +72,18 @@ class Delivery:
 class Lane:
     """One surface's work: the newest state of each ask that it may not show yet."""
 
-    def __init__(self, surface: Surface, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, surface: Surface, store: Store, clock: Clock, *, taken: Callable[[str], None]
+    ) -> None:
         self._surface = surface
+        self._taken = taken
         self._store = store
         self._clock = clock
         self._meter = Meter(surface.pace)
         self._pending: OrderedDict[str, Ask] = OrderedDict()
         self._posted: set[str] = set()
         """Open asks whose card is out: somebody may be waiting for what a tap on it does."""
+        self._notices: OrderedDict[str, Notice] = OrderedDict()
         self._not_noted: dict[str, tuple[Post, tuple[str, ...]]] = {}
         """What is shown, but not yet known to the store."""
         self._work = asyncio.Event()
@@ -90,6 +103,10 @@ class Lane:
                 self._troubles[ask.id].until = 0.0  # what is new in it may go
             self._work.set()
 
+    def add_notice(self, notice: Notice) -> None:
+        self._notices[notice.id] = notice
+        self._work.set()
+
     async def run(self) -> None:
         while pause := await self._catch_up():
             await self._clock.sleep(pause)
@@ -97,10 +114,14 @@ class Lane:
             if pause := self._meter.pause(self._clock.monotonic()):
                 await self._clock.sleep(pause)
             ask = self._next()
-            if ask is None:
+            if ask is not None:
+                if pause := await self._try(ask):
+                    await self._rest_for(pause)
+            elif self._notices:  # what waits for an answer comes first
+                if pause := await self._try_notice(next(iter(self._notices.values()))):
+                    await self._rest_for(pause)
+            else:
                 await self._until_work()
-            elif pause := await self._try(ask):
-                await self._rest_for(pause)
 
     async def _catch_up(self) -> float:
         """What a page shows it reads itself when it opens; a chat has to be told. How long to
@@ -111,6 +132,9 @@ class Lane:
         try:
             for ask in await self._store.behind(surface=self._surface.name, since=since):
                 self.add(ask)
+            name = self._surface.name
+            for notice in await self._store.notices_behind(surface=name, since=since):
+                self.add_notice(notice)
         except StoreError as error:
             return self._pause("what it shows is not known yet", error)
         return 0.0
@@ -168,6 +192,27 @@ class Lane:
             self._trouble = Trouble()
         return 0.0
 
+    async def _try_notice(self, notice: Notice) -> float:
+        """Show the notice; how long to pause after the whole surface failed."""
+        name = self._surface.name
+
+        async def work(tx: Transaction) -> None:
+            await tx.save_notice_post(notice.id, surface=name)
+
+        try:
+            self._meter.spend(self._clock.monotonic(), edit=False)
+            if await self._surface.announce(notice):
+                await self._store.write(work)
+                self._taken(notice.id)
+        except NOTHING_GOES as error:
+            after = error.after if isinstance(error, RetryLater) else None
+            self._refused = isinstance(error, ChatRefused)
+            return self._pause(f"notice {notice.id} not shown yet", error, after=after)
+        except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the asks nor the channels
+            log.error("%s: notice %s cannot be shown: %s", name, notice.id, error)
+        self._notices.pop(notice.id, None)
+        return 0.0
+
     def _put_back(self, ask: Ask, *, first: bool) -> None:
         self._pending.setdefault(ask.id, ask)
         self._pending.move_to_end(ask.id, last=not first)
@@ -197,7 +242,7 @@ class Lane:
         """Whether there was something to show."""
         name = self._surface.name
         if not self._surface.keeps_posts:
-            await self._surface.show(ask, place=None)
+            await self._show_live(ask)
             return True
         if ask.id in self._not_noted:
             await self._note(ask.id)
@@ -230,6 +275,19 @@ class Lane:
         if not shown.complete:
             self._put_back(ask, first=not shown.tidying)
         return True
+
+    async def _show_live(self, ask: Ask) -> None:
+        """A page shows it by itself; that somebody could see it is noted once."""
+        shown = await self._surface.show(ask, place=None)
+        if not ask.open:
+            self._posted.discard(ask.id)
+        elif shown.seen and ask.id not in self._posted:
+            self._posted.add(ask.id)
+            post = Post(
+                ask_id=ask.id, surface=self._surface.name, place=shown.place, revision=ask.revision
+            )
+            self._not_noted[ask.id] = (post, ())
+            await self._note(ask.id)
 
     async def _note(self, ask_id: str) -> None:
         """With a full disk every further try would otherwise post another card."""

@@ -5,16 +5,49 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chatbridge.core import form
-from chatbridge.core.card import GLYPHS, Act, Button, Card, Choice, Line, Role, State
-from chatbridge.core.model import Answer, Ask, Question, QuestionType, Status, View
+from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.card import (
+    APPROVAL_GLYPH,
+    GLYPHS,
+    Act,
+    Button,
+    Card,
+    Choice,
+    Line,
+    Role,
+    State,
+)
+from chatbridge.core.draw_approval import approval_buttons, drawn_subject, verdict_of
+from chatbridge.core.model import (
+    DENY,
+    VERDICTS,
+    Answer,
+    Ask,
+    AskBack,
+    Question,
+    QuestionType,
+    Status,
+    View,
+)
 from chatbridge.core.text import one_line, split_recommended, visible
 from chatbridge.core.timing import soon_at
 
+ASIDE = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION)
+"""Screens beside the question: one goes back from them, or through with them."""
+ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 
-def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Card:
+
+def draw(
+    ask: Ask,
+    *,
+    channel: str,
+    latest_deadline: float | None = None,
+    only_on: tuple[str, ...] = (),
+) -> Card:
     """The ask's card as `channel` should show it.
 
     `latest_deadline` is how far the deadline can be moved; without it there is no "+15 min".
+    `only_on` names the channels that can settle this ask, where this is none of them.
     """
     state = _state(ask)
     view = ask.draft.view if state in (State.OPEN, State.LATE) else None
@@ -26,7 +59,7 @@ def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Car
         revision=ask.revision,
         step=ask.draft.step,
         state=state,
-        glyph=GLYPHS[state],
+        glyph=APPROVAL_GLYPH if ask.approval and ask.open else GLYPHS[state],
         project=one_line(ask.project.name),
         label=one_line(ask.project.label) if ask.project.label else None,
         agent=one_line(ask.agent.name),
@@ -43,7 +76,7 @@ def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Car
         changed_by=ask.draft.by,
         choices=_choices(ask, question) if question and view is View.QUESTION else (),
         lines=_lines(ask, view),
-        buttons=_buttons(ask, state, view, question, latest_deadline),
+        buttons=() if only_on else _buttons(ask, state, view, question, latest_deadline),
         declared=_declared(ask) if ask.open else None,
         created_at=ask.created_at,
         deadline=ask.deadline,
@@ -55,6 +88,10 @@ def draw(ask: Ask, *, channel: str, latest_deadline: float | None = None) -> Car
         delivered_at=ask.delivered_at,
         handed_over_late=ask.late is not None and ask.delivered_at is not None,
         unheard=ask.alone_since is not None and ask.delivered_at is None,
+        approval=ask.approval,
+        subject=drawn_subject(ask),
+        verdict=verdict_of(ask),
+        only_on=only_on,
     )
 
 
@@ -68,6 +105,9 @@ def _state(ask: Ask) -> State:
             return State.WITHDRAWN
         case Status.TIMED_OUT if ask.late is None:
             return State.LATE if ask.draft.late else State.TIMED_OUT
+    if ask.approval:
+        denied = verdict_of(ask) == VERDICTS[DENY].label
+        return State.DENIED if denied else State.ALLOWED
     if ask.discarded:
         return State.DISCARDED
     if ask.delivered_at is not None:
@@ -83,6 +123,8 @@ def _title(ask: Ask) -> str | None:
 
 
 def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
+    if ask.approval:
+        return ()  # its buttons differ in what a wrong tap costs, so each has a role of its own
     entry, step = ask.draft.entries[ask.draft.at], ask.draft.step
     choices = []
     for i, option in enumerate(question.choices):
@@ -127,7 +169,7 @@ def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
     return tuple(
         Line(
             question=visible(q.text),
-            answer=_said(q, answers[i]) if answers else None,
+            answer=_said(q, answers[i]) if answers and not ask.approval else None,
             by_default=bool(answers) and answers[i].decided_by is not None,
         )
         for i, q in enumerate(ask.questions)
@@ -145,6 +187,9 @@ def answer_text(answer: Answer) -> str | None:
     """An answer as a person reads it; None if it was skipped."""
     if answer.skipped:
         return None
+    if answer.ask_back is not None:
+        asked = ASKED_BACK[answer.ask_back]
+        return f"{asked}: {visible(answer.custom_text)}" if answer.custom_text else asked
     parts = [visible(v) for v in answer.values]
     if answer.custom_text is not None:
         parts.append(visible(answer.custom_text))
@@ -160,11 +205,12 @@ def _buttons(
 ) -> tuple[Button, ...]:
     if view is None:
         return _end_buttons(ask, state)
-    buttons = _form_buttons(ask, view, question)
-    if state is not State.OPEN or view in (View.CANCEL, View.OTHER):
+    buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask, view, question)
+    if state is not State.OPEN or view in ASIDE:
         return tuple(buttons)
-    cancel = form.AskCancel(step=ask.draft.step)
-    buttons.append(Button(role=Role.CANCEL, label="Cancel question", does=cancel))
+    if not ask.approval:
+        cancel = form.AskCancel(step=ask.draft.step)
+        buttons.append(Button(role=Role.CANCEL, label="Cancel question", does=cancel))
     if ask.deadline is not None and ask.deadline < (latest_deadline or 0.0):
         buttons.append(Button(role=Role.EXTEND, label="+15 min", does=Act.EXTEND))
     return tuple(buttons)
@@ -173,9 +219,19 @@ def _buttons(
 def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Button]:
     draft, step = ask.draft, ask.draft.step
     if view is View.CANCEL:
+        asking = [
+            Button(role=Role.EXPLAIN, label="Ask to explain…", does=form.AskExplain(step=step)),
+            Button(role=Role.REPHRASE, label="Ask to rephrase", does=form.Rephrase(step=step)),
+        ]
         return [
+            *(asking if form.can_ask_back(ask.questions, draft) else []),
             Button(role=Role.BACK, label="Keep it open", does=form.Back(step=step)),
             Button(role=Role.CANCEL_NOW, label="Cancel question", does=form.Cancel(step=step)),
+        ]
+    if view is View.EXPLAIN:
+        return [
+            Button(role=Role.BACK, label="Back", does=form.Back(step=step)),
+            Button(role=Role.EXPLAIN_NOW, label="Just explain more", does=form.Explain(step=step)),
         ]
     if view is View.REVIEW:
         return [
@@ -203,7 +259,7 @@ def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Butto
 
 
 def _end_buttons(ask: Ask, state: State) -> tuple[Button, ...]:
-    if state is State.TIMED_OUT and not (ask.outcome and ask.outcome.answers):
+    if state is State.TIMED_OUT and takes_late_answer(ask):
         anyway = form.AnswerAnyway(step=ask.draft.step)
         return (Button(role=Role.ANYWAY, label="Answer anyway", does=anyway),)
     if state is State.KEPT:

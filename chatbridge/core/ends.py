@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chatbridge.core.card import Card, Line, State
+from chatbridge.core.model import ALLOW_SESSION, VERDICTS
 from chatbridge.core.text import one_line
 
 PLACES = {"telegram": "Telegram", "matrix": "Matrix", "web": "web inbox", "terminal": "terminal"}
 
+SESSION = VERDICTS[ALLOW_SESSION].label
 NAME = 40
 REASON = 1_000
 
@@ -44,7 +46,13 @@ Sentence = tuple[Part, ...]
 
 
 def heading(card: Card) -> str:
+    if card.approval and card.state is State.TIMED_OUT:
+        return "Denied"
     match card.state:
+        case State.ALLOWED:
+            return "Allowed for this session" if card.verdict == SESSION else "Allowed once"
+        case State.DENIED:
+            return "Denied"
         case State.ANSWERED | State.HANDING_OVER:
             elsewhere = card.by is not None and not card.by_you
             return "Answered elsewhere" if elsewhere else "Answered"
@@ -63,15 +71,16 @@ def heading(card: Card) -> str:
 def shows_answers(card: Card) -> bool:
     """Whether answers stand below their questions. A single declared one stands in the sentence
     that says why it was used."""
-    has_answers = bool(card.outcome and card.outcome.answers)
+    has_answers = bool(card.outcome and card.outcome.answers) and not card.approval
     return has_answers and not (_by_default(card) and card.count == 1)
 
 
 def reason(card: Card) -> Sentence:
-    """Why the person cancelled it; empty if that was not said."""
-    if card.state is not State.CANCELLED or not (card.outcome and card.outcome.reason):
-        return ()
-    return ("Reason: ", Theirs(one_line(card.outcome.reason), REASON))
+    """Why the person cancelled or denied it; empty if that was not said."""
+    said = card.outcome.reason if card.outcome and card.state is State.CANCELLED else None
+    if card.outcome and card.state is State.DENIED:
+        said = card.outcome.answers[0].custom_text
+    return ("Reason: ", Theirs(one_line(said), REASON)) if said else ()
 
 
 def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]:
@@ -86,7 +95,10 @@ def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]
             yield _told(card, told, viewer)
         case State.HANDING_OVER:
             yield _told(card, ("handing over",), viewer)
-        case State.CANCELLED:
+        case State.ALLOWED:
+            told = ("the agent has it" if card.delivered_at is not None else "handing over",)
+            yield _told(card, ("no agent was waiting",) if card.unheard else told, viewer)
+        case State.CANCELLED | State.DENIED:
             told = ("no agent was waiting" if card.unheard else "the agent was told",)
             yield _told(card, told, viewer)
         case State.KEPT:
@@ -111,6 +123,8 @@ def _nobody(card: Card) -> Sentence:
     if _by_default(card):
         used: Sentence = (": ", Given(card.lines[0])) if card.count == 1 else (".",)
         return (*nobody, " Used, as agreed beforehand", *used)
+    if card.approval:
+        return nobody
     if card.unheard:
         return (*nobody, " No agent was waiting.")
     return (*nobody, " The agent was told so, nothing else.")

@@ -64,6 +64,18 @@ class AskEnded(ChatbridgeError):
         super().__init__(f"the question {ask_id} has ended: {status}")
 
 
+class NotHere(ChatbridgeError):
+    """This approval cannot be given here."""
+
+    def __init__(self, ask_id: str, *, channels: tuple[str, ...]) -> None:
+        self.ask_id, self.channels = ask_id, channels
+        where = " or ".join(channels) or "none, as no channel is set up for it"
+        super().__init__(
+            f"the approval {ask_id} cannot be given or refused here, only where an agent cannot do "
+            f"it by itself: {where} (approvals.channels)"
+        )
+
+
 class InvalidAnswer(ChatbridgeError):
     """The answer does not fit the question."""
 

@@ -13,127 +13,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from chatbridge.core.model import Answer, Draft, Entry, Question, QuestionType, View
+from chatbridge.core.events import (
+    AnswerAnyway,
+    AskCancel,
+    AskExplain,
+    Back,
+    Cancel,
+    Choose,
+    Done,
+    DropOther,
+    Edit,
+    Event,
+    Explain,
+    Other,
+    Rephrase,
+    Skip,
+    Submit,
+    Text,
+    Toggle,
+)
+from chatbridge.core.model import Answer, AskBack, Draft, Entry, Question, QuestionType, View
 from chatbridge.core.text import encodable
+
+__all__ = [  # noqa: RUF022 - events, what they lead to, sentences
+    "AnswerAnyway", "AskCancel", "AskExplain", "Back", "Cancel", "Choose", "Done", "DropOther",
+    "Edit", "Event", "Explain", "Other", "Rephrase", "Skip", "Submit", "Text", "Toggle",
+    "advance", "can_ask_back", "entry_answer",
+    "Answered", "Cancelled", "Moved", "Refused", "Step",
+    "EMPTY", "MAX_TEXT", "NONE_PICKED", "REQUIRED", "STALE", "TOO_LONG", "UNFIT",
+]  # fmt: skip
 
 MAX_TEXT = 10_000
 """The longest text a person can send as one answer or reason, in characters."""
-
-
-# ── events ────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choose:
-    """Pick the one option of a select, or yes (0) or no (1) of a confirm."""
-
-    step: int
-    option: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toggle:
-    """Set one option of a multi-select on or off."""
-
-    step: int
-    option: int
-    on: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropOther:
-    """Take back the text given as Other of a multi-select."""
-
-    step: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """Finish a multi-select."""
-
-    step: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """A typed text: the answer, the Other, or the reason, by what is shown. A text that was sent
-    as a reply carries no step of its own."""
-
-    text: str
-    step: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Other:
-    """Ask for a text instead of an option."""
-
-    step: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skip:
-    step: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Back:
-    """One screen back; on the cancel screen: keep it open."""
-
-    step: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """Open one question from the review."""
-
-    step: int
-    question: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submit:
-    """Send the reviewed answers."""
-
-    step: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskCancel:
-    """Show the cancel screen: nothing is sent yet."""
-
-    step: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cancel:
-    """Decline the ask."""
-
-    step: int
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerAnyway:
-    """Open the form of a timed-out ask."""
-
-    step: int
-
-
-Event = (
-    Choose
-    | Toggle
-    | DropOther
-    | Done
-    | Text
-    | Other
-    | Skip
-    | Back
-    | Edit
-    | Submit
-    | AskCancel
-    | Cancel
-    | AnswerAnyway
-)
 
 
 # ── what an event leads to ────────────────────────────────────────────────────────────────────────
@@ -187,27 +98,74 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
     if isinstance(event, AnswerAnyway):
         if draft.late:
             return UNFIT
-        view = _under_cancel(draft) if draft.view is View.CANCEL else draft.view
-        return _show(replace(draft, late=True), view=view)
+        aside = draft.view in (View.CANCEL, View.EXPLAIN)
+        return _show(replace(draft, late=True), view=_under_cancel(draft) if aside else draft.view)
     match draft.view:
         case View.CANCEL:
-            return _on_cancel(draft, event)
+            return _on_cancel(questions, draft, event)
+        case View.EXPLAIN:
+            return _on_explain(questions, draft, event)
         case View.REVIEW:
             return _on_review(questions, draft, event)
         case View.OTHER:
             return _on_other(questions, draft, event)
         case View.QUESTION:
             return _on_question(questions, draft, event)
+        case View.SESSION:
+            return UNFIT  # a screen of approvals alone
         case _:
             assert_never(draft.view)
 
 
-def _on_cancel(draft: Draft, event: Event) -> Step:
-    if isinstance(event, Back):
-        return _show(draft, view=_under_cancel(draft))
-    if isinstance(event, Text):
-        return _cancel(event.text) if event.text.strip() else EMPTY
-    return UNFIT
+def _on_cancel(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
+    match event:
+        case Back():
+            return _show(draft, view=_under_cancel(draft))
+        case Text(text=text):
+            return _cancel(text) if text.strip() else EMPTY
+        case AskExplain() if can_ask_back(questions, draft):
+            return _show(draft, view=View.EXPLAIN)
+        case Rephrase() if can_ask_back(questions, draft):
+            return _ask_back(questions, draft, AskBack.REPHRASE, None)
+        case _:
+            return UNFIT
+
+
+def _on_explain(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
+    match event:
+        case Back():
+            return _show(draft, view=View.CANCEL)
+        case Text(text=text):
+            return _ask_back(questions, draft, AskBack.EXPLAIN, text)
+        case Explain():
+            return _ask_back(questions, draft, AskBack.EXPLAIN, None)
+        case _:
+            return UNFIT
+
+
+def can_ask_back(questions: Sequence[Question], draft: Draft) -> bool:
+    """Whether there is a question to ask back about, and an agent that is still to be told."""
+    if draft.at < len(questions) and questions[draft.at].takes_ask_back:
+        return True
+    return not draft.late and not any(q.takes_ask_back for q in questions)
+
+
+def _ask_back(
+    questions: Sequence[Question], draft: Draft, kind: AskBack, guidance: str | None
+) -> Step:
+    text = None if guidance is None else encodable(guidance).strip()
+    if text == "":
+        return EMPTY
+    if text and len(text) > MAX_TEXT:
+        return TOO_LONG
+    if draft.at < len(questions) and questions[draft.at].takes_ask_back:
+        return _move_on(questions, _enter(draft, Entry(text=text, done=True, ask_back=kind)))
+    several = len(questions) > 1 and draft.at < len(questions)
+    what = f"question {draft.at + 1}" if several else "this"
+    wish = f"Please explain {what} in more detail."
+    if kind is AskBack.REPHRASE:
+        wish = f"Please rephrase {what} in a different way."
+    return Cancelled(reason=f"{wish} {text}" if text else wish)
 
 
 def _under_cancel(draft: Draft) -> View:
@@ -247,7 +205,8 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
             if not multi or not 0 <= option < len(question.choices):
                 return UNFIT
             picked = set(entry.picked) | {option} if on else set(entry.picked) - {option}
-            return Moved(draft=_enter(draft, replace(entry, picked=tuple(sorted(picked)))))
+            entry = replace(_answering(entry), picked=tuple(sorted(picked)))
+            return Moved(draft=_enter(draft, entry))
         case DropOther():
             if not multi:
                 return UNFIT
@@ -257,7 +216,7 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
                 return UNFIT
             if _lacks_choice(question, entry):
                 return NONE_PICKED
-            return _move_on(questions, _enter(draft, replace(entry, done=True)))
+            return _move_on(questions, _enter(draft, replace(_answering(entry), done=True)))
         case Text(text=text):
             if question.type is QuestionType.CONFIRM:
                 return UNFIT
@@ -278,6 +237,11 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
             return UNFIT
 
 
+def _answering(entry: Entry) -> Entry:
+    """Whoever picks something after asking back takes that back."""
+    return entry if entry.ask_back is None else Entry()
+
+
 def _lacks_choice(question: Question, entry: Entry) -> bool:
     multi = question.type is QuestionType.MULTI_SELECT
     return multi and question.required and not entry.picked and entry.text is None
@@ -291,7 +255,7 @@ def _take_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
     if len(text) > MAX_TEXT:
         return TOO_LONG
     if questions[draft.at].type is QuestionType.MULTI_SELECT:
-        entry = replace(draft.entries[draft.at], text=text)
+        entry = replace(draft.entries[draft.at], text=text, ask_back=None)
         return _show(_enter(draft, entry), view=View.QUESTION)
     return _move_on(questions, _enter(draft, Entry(text=text, done=True)))
 
@@ -342,6 +306,8 @@ def _cancel(reason: str | None) -> Step:
 
 def entry_answer(question: Question, entry: Entry) -> Answer:
     """What an entry says, as an answer."""
+    if entry.ask_back is not None:
+        return Answer(ask_back=entry.ask_back, custom_text=entry.text)
     values = tuple(question.choices[i].label for i in entry.picked)
     if entry.text is None:
         return Answer(values=values)

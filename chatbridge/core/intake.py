@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from chatbridge.core import asks, form
 from chatbridge.core.broker import Broker
-from chatbridge.core.errors import AskEnded, UnknownAsk
+from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.model import Answer, Ask, Note, Person, Post
+from chatbridge.core.notice import Notice
 from chatbridge.core.ports import Clock, Store, Transaction
 
 
@@ -45,6 +46,7 @@ class Intake:
         led_to: list[form.Step] = []
 
         def change(ask: Ask) -> Ask:
+            self._check_place(ask, person)
             for event in events:
                 step = asks.stepped(ask, event)
                 led_to.append(step)
@@ -73,16 +75,21 @@ class Intake:
 
     async def answer(self, ask_id: str, answers: tuple[Answer, ...], *, person: Person) -> Ask:
         now = self._clock.time()
-        return await self._broker.change(
-            ask_id,
-            lambda ask: asks.answered(ask, answers, by=person, now=now, policy=self._policy),
-        )
+
+        def change(ask: Ask) -> Ask:
+            self._check_place(ask, person)
+            return asks.answered(ask, answers, by=person, now=now, policy=self._policy)
+
+        return await self._broker.change(ask_id, change)
 
     async def cancel(self, ask_id: str, *, reason: str | None, person: Person) -> Ask:
         now = self._clock.time()
-        return await self._broker.change(
-            ask_id, lambda ask: asks.cancelled(ask, reason=reason, by=person, now=now)
-        )
+
+        def change(ask: Ask) -> Ask:
+            self._check_place(ask, person)
+            return asks.cancelled(ask, reason=reason, by=person, now=now)
+
+        return await self._broker.change(ask_id, change)
 
     async def extend(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
         return await self._broker.change(
@@ -125,6 +132,17 @@ class Intake:
 
         if await self._store.note(channel=channel, key=key) is not None:
             await self._store.write(work)
+
+    def only_on(self, ask: Ask, channel: str) -> tuple[str, ...]:
+        channels = self._policy.approval_channels
+        return tuple(sorted(channels)) if ask.approval and channel not in channels else ()
+
+    def _check_place(self, ask: Ask, person: Person) -> None:
+        if ask.approval and person.channel not in self._policy.approval_channels:
+            raise NotHere(ask.id, channels=tuple(sorted(self._policy.approval_channels)))
+
+    async def notices(self, *, limit: int) -> Sequence[Notice]:
+        return await self._store.notices(limit=limit)
 
     def latest_deadline(self, ask: Ask) -> float:
         return ask.created_at + self._policy.max_timeout

@@ -17,6 +17,7 @@ class QuestionType(StrEnum):
     SELECT = "select"
     MULTI_SELECT = "multi-select"
     CONFIRM = "confirm"
+    APPROVAL = "approval"
 
 
 class Status(StrEnum):
@@ -34,6 +35,16 @@ class Option:
 
 
 YES_NO = (Option(label="yes"), Option(label="no"))
+ALLOW, ALLOW_SESSION, DENY = range(3)
+VERDICTS = (Option(label="allow"), Option(label="session"), Option(label="deny"))
+"""What an approval can be answered with, at the positions above."""
+
+
+class AskBack(StrEnum):
+    """What a person asks of the agent instead of answering."""
+
+    EXPLAIN = "explain"
+    REPHRASE = "rephrase"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +55,26 @@ class Answer:
     custom_text: str | None = None
     decided_by: str | None = None
     """"timeout" where a declared default stood in for the person."""
+    ask_back: AskBack | None = None
+    """The person asks back instead; `custom_text` is then what they want to know."""
 
     @property
     def skipped(self) -> bool:
-        return not self.values and self.custom_text is None
+        return not self.values and self.custom_text is None and self.ask_back is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What an approval is about, to the letter."""
+
+    code: str
+    language: str | None = None
+    file: str | None = None
+    """The file that would be changed."""
+    folder: str | None = None
+    """Where a command would run."""
+    whole_first: bool = False
+    """It is long, and cannot be undone: nothing can be allowed before all of it was shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +87,19 @@ class Question:
     placeholder: str | None = None
     on_timeout: Answer | None = None
     """The declared default; used only where the owner's settings allow it, never for a confirm."""
+    title: str | None = None
+    """A short name of this one question."""
+    takes_ask_back: bool = False
+    """Asking back is an answer to this question. Otherwise it cancels the ask."""
+    subject: Subject | None = None
+    """Of an approval: what is to be allowed or denied."""
 
     @property
     def choices(self) -> tuple[Option, ...]:
-        """What can be picked by its position: the options, or yes and no."""
-        return YES_NO if self.type is QuestionType.CONFIRM else self.options
+        """What can be picked by its position: the options, yes and no, or the verdicts."""
+        if self.type is QuestionType.CONFIRM:
+            return YES_NO
+        return VERDICTS if self.type is QuestionType.APPROVAL else self.options
 
     @property
     def takes_other(self) -> bool:
@@ -79,6 +114,7 @@ class Entry:
     text: str | None = None
     done: bool = False
     """The person has moved on from this question; with nothing put in, it is skipped."""
+    ask_back: AskBack | None = None
 
 
 class View(StrEnum):
@@ -88,6 +124,8 @@ class View(StrEnum):
     OTHER = "other"
     REVIEW = "review"
     CANCEL = "cancel"
+    EXPLAIN = "explain"
+    SESSION = "session"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +142,8 @@ class Draft:
     """The person chose "Answer anyway" after the time-out."""
     by: Person | None = None
     """Who changed it last."""
+    whole: bool = False
+    """All of what an approval is about was shown."""
 
 
 def new_draft(questions: tuple[Question, ...]) -> Draft:
@@ -192,6 +232,15 @@ class Ask:
             return self.outcome
         return self.late
 
+    @property
+    def approval(self) -> bool:
+        """Whether this allows the agent to do something, instead of telling it something."""
+        return is_approval(self.questions)
+
+
+def is_approval(questions: tuple[Question, ...]) -> bool:
+    return questions[0].type is QuestionType.APPROVAL
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallName:
@@ -216,6 +265,8 @@ class Call:
     """Its response was a ticket, so its delivery says nothing about the answer's."""
     late: bool = False
     """It took over an answer that had been kept."""
+    counts_until: float | None = None
+    """A response that is written later reaches nobody: the client gave up without saying so."""
 
     @property
     def live(self) -> bool:
@@ -254,6 +305,7 @@ class AskRequest:
     questions: tuple[Question, ...]
     title: str | None = None
     timeout: float | None = None
+    """None: the owner's default. Infinite: there is no deadline."""
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -272,4 +324,7 @@ def _fingerprint(request: AskRequest) -> str:
             for q in request.questions
         ],
     ]
+    subjects = [q.subject for q in request.questions if q.subject]
+    if subjects:
+        content.append([[s.code, s.language, s.file, s.folder] for s in subjects])
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 from chatbridge.core.form import Event, Step
 from chatbridge.core.model import Answer, Ask, Call, CallName, Note, Person, Post, Status
+from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
 
 T = TypeVar("T")
@@ -78,6 +79,12 @@ class Transaction(Protocol):
 
     async def drop_note(self, *, channel: str, key: str) -> None: ...
 
+    async def add_notice(self, notice: Notice) -> Notice:
+        """Keep it, unless its call has left one with these words before: then that one."""
+        ...
+
+    async def save_notice_post(self, notice_id: str, *, surface: str) -> None: ...
+
 
 class Store(Protocol):
     """Keeps asks, calls, posts and notes. What a read returns has been committed."""
@@ -104,6 +111,30 @@ class Store(Protocol):
         """Ended asks, the newest first. `search` looks into title, questions and answers."""
         ...
 
+    async def answers_in(self, *, project: str, limit: int) -> Sequence[Ask]:
+        """What a person answered in this project, in time or late, the newest first."""
+        ...
+
+    async def allowed_in_session(self, *, link: str, fingerprint: str) -> bool:
+        """Whether a call of this link was answered with "session" for the same content."""
+        ...
+
+    async def surfaces_of(self, ask_id: str) -> Sequence[str]:
+        """The surfaces that have a post of this ask."""
+        ...
+
+    async def notices(self, *, limit: int) -> Sequence[Notice]:
+        """The newest first."""
+        ...
+
+    async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
+        """Notices of after `since` that this surface has not shown, oldest first."""
+        ...
+
+    async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
+        """The surfaces that have shown this notice."""
+        ...
+
     async def unsettled_delivery(self) -> Sequence[Ask]:
         """Ended asks whose answer is neither delivered, kept nor discarded."""
         ...
@@ -122,7 +153,8 @@ class Store(Protocol):
     async def note(self, *, channel: str, key: str) -> Note | None: ...
 
     async def sweep(self, *, before: float) -> int:
-        """Remove asks that ended before that time, with their calls and posts; how many."""
+        """Remove asks that ended before that time, with their calls and posts; how many. Notices
+        of before it go too."""
         ...
 
 
@@ -156,6 +188,7 @@ class Inbox(Protocol):
 
         :raises UnknownAsk:
         :raises AskEnded: nothing was changed.
+        :raises NotHere: an approval, and this channel may not settle it.
         """
         ...
 
@@ -204,6 +237,14 @@ class Inbox(Protocol):
         """Drop a note, if there is one."""
         ...
 
+    async def notices(self, *, limit: int) -> Sequence[Notice]:
+        """What agents told their owner, the newest first."""
+        ...
+
+    def only_on(self, ask: Ask, channel: str) -> tuple[str, ...]:
+        """The channels that can settle this approval, if this one is none of them; for `draw`."""
+        ...
+
     def latest_deadline(self, ask: Ask) -> float:
         """How far `extend` can move this ask's deadline."""
         ...
@@ -222,6 +263,8 @@ class Shown:
     """Otherwise there is more to be shown: note this, and show the same again."""
     tidying: bool = False
     """What is left to be done can wait until others have been shown."""
+    seen: bool = True
+    """Somebody can see it: a chat has it, or a page is open."""
 
 
 class Surface(Protocol):
@@ -238,6 +281,13 @@ class Surface(Protocol):
 
         :raises RetryLater: not done; try again after its pause.
         :raises PostGone: there is nothing at `place` any more.
+        """
+        ...
+
+    async def announce(self, notice: Notice) -> bool:
+        """Show a notice, which is never edited. Whether somebody can see it now.
+
+        :raises RetryLater: not done; try again after its pause.
         """
         ...
 

@@ -58,11 +58,11 @@ SEND_OR_NUMBER = Unclear(why="Reply send, or the number of the answer to change.
 
 
 def takes_text(ask: Ask) -> bool:
-    """Whether the form waits for a text now: an answer, an Other, or a reason."""
+    """Whether the form waits for a text now: an answer, an Other, a reason, what to explain."""
     draft = ask.draft
     if draft.view is View.QUESTION:
         return ask.questions[draft.at].type is QuestionType.TEXT
-    return draft.view in (View.OTHER, View.CANCEL)
+    return draft.view in (View.OTHER, View.CANCEL, View.EXPLAIN)
 
 
 # ── beside buttons ────────────────────────────────────────────────────────────────────────────────
@@ -71,7 +71,7 @@ def takes_text(ask: Ask) -> bool:
 def typed(ask: Ask, text: str) -> tuple[Event, ...]:
     """The events that this text stands for where the form is now: at least one."""
     step = ask.draft.step
-    if ask.draft.view is View.QUESTION and not takes_text(ask):
+    if ask.draft.view is View.QUESTION and not takes_text(ask) and not ask.approval:
         question = ask.questions[ask.draft.at]
         if question.type is QuestionType.MULTI_SELECT:
             picks = _several(question, text)

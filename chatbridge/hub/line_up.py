@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.core.ports import Channel, Clock, Inbox
+from chatbridge.core.reach import Reach
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +21,7 @@ TOLD_AT_MOST = 10
 """In a hub's life: agents must not be able to flood a chat with remarks about themselves."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
+NOT_SHOWN = {"web": "no page was open"}
 
 
 class LineUp:
@@ -52,6 +54,21 @@ class LineUp:
     def remarks(self) -> list[str]:
         """What the owner should know of channels that work."""
         return [r for slot in self._slots if slot.channel for r in slot.channel.remarks]
+
+    def names(self) -> list[str]:
+        return [slot.name for slot in self._slots]
+
+    def reach(self, surfaces: Iterable[str]) -> Reach:
+        """Which channels these surfaces belong to, and why the others are not among them."""
+        shown = {surface.partition(":")[0] for surface in surfaces}
+        return Reach(
+            shown=tuple(slot.name for slot in self._slots if slot.name in shown),
+            missing=tuple(
+                (slot.name, slot.trouble or NOT_SHOWN.get(slot.name, "not shown yet"))
+                for slot in self._slots
+                if slot.name not in shown
+            ),
+        )
 
     async def drained(self) -> None:
         """Return once each channel that can be reached has put in its backlog."""

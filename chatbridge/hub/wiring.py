@@ -25,7 +25,9 @@ from chatbridge.core.callers import Callers
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.health import Health
 from chatbridge.core.intake import Intake
+from chatbridge.core.notices import Notices
 from chatbridge.core.ports import Channel
+from chatbridge.core.reach import Reach
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.bot_lock import bot_held, matrix_bot, telegram_bot
 from chatbridge.hub.line_up import LineUp
@@ -35,10 +37,13 @@ from chatbridge.hub.log import hide, set_level
 from chatbridge.link.preface import NAMED_SETTINGS
 from chatbridge.settings import Matrix, Settings, Telegram, load
 from chatbridge.store.sqlite import SqliteStore
+from chatbridge.tools import outcomes
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.call import ToolHandler
+from chatbridge.tools.clients import Client, Clients
 from chatbridge.tools.server import build_server
 from chatbridge.tools.wait_for_answer import WaitForAnswer
+from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)
 
@@ -131,11 +136,24 @@ async def open_hub(
             changed=delivery.changed,
             drained=line_up.drained,
         )
+        notices = Notices(store, clock=clock, announce=delivery.announce)
+        delivery.taken = notices.taken
         background = Background()
         stack.push_async_callback(background.close)
+
+        async def reached(ask_id: str) -> Reach:
+            return line_up.reach(await store.surfaces_of(ask_id))
+
         server = build_server(
-            _tools(broker, settings),
+            _tools(Waiting(broker, reached), settings),
             callers=broker.callers,
+            clients=Clients(
+                {
+                    name.lower(): Client(limit=own.limit, idle=own.idle, cancels=own.cancels)
+                    for name, own in settings.clients.items()
+                }
+            ),
+            clock=clock,
             after_call=_sweeper(broker, background, clock),
             spawn=background.spawn,
         )
@@ -162,10 +180,13 @@ def stop_on_signals() -> asyncio.Event:
     return stop
 
 
-def _tools(broker: Broker, settings: Settings) -> list[ToolHandler]:
+def _tools(waiting: Waiting, settings: Settings) -> list[ToolHandler]:
     if not settings.enabled:
         return []
-    known: list[ToolHandler] = [AskUser(broker), WaitForAnswer(broker)]
+    known: list[ToolHandler] = [
+        AskUser(waiting),
+        WaitForAnswer(waiting, {AskUser.name: outcomes.told}),
+    ]
     return [tool for tool in known if tool.name in settings.tools]
 
 

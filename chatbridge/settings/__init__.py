@@ -32,14 +32,23 @@ from pydantic_settings import SettingsError as UnreadableVariable
 from chatbridge import rendezvous
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
-from chatbridge.durations import LONGEST, seconds
 from chatbridge.settings.matrix import Matrix
 from chatbridge.settings.telegram import Telegram
+from chatbridge.settings.tools import Approvals, ClientLimits, Journal, Seconds
 from chatbridge.settings.values import listed
 
-__all__ = ["Matrix", "Settings", "Telegram", "Web", "load"]
+__all__ = ["Approvals", "ClientLimits", "Journal", "Matrix", "Settings", "Telegram", "Web", "load"]
 
-TOOLS = ("ask_user", "wait_for_answer")
+TOOLS = (
+    "ask_user",
+    "wait_for_answer",
+    "ask_user_questions",
+    "get_answered_questions",
+    "question_ask",
+    "question_summary",
+    "notify_user",
+    "approve_tool_use",
+)
 SQLITE = "sqlite:///"
 
 
@@ -56,7 +65,6 @@ def _sqlite_address(value: str) -> str:
     return value
 
 
-Seconds = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=LONGEST)]
 Tools = Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed), AfterValidator(_known_tools)]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
@@ -92,6 +100,13 @@ class Settings(BaseSettings):
     on_timeout: Literal["never", "declared"] = "never"
     retention: Seconds = 90 * DAY
     tools: Tools = TOOLS
+    elicit: Literal["chats", "both", "client"] = "chats"
+    auq_timeout: Seconds | None = None
+    auq_max_questions: int = Field(default=5, ge=1, le=10)
+    auq_max_options: int = Field(default=5, ge=2, le=10)
+    approvals: Approvals = Approvals()
+    journal: Journal = Journal()
+    clients: dict[str, ClientLimits] = Field(default_factory=dict)
     store: Annotated[str, AfterValidator(_sqlite_address)] | None = None
     log_level: LogLevel = "info"
     web: Web = Web()
@@ -135,7 +150,15 @@ class Settings(BaseSettings):
             withdraw_on_cancel=self.on_cancel == "withdraw",
             declared_defaults=self.on_timeout == "declared",
             retention=self.retention,
+            approval_channels=self.approval_channels(),
         )
+
+    def approval_channels(self) -> frozenset[str]:
+        """The owner's choice; else the chats, and only without one the inbox's page."""
+        if self.approvals.channels is not None:
+            return frozenset(self.approvals.channels)
+        chats = {"telegram": self.telegram.token is not None, "matrix": self.matrix.on}
+        return frozenset(name for name, on in chats.items() if on) or frozenset({"web"})
 
     def database(self, state_dir: Path) -> Path:
         """Where the SQLite database is."""

@@ -24,6 +24,7 @@ from chatbridge.core.model import (
     Question,
     Status,
 )
+from chatbridge.core.notice import Level, Notice
 
 T = TypeVar("T")
 
@@ -132,6 +133,7 @@ def call_row(call: Call) -> dict[str, Any]:
         "delivered_at": call.delivered_at,
         "ticket": call.ticket,
         "late": call.late,
+        "counts_until": call.counts_until,
     }
 
 
@@ -145,6 +147,37 @@ def call_of(row: sqlite3.Row) -> Call:
         delivered_at=row["delivered_at"],
         ticket=bool(row["ticket"]),
         late=bool(row["late"]),
+        counts_until=row["counts_until"],
+    )
+
+
+def notice_row(notice: Notice) -> dict[str, Any]:
+    return {
+        "id": notice.id,
+        "link": notice.call.link,
+        "request": notice.call.request,
+        "project": notice.project.key,
+        "client": notice.agent.client,
+        "project_name": notice.project.name,
+        "project_label": notice.project.label,
+        "agent_name": notice.agent.name,
+        "title": notice.title,
+        "message": notice.message,
+        "level": notice.level.value,
+        "at": notice.at,
+    }
+
+
+def notice_of(row: sqlite3.Row) -> Notice:
+    return Notice(
+        id=row["id"],
+        call=CallName(link=row["link"], request=row["request"]),
+        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
+        agent=Agent(client=row["client"], name=row["agent_name"]),
+        title=row["title"],
+        message=row["message"],
+        level=Level(row["level"]),
+        at=row["at"],
     )
 
 

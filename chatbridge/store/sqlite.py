@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Ask, Note, Post
+from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, Note, Post
+from chatbridge.core.notice import Notice
 from chatbridge.core.ports import Transaction
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.recent import Recent
-from chatbridge.store.rows import ask_of, folded, post_of
+from chatbridge.store.rows import ask_of, folded, notice_of, post_of
 from chatbridge.store.transaction import ASK
 from chatbridge.store.writer import Writer
 
@@ -63,6 +64,26 @@ POST_AT = """
     SELECT posts.*, asks.id AS ask_id FROM handles
     JOIN posts ON posts.ask = handles.ask AND posts.surface = handles.surface
     JOIN asks ON asks.seq = posts.ask WHERE handles.surface = ? AND handles.handle = ?
+"""
+ANSWERS_IN = """
+    SELECT * FROM asks WHERE project = :project AND settled_at IS NOT NULL
+    AND (status = 'answered' OR late IS NOT NULL) ORDER BY settled_at DESC, seq DESC LIMIT :limit
+"""
+ANSWERED_IN_SESSION = """
+    SELECT asks.* FROM calls JOIN asks ON asks.seq = calls.ask
+    WHERE calls.link = ? AND asks.fingerprint = ? AND asks.status = 'answered'
+"""
+SURFACES_OF = """
+    SELECT posts.surface FROM posts JOIN asks ON asks.seq = posts.ask WHERE asks.id = ?
+"""
+NOTICES = "SELECT * FROM notices ORDER BY seq DESC LIMIT ?"
+NOTICES_BEHIND = """
+    SELECT * FROM notices WHERE at > :since AND NOT EXISTS (
+        SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
+    ORDER BY seq
+"""
+NOTICE_SURFACES = """
+    SELECT surface FROM notice_posts JOIN notices ON notices.seq = notice WHERE notices.id = ?
 """
 NOTE = "SELECT * FROM notes WHERE channel = ? AND key = ?"
 
@@ -127,6 +148,27 @@ class SqliteStore:
         }
         return await self._asks(HISTORY, page)
 
+    async def answers_in(self, *, project: str, limit: int) -> Sequence[Ask]:
+        return await self._asks(ANSWERS_IN, {"project": project, "limit": limit})
+
+    async def allowed_in_session(self, *, link: str, fingerprint: str) -> bool:
+        found = await self._asks(ANSWERED_IN_SESSION, (link, fingerprint))
+        session = VERDICTS[ALLOW_SESSION].label
+        return any(ask.outcome and ask.outcome.answers[0].values == (session,) for ask in found)
+
+    async def surfaces_of(self, ask_id: str) -> Sequence[str]:
+        return [row["surface"] for row in await self._reading.rows(SURFACES_OF, (ask_id,))]
+
+    async def notices(self, *, limit: int) -> Sequence[Notice]:
+        return [notice_of(row) for row in await self._reading.rows(NOTICES, (limit,))]
+
+    async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
+        behind = {"surface": surface, "since": since}
+        return [notice_of(row) for row in await self._reading.rows(NOTICES_BEHIND, behind)]
+
+    async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
+        return [row["surface"] for row in await self._reading.rows(NOTICE_SURFACES, (notice_id,))]
+
     async def unsettled_delivery(self) -> Sequence[Ask]:
         return await self._asks(UNSETTLED_DELIVERY)
 
@@ -155,6 +197,10 @@ class SqliteStore:
         ):
             removed += batch
             self._recent.forget()
+        while await self._writer.run(
+            lambda tx: tx.remove_notices(before=before, limit=SWEPT_AT_ONCE)
+        ):
+            pass
         return removed
 
     async def _asks(self, sql: str, parameters: Parameters = ()) -> list[Ask]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Call, CallName, Note, Post, Status
+from chatbridge.core.notice import Notice
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.recent import Changes, Recent
 from chatbridge.store.rows import (
@@ -20,6 +21,8 @@ from chatbridge.store.rows import (
     ask_row,
     call_of,
     call_row,
+    notice_of,
+    notice_row,
     state_row,
 )
 
@@ -69,13 +72,15 @@ LIVE_CALLS_OF = """
 LIVE_LINKS = "SELECT DISTINCT link FROM calls WHERE ended_at IS NULL"
 _SAVE_CALL = """
     INSERT INTO calls
-    (link, request, ask, question_ids, started_at, ended_at, delivered_at, ticket, late)
+    (link, request, ask, question_ids, started_at, ended_at, delivered_at, ticket, late,
+     counts_until)
     SELECT :link, :request, seq, :question_ids, :started_at, :ended_at, :delivered_at, :ticket,
-           :late FROM asks WHERE id = :ask_id
+           :late, :counts_until FROM asks WHERE id = :ask_id
     ON CONFLICT (link, request) DO UPDATE SET
         ask = excluded.ask, question_ids = excluded.question_ids,
         started_at = excluded.started_at, ended_at = excluded.ended_at,
-        delivered_at = excluded.delivered_at, ticket = excluded.ticket, late = excluded.late
+        delivered_at = excluded.delivered_at, ticket = excluded.ticket, late = excluded.late,
+        counts_until = excluded.counts_until
 """
 _SAVE_POST = """
     INSERT INTO posts (ask, surface, place, revision)
@@ -91,6 +96,25 @@ _SAVE_NOTE = """
     ON CONFLICT (channel, key) DO UPDATE SET value = excluded.value, at = excluded.at
 """
 _DROP_NOTE = "DELETE FROM notes WHERE channel = ? AND key = ?"
+_ADD_NOTICE = """
+    INSERT INTO notices
+    (id, link, request, project, client, project_name, project_label, agent_name, title, message,
+     level, at)
+    VALUES (:id, :link, :request, :project, :client, :project_name, :project_label, :agent_name,
+            :title, :message, :level, :at)
+    ON CONFLICT (link, request, title, message) DO NOTHING
+"""
+_NOTICE_OF = """
+    SELECT * FROM notices
+    WHERE link = :link AND request = :request AND title = :title AND message = :message
+"""
+_SAVE_NOTICE_POST = """
+    INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
+    ON CONFLICT (notice, surface) DO NOTHING
+"""
+_REMOVE_NOTICES = """
+    DELETE FROM notices WHERE seq IN (SELECT seq FROM notices WHERE at < ? ORDER BY at LIMIT ?)
+"""
 REMOVE_ENDED = """
     DELETE FROM asks WHERE seq IN
     (SELECT seq FROM asks WHERE settled_at < ? ORDER BY settled_at LIMIT ?)
@@ -179,6 +203,17 @@ class SqliteTransaction:
 
     async def drop_note(self, *, channel: str, key: str) -> None:
         await self._change(_DROP_NOTE, (channel, key))
+
+    async def add_notice(self, notice: Notice) -> Notice:
+        row = notice_row(notice)
+        await self._change(_ADD_NOTICE, row)
+        return notice_of((await self._rows(_NOTICE_OF, row))[0])
+
+    async def save_notice_post(self, notice_id: str, *, surface: str) -> None:
+        await self._change(_SAVE_NOTICE_POST, (surface, notice_id))
+
+    async def remove_notices(self, *, before: float, limit: int) -> int:
+        return await self._change(_REMOVE_NOTICES, (before, limit))
 
     async def remove_ended(self, *, before: float, limit: int) -> int:
         return await self._change(REMOVE_ENDED, (before, limit))

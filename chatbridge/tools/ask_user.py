@@ -6,20 +6,17 @@ result. What the arguments may be is in `ask_user_input`, what results look like
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from mcp_types import CallToolResult, Icon, Tool, ToolAnnotations
 
-from chatbridge.core.broker import Broker
 from chatbridge.core.model import AskRequest, Project
 from chatbridge.projects import settings_of
 from chatbridge.tools.ask_user_input import Limits, parse
 from chatbridge.tools.ask_user_schema import input_schema
-from chatbridge.tools.call import ToolCall
-from chatbridge.tools.waiting import awaited
-
-log = logging.getLogger(__name__)
+from chatbridge.tools.call import Peer, ToolCall
+from chatbridge.tools.outcomes import told
+from chatbridge.tools.waiting import Waiting
 
 ICON = Icon(
     src="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
@@ -46,11 +43,13 @@ wait_for_answer with the askId."""
 
 class AskUser:
     name = "ask_user"
+    always = False
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, waiting: Waiting) -> None:
+        self._waiting = waiting
+        self._policy = waiting.broker.policy
 
-    def definition(self, project: Project) -> Tool:
+    def definition(self, project: Project, peer: Peer) -> Tool:
         return Tool(
             name=self.name,
             title="Ask the user",
@@ -67,9 +66,8 @@ class AskUser:
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
-        policy = self._broker.policy
         given = parse(
-            arguments, self._limits(call.project), declared_defaults=policy.declared_defaults
+            arguments, self._limits(call.project), declared_defaults=self._policy.declared_defaults
         )
         request = AskRequest(
             project=call.project,
@@ -80,14 +78,13 @@ class AskUser:
             questions=given.questions,
             timeout=given.timeout,
         )
-        ask, waiting = await self._broker.ask(request, call.name)
-        log.info("ask %s call=%s project=%s", ask.id, call.id, call.project.name)
-        limit = policy.max_block if given.wait else 0.0
-        return await awaited(self._broker, ask, waiting, call, limit=limit)
+        ask, waiting = await self._waiting.ask(request, call)
+        ended = await self._waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
+        return await told(self._waiting, ended or ask, waiting, call)
 
     def _limits(self, project: Project) -> Limits:
         """The argument comes before the project's file, that before the owner's default."""
-        policy = self._broker.policy
+        policy = self._policy
         default = settings_of(project.key).default_timeout or policy.default_timeout
         if policy.declared_defaults:
             default = max(default, policy.default_timeout)

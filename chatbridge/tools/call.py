@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from mcp_types import CallToolResult, TextContent, Tool
+from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, TextContent, Tool
 
+from chatbridge.clock import SystemClock
 from chatbridge.core.model import Agent, Ask, Call, CallName, Project
+from chatbridge.core.ports import Clock
+from chatbridge.tools.clients import Client
 
 HEARTBEAT = 15.0
 
@@ -27,58 +29,123 @@ class Caller(Protocol):
         ...
 
 
+Elicit = Callable[[str, dict[str, Any]], Awaitable[ElicitResult]]
+"""Shows a message and a form of this schema in the client's own window, and waits for the reply.
+Cancelling it withdraws the form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """The client of a session: who it is, and what it can do."""
+
+    agent: Agent
+    client: Client = field(default_factory=Client)
+    elicits: bool = False
+    """It can show a form in its own window."""
+    stateless: bool = False
+    """It speaks the protocol era in which a form ends the call, and the client calls again."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
     name: CallName
     id: str
     project: Project
-    agent: Agent
+    peer: Peer
     report: Callable[[float, str], Awaitable[None]] | None
     """Sends progress; None if the client did not ask for it."""
+    clock: Clock = field(default_factory=SystemClock)
+    elicit: Elicit | None = None
+    """None if the client cannot, or only by ending the call."""
+    replies: Mapping[str, ElicitResult] = field(default_factory=dict)
+    """What the client's window was filled in with, where this call is the one after."""
+    state: str | None = None
+    """What we gave the client for the call after. It comes from outside: check its signature."""
+
+    @property
+    def agent(self) -> Agent:
+        return self.peer.agent
+
+    @property
+    def patience(self) -> float | None:
+        """How long this call may wait before its client gives up."""
+        return self.peer.client.patience(progress=self.report is not None)
+
+    @property
+    def counts_for(self) -> float | None:
+        """For how long a response to this call still reaches its client; None: as long as the
+        client does not say otherwise."""
+        client = self.peer.client
+        return None if client.cancels else client.gives_up(progress=self.report is not None)
 
     async def watch(
-        self, waiting: Awaitable[Ask], call: Call, *, limit: float | None
+        self,
+        waiting: Awaitable[Ask],
+        call: Call,
+        *,
+        limit: float | None,
+        where: Callable[[], Awaitable[str]] | None = None,
     ) -> Ask | None:
-        """The ask once it has ended; None if the limit comes first. Meanwhile the client is shown
-        that the call is alive."""
-        task = asyncio.ensure_future(waiting)
-        loop = asyncio.get_running_loop()
-        until = None if limit is None else loop.time() + limit
+        """The ask once it has ended; None if the limit comes first, counted from the call's own
+        beginning. Meanwhile the client is shown that the call is alive, and `where` it waits."""
+        task: asyncio.Future[Ask] = asyncio.ensure_future(waiting)
+        clock = self.clock
         # Waited since the call came, also to an earlier hub; a stepped clock cannot turn it back.
-        began = loop.time() - max(time.time() - call.started_at, 0.0)
+        began = clock.monotonic() - max(clock.time() - call.started_at, 0.0)
+        until = None if limit is None else began + limit
         try:
             while not task.done():
                 pause = None if self.report is None else HEARTBEAT
                 if until is not None:
-                    left = max(until - loop.time(), 0.0)
+                    left = max(until - clock.monotonic(), 0.0)
                     if not left:
                         return None
                     pause = left if pause is None else min(pause, left)
-                await asyncio.wait({task}, timeout=pause)
+                await self._wait_for(task, pause)
                 if self.report is not None and not task.done():
-                    waited = loop.time() - began
-                    await self.report(waited, f"waiting for an answer, {_spoken(waited)}")
+                    place = await where() if where else ""
+                    waited = clock.monotonic() - began
+                    await self.report(waited, f"{_waiting_on(place)}, {_spoken(waited)}")
             return task.result()
         finally:
             task.cancel()
+
+    async def _wait_for(self, task: asyncio.Future[Ask], pause: float | None) -> None:
+        if pause is None:
+            await asyncio.wait({task})
+            return
+        asleep = asyncio.ensure_future(self.clock.sleep(pause))
+        ends: set[asyncio.Future[Any]] = {task, asleep}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            asleep.cancel()
 
 
 class ToolHandler(Protocol):
     """One MCP tool."""
 
     name: str
+    always: bool
+    """Whether it is there even where the project has switched asking off."""
 
-    def definition(self, project: Project) -> Tool:
-        """How the tool describes itself to a client that works in this project."""
+    def definition(self, project: Project, peer: Peer) -> Tool | None:
+        """How the tool describes itself to this client in this project; None: not at all."""
         ...
 
-    async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
+    async def run(
+        self, arguments: dict[str, Any], call: ToolCall
+    ) -> CallToolResult | InputRequiredResult:
         """:raises ChatbridgeError: becomes a tool result with `isError`."""
         ...
 
 
 def text_result(text: str, *, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
+
+
+def _waiting_on(place: str) -> str:
+    return f"waiting on {place}" if place else "waiting for an answer"
 
 
 def _spoken(seconds: float) -> str:

@@ -1,26 +1,76 @@
-"""MCP clients by the name they give themselves."""
+"""MCP clients by the name they give themselves: what people call them, and how long one call of
+theirs may take. The owner's settings come before the table."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from chatbridge.core.model import Agent
 
-_NAMES = {
-    "claude-code": "Claude Code",
-    "claude-ai": "Claude",
-    "codex-mcp-client": "Codex",
-    "gemini-cli-mcp-client": "Gemini CLI",
-    "opencode": "opencode",
-    "cline": "Cline",
-    "zed": "Zed",
-    "goose": "Goose",
-    "visual studio code": "VS Code",
-    "cursor-vscode": "Cursor",
-    "windsurf-client": "Windsurf",
+EARLIER_SHARE = 0.1
+EARLIER_AT_LEAST, EARLIER_AT_MOST = 1.0, 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """Times are in seconds; None: there is no such limit, or none is known."""
+
+    shown: str | None = None
+    """What people call it."""
+    limit: float | None = None
+    """After this time it gives a call up, whatever happens."""
+    idle: float | None = None
+    """After this time without a progress notification it gives a call up."""
+    cancels: bool = True
+    """Whether it says so when it gives up."""
+
+    def patience(self, *, progress: bool) -> float | None:
+        """How long a call may wait before it should end with a ticket."""
+        found = self.gives_up(progress=progress)
+        if found is None:
+            return None
+        earlier = min(max(found * EARLIER_SHARE, EARLIER_AT_LEAST), EARLIER_AT_MOST)
+        return max(found - earlier, found / 2)
+
+    def gives_up(self, *, progress: bool) -> float | None:
+        """After how long a call is given up; with progress, silence is none."""
+        limits = (self.limit, None if progress else self.idle)
+        return min((limit for limit in limits if limit is not None), default=None)
+
+
+_MINUTE, _HOUR = 60.0, 3600.0
+HOOK = "chatbridge-hook"
+KNOWN: dict[str, Client] = {
+    "claude-code": Client(shown="Claude Code", limit=27 * _HOUR, idle=30 * _MINUTE),
+    "claude-ai": Client(shown="Claude"),
+    "codex-mcp-client": Client(shown="Codex", limit=300.0, cancels=False),
+    "gemini-cli-mcp-client": Client(shown="Gemini CLI", limit=600.0),
+    "opencode": Client(shown="opencode", idle=60.0),
+    "cline": Client(shown="Cline", limit=60.0),
+    "zed": Client(shown="Zed", limit=60.0, cancels=False),
+    "goose": Client(shown="Goose", limit=300.0, cancels=False),
+    "visual studio code": Client(shown="VS Code"),
+    "cursor-vscode": Client(shown="Cursor"),
+    "windsurf-client": Client(shown="Windsurf"),
+    HOOK: Client(shown="Claude Code", limit=600.0, cancels=False),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """The table with what the owner has set: by name, whatever its case."""
+
+    own: Mapping[str, Client] = field(default_factory=dict)
+
+    def of(self, name: str | None) -> Client:
+        folded = (name or "").lower()
+        return self.own.get(folded) or KNOWN.get(folded) or Client()
 
 
 def agent_of(client: str | None, title: str | None = None) -> Agent:
     """The agent behind a client's name, as people know it."""
     if not client:
         return Agent(client="", name="agent")
-    return Agent(client=client, name=_NAMES.get(client.lower()) or title or client)
+    known = KNOWN.get(client.lower())
+    return Agent(client=client, name=(known and known.shown) or title or client)

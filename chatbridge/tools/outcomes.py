@@ -9,7 +9,9 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 
 from chatbridge.core.model import Answer, Ask, Call, QuestionType, Status
-from chatbridge.tools.call import text_result
+from chatbridge.core.reach import Reach
+from chatbridge.tools.call import ToolCall, text_result
+from chatbridge.tools.waiting import Waiting
 
 QUESTIONS = "questions"
 QUESTION = "question"
@@ -19,31 +21,39 @@ CANCELLED = "User cancelled the question."
 WITHDRAWN = "the agent stopped waiting and the question was withdrawn"
 
 
-def result_of(ask: Ask, call: Call) -> CallToolResult:
+async def told(waiting: Waiting, ask: Ask, caller: Call, call: ToolCall) -> CallToolResult:
+    """What an `ask_user` call is told: how the ask ended, or, if it has not, a ticket."""
+    reach = await waiting.reach(ask)
+    if not ask.open:
+        return result_of(ask, caller, reach)
+    await waiting.broker.callers.ticket(call.name)
+    return ticket_of(ask, reach)
+
+
+def result_of(ask: Ask, call: Call, reach: Reach) -> CallToolResult:
     """The ended ask as this call's result."""
     if ask.dialect == QUESTION:
-        return _sentence(ask)
-    return _json(_outcome(ask, call))
+        return _sentence(ask, reach)
+    return _json(_outcome(ask, call, reach))
 
 
-def ticket_of(ask: Ask) -> CallToolResult:
+def ticket_of(ask: Ask, reach: Reach) -> CallToolResult:
     """The ask is still open: how to go on waiting for it."""
+    nobody = reach.nobody
     if ask.dialect == QUESTION:
-        return text_result(
-            f"The question is still open: call wait_for_answer with askId {ask.id} to go on."
-        )
-    return _json(
-        {
-            "answered": False,
-            "cancelled": False,
-            "timedOut": False,
-            "answers": [],
-            "pending": True,
-            "askId": ask.id,
-            "next": "The question is still open. Call wait_for_answer with this askId, and again "
-            "until the result is no longer pending.",
-        }
-    )
+        go_on = f"The question is still open: call wait_for_answer with askId {ask.id} to go on."
+        return text_result(f"{go_on} {nobody}" if nobody else go_on)
+    ticket: dict[str, Any] = {
+        "answered": False,
+        "cancelled": False,
+        "timedOut": False,
+        "answers": [],
+        "pending": True,
+        "askId": ask.id,
+        "next": "The question is still open. Call wait_for_answer with this askId, and again "
+        "until the result is no longer pending.",
+    }
+    return _json({**ticket, "delivery": nobody} if nobody else ticket)
 
 
 def _json(value: dict[str, Any]) -> CallToolResult:
@@ -58,7 +68,7 @@ def _answers(ask: Ask) -> tuple[Answer, ...]:
     return ask.outcome.answers if ask.outcome else ()
 
 
-def _outcome(ask: Ask, call: Call) -> dict[str, Any]:
+def _outcome(ask: Ask, call: Call, reach: Reach) -> dict[str, Any]:
     answers = _answers(ask)
     result: dict[str, Any] = {
         "answered": bool(answers),
@@ -73,6 +83,8 @@ def _outcome(ask: Ask, call: Call) -> dict[str, Any]:
         result["reason"] = reason
     if call.late or ask.late is not None:
         result["late"] = True
+    if result["timedOut"] and not answers and reach.nobody:
+        result["delivery"] = reach.nobody
     return result
 
 
@@ -91,12 +103,13 @@ def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
     return written
 
 
-def _sentence(ask: Ask) -> CallToolResult:
+def _sentence(ask: Ask, reach: Reach) -> CallToolResult:
     answers = _answers(ask)
     if answers:
         return text_result(_answered(ask.questions[0].type, answers[0]))
     if ask.status is Status.TIMED_OUT:
-        return text_result(TIMED_OUT, is_error=True)
+        nobody = reach.nobody
+        return text_result(f"{TIMED_OUT} {nobody}" if nobody else TIMED_OUT, is_error=True)
     reason = _reason(ask)
     return text_result(f"{CANCELLED} {reason}" if reason else CANCELLED, is_error=True)
 

@@ -20,13 +20,16 @@ from chatbridge import __version__
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName
+from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
-from chatbridge.tools.call import Caller, ToolCall, ToolHandler, text_result
-from chatbridge.tools.clients import agent_of
+from chatbridge.tools.call import Caller, Peer, ToolCall, ToolHandler, text_result
+from chatbridge.tools.clients import Clients, agent_of
 
 log = logging.getLogger(__name__)
 
+STATELESS = "2026-07-28"
+"""The first protocol version without a handshake."""
 SWITCHED_OFF = (
     "chatbridge is switched off in this project (enabled = false in its .chatbridge.toml), so "
     "nobody was asked. Ask in the conversation instead"
@@ -45,6 +48,8 @@ def build_server(
     tools: Sequence[ToolHandler],
     *,
     callers: Callers,
+    clients: Clients,
+    clock: Clock,
     after_call: Callable[[], None],
     spawn: Callable[[Any], None],
 ) -> Server[Any]:
@@ -56,18 +61,20 @@ def build_server(
         ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         caller: Caller = _caller(ctx)
+        peer = _peer(ctx, clients)
         enabled = settings_of(caller.project.key).enabled
-        listed = [tool.definition(caller.project) for tool in tools] if enabled else []
-        return types.ListToolsResult(tools=listed)
+        listed = [t.definition(caller.project, peer) for t in tools if enabled or t.always]
+        return types.ListToolsResult(tools=[tool for tool in listed if tool is not None])
 
     async def call_tool(
         ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         caller: Caller = _caller(ctx)
-        call = _call(ctx, caller)
-        if not settings_of(caller.project.key).enabled:
-            return text_result(SWITCHED_OFF, is_error=True)
+        call = _call(ctx, params, caller, _peer(ctx, clients), clock)
         tool = by_name.get(params.name)
+        allowed = tool is not None and tool.always
+        if not allowed and not settings_of(caller.project.key).enabled:
+            return text_result(SWITCHED_OFF, is_error=True)
         if tool is None:
             name = shortened(repr(params.name), 120)
             known = ", ".join(by_name) or "none, chatbridge is switched off here"
@@ -108,18 +115,45 @@ def _caller(ctx: ServerRequestContext[Any, Any]) -> Any:
     return ctx.request
 
 
-def _call(ctx: ServerRequestContext[Any, Any], caller: Caller) -> ToolCall:
+def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients) -> Peer:
     info = ctx.session.client_params.client_info if ctx.session.client_params else None
-    session = ctx.session
+    capabilities = ctx.session.client_capabilities
+    elicitation = capabilities.elicitation if capabilities else None
+    # An empty capability means forms, as it did before there was anything else.
+    forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+    return Peer(
+        agent=agent_of(info.name if info else None, info.title if info else None),
+        client=clients.of(info.name if info else None),
+        elicits=forms,
+        stateless=ctx.protocol_version >= STATELESS,
+    )
+
+
+def _call(
+    ctx: ServerRequestContext[Any, Any],
+    params: types.CallToolRequestParams,
+    caller: Caller,
+    peer: Peer,
+    clock: Clock,
+) -> ToolCall:
+    session, request = ctx.session, ctx.request_id
 
     async def report(progress: float, message: str) -> None:
         await session.report_progress(progress, message=message)
 
+    async def elicit(message: str, schema: dict[str, Any]) -> types.ElicitResult:
+        return await session.elicit_form(message, schema, request)
+
+    given = params.input_responses or {}
     wants_progress = bool(ctx.meta and ctx.meta.get("progress_token") is not None)
     return ToolCall(
-        name=CallName(link=caller.link, request=json.dumps(ctx.request_id)),
+        name=CallName(link=caller.link, request=json.dumps(request)),
         id=str(uuid.uuid4()),
         project=caller.project,
-        agent=agent_of(info.name if info else None, info.title if info else None),
+        peer=peer,
+        clock=clock,
         report=report if wants_progress else None,
+        elicit=elicit if peer.elicits and not peer.stateless else None,
+        replies={k: v for k, v in given.items() if isinstance(v, types.ElicitResult)},
+        state=params.request_state,
     )

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from mcp_types import CallToolResult, Tool, ToolAnnotations
 
-from chatbridge.core.broker import Broker
 from chatbridge.core.errors import ToolInputError, UnknownAsk
-from chatbridge.core.model import Project
+from chatbridge.core.model import Ask, Call, Project
 from chatbridge.core.text import shortened
 from chatbridge.tools.ask_user import ICON
-from chatbridge.tools.call import ToolCall
-from chatbridge.tools.waiting import awaited
+from chatbridge.tools.call import Peer, ToolCall
+from chatbridge.tools.waiting import Waiting
 
 LONGEST_WAIT = 24 * 3600
 
@@ -22,13 +22,21 @@ Wait for the answer to a question that is still open: give the askId of a result
 nobody has answered within waitSeconds; then call it again. It can be called as often as needed."""
 
 
+Told = Callable[[Waiting, Ask, Call, ToolCall], Awaitable[CallToolResult]]
+"""How a tool tells its caller of an ask that has ended, or of one that is still open."""
+
+
 class WaitForAnswer:
     name = "wait_for_answer"
+    always = False
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, waiting: Waiting, told: Mapping[str, Told]) -> None:
+        """`told`: each tool's way of telling, by its name; the result is the one that the ask
+        itself would have had."""
+        self._waiting = waiting
+        self._told = told
 
-    def definition(self, project: Project) -> Tool:
+    def definition(self, project: Project, peer: Peer) -> Tool:
         return Tool(
             name=self.name,
             title="Wait for an answer",
@@ -58,14 +66,17 @@ class WaitForAnswer:
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         ask_id, limit = _parsed(arguments)
-        block = self._broker.policy.max_block
-        if block is not None:
-            limit = block if limit is None else min(limit, block)
         try:
-            ask, waiting = await self._broker.follow(ask_id, call.name, project=call.project.key)
+            ask, waiting = await self._waiting.broker.follow(
+                ask_id, call.name, project=call.project.key, counts_for=call.counts_for
+            )
         except UnknownAsk as error:
             raise _unknown(ask_id, error.known) from None
-        return await awaited(self._broker, ask, waiting, call, limit=limit)
+        told = self._told.get(ask.tool)
+        if told is None:
+            raise _unknown(ask_id, ())
+        ended = await self._waiting.ended(ask, waiting, call, limit=limit)
+        return await told(self._waiting, ended or ask, waiting, call)
 
 
 def _unknown(ask_id: str, known: tuple[str, ...]) -> ToolInputError:

@@ -38,6 +38,7 @@ from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
 from chatbridge.core.model import Ask, Note, QuestionType
+from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown
 
@@ -97,6 +98,9 @@ class Chat:
 
     def _lost_key(self, ask: Ask) -> str:
         return f"lost:{self.name}:{ask.id}"
+
+    async def announce(self, notice: Notice) -> bool:
+        raise NotImplementedError
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         if self.room is None:

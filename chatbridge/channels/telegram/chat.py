@@ -32,6 +32,7 @@ from chatbridge.core.card import Card, State
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
 from chatbridge.core.model import Ask, QuestionType, View, new_draft
+from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown
 from chatbridge.core.timing import remind_at
@@ -84,6 +85,9 @@ class Chat:
     def has_posted(self, ask: Ask, message: int) -> bool:
         """Whether this is the ask's newest card, though that may not have been noted yet."""
         return self._drawn.get(ask.id, (0, None))[0] == message
+
+    async def announce(self, notice: Notice) -> bool:
+        raise NotImplementedError
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """One new message at a time, the card first: each is noted before the next is sent."""

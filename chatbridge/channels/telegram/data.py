@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from chatbridge.core import form
 from chatbridge.core.card import Act
-from chatbridge.core.form import Event
+from chatbridge.core.events import AskSession, Event, ShowAll
 from chatbridge.core.model import Ask
 
 MAX_BYTES = 64
@@ -73,6 +73,11 @@ _Stepped = (
     | form.AskCancel
     | form.Cancel
     | form.AnswerAnyway
+    | form.AskExplain
+    | form.Explain
+    | form.Rephrase
+    | AskSession
+    | ShowAll
     | Write
     | Use
 )
@@ -89,6 +94,11 @@ _STEPPED: dict[str, type[_Stepped]] = {
     "k": form.AskCancel,
     "q": form.Cancel,
     "a": form.AnswerAnyway,
+    "i": form.AskExplain,
+    "j": form.Explain,
+    "r": form.Rephrase,
+    "l": AskSession,
+    "h": ShowAll,
     "w": Write,
     "u": Use,
 }

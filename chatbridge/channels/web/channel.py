@@ -16,6 +16,7 @@ from chatbridge.channels.web.render import Templates
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.core.health import Health
 from chatbridge.core.model import Ask
+from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown, Surface
 
@@ -88,7 +89,10 @@ class WebChannel:
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         self._events.publish(ask)
-        return Shown(place=ask.id)
+        return Shown(place=ask.id, seen=self._events.watched)
+
+    async def announce(self, notice: Notice) -> bool:
+        return self._events.watched
 
 
 @cache

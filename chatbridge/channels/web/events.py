@@ -75,6 +75,11 @@ class Events:
     def __init__(self) -> None:
         self._readers: set[Reader] = set()
 
+    @property
+    def watched(self) -> bool:
+        """Whether a page is open."""
+        return bool(self._readers)
+
     def publish(self, ask: Ask) -> None:
         for reader in self._readers:
             reader.tell(ask)

@@ -1,0 +1,62 @@
+"""Drawing an approval: what it is about, and buttons whose order and number follow what a wrong tap
+would cost. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chatbridge.core import form
+from chatbridge.core.approval import unread
+from chatbridge.core.card import Button, Role
+from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, Subject, View
+from chatbridge.core.text import one_line, visible
+
+HEAD, TAIL = 1_500, 800
+"""So much of a long one is shown until the person asks for all of it."""
+
+
+def drawn_subject(ask: Ask) -> Subject | None:
+    question = ask.questions[0]
+    subject = question.subject
+    if subject is None:
+        return None
+    code = visible(subject.code)
+    if unread(question, ask.draft):
+        hidden = len(code) - HEAD - TAIL
+        code = f"{code[:HEAD]}\n… {hidden:,} characters …\n{code[-TAIL:]}"
+    return replace(
+        subject,
+        code=code,
+        file=one_line(subject.file) if subject.file else None,
+        folder=one_line(subject.folder) if subject.folder else None,
+    )
+
+
+def verdict_of(ask: Ask) -> str | None:
+    """How an approval was answered."""
+    answers = ask.outcome.answers if ask.outcome and ask.approval else ()
+    return answers[0].values[0] if answers else None
+
+
+def approval_buttons(ask: Ask) -> list[Button]:
+    step = ask.draft.step
+    back = Button(role=Role.BACK, label="Back", does=form.Back(step=step))
+    deny = Button(role=Role.DENY, label="Deny", does=form.Choose(step=step, option=DENY))
+    why = Button(role=Role.DENY_WHY, label="Deny, say why…", does=form.Other(step=step))
+    if ask.draft.view is View.SESSION:
+        yes = form.Choose(step=step, option=ALLOW_SESSION)
+        now = Button(role=Role.SESSION_NOW, label="Yes, for this session", does=yes)
+        return [now, back, deny]
+    if ask.draft.view is View.OTHER:
+        return [back]
+    if unread(ask.questions[0], ask.draft):
+        show = Button(role=Role.SHOW_ALL, label="Show all", does=ShowAll(step=step))
+        return [show, deny, why]
+    session = AskSession(step=step)
+    return [
+        Button(role=Role.SESSION, label="Allow for this session…", does=session),
+        Button(role=Role.ALLOW, label="Allow once", does=form.Choose(step=step, option=ALLOW)),
+        deny,
+        why,
+    ]
