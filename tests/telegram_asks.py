@@ -9,12 +9,20 @@ from hypothesis import strategies as st
 
 from chatbridge.channels.telegram.keyboard import Key, Rows
 from chatbridge.channels.telegram.render import Seen
+from chatbridge.core import asks as steps
+from chatbridge.core import form
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
+from chatbridge.core.events import AskSession, ShowAll
 from chatbridge.core.model import (
+    ALLOW,
+    ALLOW_SESSION,
+    DENY,
+    VERDICTS,
     Agent,
     Answer,
     Ask,
+    CallName,
     Draft,
     Option,
     Outcome,
@@ -22,8 +30,11 @@ from chatbridge.core.model import (
     Project,
     Question,
     QuestionType,
+    Status,
+    Subject,
     new_draft,
 )
+from chatbridge.core.notice import Level, Notice
 from tests import strategies as some
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.entities import Formatted, formatted, width
@@ -53,6 +64,30 @@ def confirm(text: str) -> Question:
 
 def text(question: str, *, placeholder: str | None = None, required: bool = True) -> Question:
     return Question(id=question[:12], text=question, placeholder=placeholder, required=required)
+
+
+def approval(
+    code: str = "make test",
+    *,
+    question: str = "Run this command?",
+    language: str | None = "bash",
+    file: str | None = None,
+    folder: str | None = None,
+    whole_first: bool = False,
+) -> Question:
+    subject = Subject(
+        code=code, language=language, file=file, folder=folder, whole_first=whole_first
+    )
+    return Question(id="q", text=question, type=QuestionType.APPROVAL, subject=subject)
+
+
+def stepped(shown: Ask, *events: form.Event) -> Ask:
+    """The ask after these events, each of them for the step that it meets."""
+    for event in events:
+        step = steps.stepped(shown, replace(event, step=shown.draft.step))
+        assert isinstance(step, form.Moved), step
+        shown = replace(shown, draft=step.draft)
+    return shown
 
 
 def ask(
@@ -157,9 +192,111 @@ def _grown(draw_value: st.DrawFn, question: Question) -> Question:
     )
 
 
+_CODES = (
+    "terraform apply -var-file=prod.tfvars plan.out",
+    "```\n</code></pre><b>x</b> & $(rm -rf /) \u202etxt\n```",
+    "\n".join(f"+line {i}" for i in range(60)),
+    "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new",
+    "😀" * 3_000,
+    "\u202e" * 3_000,
+    "&" * 3_000,
+    "word " * 4_000,
+    "\n\n\n",
+    "   x",
+    "",
+)
+codes = (
+    some.texts
+    | st.sampled_from(_CODES)
+    | st.lists(st.sampled_from(_CODES) | some.texts, max_size=3).map("\n".join)
+)
+_paths = st.none() | some.words | long_texts
+_ways: list[tuple[form.Event, ...]] = [
+    (),
+    (form.Other(step=0),),
+    (AskSession(step=0),),
+    (AskSession(step=0), form.Back(step=0)),
+]
+
+
 @st.composite
-def asks(draw_value: st.DrawFn) -> Ask:
+def approvals(draw_value: st.DrawFn) -> Ask:
+    """An approval in any state of its life, about anything."""
+    question = approval(
+        draw_value(codes),
+        question=draw_value(st.just("Run this command?") | some.words | long_texts),
+        language=draw_value(st.sampled_from([None, "bash", "diff", "json", "a<b"])),
+        file=draw_value(_paths),
+        folder=draw_value(_paths),
+    )
+    shown = ask(question, id=draw_value(ids), deadline=draw_value(st.sampled_from([None, 400.0])))
+    subject = question.subject
+    assert subject is not None
+    long = len(subject.code) > 3_000 and draw_value(st.booleans())
+    if long:
+        whole_first = replace(question, subject=replace(subject, whole_first=True))
+        shown = replace(shown, questions=(whole_first,))
+        if draw_value(st.booleans()):
+            shown = stepped(shown, ShowAll(step=0))
+    if not long or shown.draft.whole:
+        shown = stepped(shown, *draw_value(st.sampled_from(_ways)))
+    shown = replace(shown, created_at=100.0, project=_named(draw_value(_long_words)))
+    status = draw_value(st.sampled_from(Status))
+    verdict = draw_value(st.sampled_from([ALLOW, ALLOW_SESSION, DENY]))
+    why = draw_value(st.none() | _long_words) if verdict == DENY else None
+    given = Answer(values=(VERDICTS[verdict].label,), custom_text=why)
+    by = Person(name=draw_value(_long_words), channel="telegram", place="7")
+    outcome = {
+        Status.OPEN: None,
+        Status.ANSWERED: Outcome(at=200.0, answers=(given,), by=by),
+    }.get(status, Outcome(at=200.0))
+    status = Status.WITHDRAWN if status is Status.CANCELLED else status
+    return replace(shown, status=status, outcome=outcome)
+
+
+def _named(name: str) -> Project:
+    return Project(key="/code/p", name=name)
+
+
+def notice(
+    message: str,
+    *,
+    title: str = "",
+    level: Level = Level.INFO,
+    project: str = "shop-api",
+    agent: str = "Claude Code",
+    id: str = ID,
+) -> Notice:
+    return Notice(
+        id=id,
+        call=CallName(link="link", request="1"),
+        project=_named(project),
+        agent=Agent(client="client", name=agent),
+        message=message,
+        title=title,
+        level=level,
+        at=NOW,
+    )
+
+
+notices = st.builds(
+    notice,
+    some.texts | long_texts,
+    title=some.texts | _long_words,
+    level=st.sampled_from(Level),
+    project=_long_words,
+    agent=_long_words,
+    id=ids,
+)
+
+
+def asks() -> st.SearchStrategy[Ask]:
     """An ask in any state of its life, with texts and options of any size."""
+    return questions_asked() | approvals()
+
+
+@st.composite
+def questions_asked(draw_value: st.DrawFn) -> Ask:
     found = draw_value(some.asks())
     entries = tuple(
         replace(e, text=draw_value(st.just(e.text) | some.big_texts)) if e.text else e
@@ -201,4 +338,5 @@ seens = st.builds(
     prompted=st.booleans(),
     again=st.booleans(),
     overflowed=st.booleans(),
+    unsent=st.booleans(),
 )

@@ -30,6 +30,7 @@ from chatbridge.core.delivery import Delivery
 from chatbridge.core.health import Health
 from chatbridge.core.intake import Intake
 from chatbridge.core.model import Ask, Status
+from chatbridge.core.notices import Notices
 from chatbridge.core.pacing import Pace
 from chatbridge.core.policy import Policy
 from chatbridge.hub.line_up import LineUp
@@ -220,6 +221,7 @@ async def _running(
     clock = scene.clock
     store = await SqliteStore.open(scene.folder / "chatbridge.db")
     delivery = Delivery(store, clock=clock)
+    notices = Notices(store, delivery, clock=clock)
     line_up = LineUp(delivery, clock=clock)
     broker = Broker(
         store,
@@ -256,7 +258,7 @@ async def _running(
             hub = TelegramHub(
                 api=scene.api,
                 clock=clock,
-                desk=Desk(broker, inbox, delivery, clock),
+                desk=Desk(broker, inbox, delivery, clock, notices),
                 line_up=line_up,
                 chat=scene.chat,
                 phone=scene.phone,

@@ -20,6 +20,7 @@ from chatbridge.channels.telegram.data import (
 )
 from chatbridge.core import form
 from chatbridge.core.card import Act
+from chatbridge.core.events import AskSession, ShowAll
 from tests.telegram_asks import ID, ask, confirm, ids, text
 
 steps = st.integers(0, 10**9)
@@ -34,6 +35,11 @@ stepped: list[type[Does]] = [
     form.AskCancel,
     form.Cancel,
     form.AnswerAnyway,
+    form.AskExplain,
+    form.Explain,
+    form.Rephrase,
+    AskSession,
+    ShowAll,
     Write,
     Use,
 ]

@@ -190,7 +190,11 @@ def test_t8_cancelling_asks_once() -> None:
         "Cancel this question?\n"
         f"The agent is told that you will not answer. Send a reason as text, or:\n{ENDS}"
     )
-    assert buttons(shown) == [["‹ Keep it open"], ["Cancel without a reason"]]
+    assert buttons(shown) == [
+        ["Ask to explain…", "Ask to rephrase"],
+        ["‹ Keep it open"],
+        ["Cancel without a reason"],
+    ]
     assert "Reply with a reason, or:" in read_card(shown, GROUP)
     assert "Cancel all 3 questions?" in read_card(go(REVIEW, form.AskCancel(step=0)))
 
@@ -366,3 +370,4 @@ def test_a_toast_says_why_nothing_happened_and_nothing_for_a_move() -> None:
     step = form.advance(shown.questions, shown.draft, form.Toggle(step=0, option=0, on=True))
     assert toast(shown, step) == ""
     assert toast(shown, form.Cancelled(reason=None)) == "Cancelled."
+    assert toast(shown, form.Cancelled(reason="Please explain."), asked_back=True) == "Sent."

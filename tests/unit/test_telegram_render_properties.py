@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.channels.telegram import notices
+from chatbridge.channels.telegram.announcer import draw_list, draw_notice, file_of
 from chatbridge.channels.telegram.data import decode, question_shown
 from chatbridge.channels.telegram.html import length, plain_text
 from chatbridge.channels.telegram.keyboard import Rows
@@ -18,12 +19,28 @@ from chatbridge.channels.telegram.render import (
     placeholder,
     toast,
 )
+from chatbridge.core import asks as steps
 from chatbridge.core import form
-from chatbridge.core.card import GLYPHS
+from chatbridge.core.card import APPROVAL_GLYPH, GLYPHS, Role
 from chatbridge.core.draw import draw
+from chatbridge.core.errors import AskEnded
 from chatbridge.core.model import Ask, Draft, Option, Question, QuestionType, View
+from chatbridge.core.notice import GLYPHS as GLYPH_OF
+from chatbridge.core.notice import Notice
 from tests.fakes.telegram import limits
-from tests.telegram_asks import ask, asks, card, keys, long_texts, read, read_plainly, seens
+from tests.telegram_asks import (
+    approvals,
+    ask,
+    asks,
+    card,
+    keys,
+    long_texts,
+    questions_asked,
+    read,
+    read_plainly,
+    seens,
+)
+from tests.telegram_asks import notices as some_notices
 
 
 def check_rows(rows: Rows, shown: Ask | None = None) -> None:
@@ -45,7 +62,7 @@ def test_telegram_takes_every_card_and_the_first_line_is_ours(shown: Ask, seen: 
     drawn = draw(shown, channel="telegram", latest_deadline=1e9)
     drawing = draw_card(drawn, seen)
     first, second, *_ = (*read(drawing.html).text.split("\n"), "")
-    assert first.startswith(tuple(set(GLYPHS.values())))
+    assert first.startswith((APPROVAL_GLYPH, *set(GLYPHS.values())))
     assert first.startswith(drawn.glyph)
     assert len(first) <= 60
     # The next line is empty, or the one with the title, which is ours in all but its words.
@@ -64,7 +81,7 @@ def test_telegram_takes_every_other_message_about_an_ask(shown: Ask, seen: Seen)
     assert 1 <= len(placeholder(drawn).encode("utf-16-le")) // 2 <= limits.PLACEHOLDER
 
 
-@given(asks())
+@given(questions_asked())
 def test_telegram_takes_everything_that_does_not_fit_the_card(shown: Ask) -> None:
     found = overflow(shown)
     for leaflet in found.leaflets:
@@ -90,13 +107,31 @@ def test_telegram_takes_every_notice(shown: list[Ask], typed: str) -> None:
         check_rows(drawing.rows)
 
 
+@given(st.lists(some_notices, min_size=1, max_size=6))
+def test_telegram_takes_every_notice_of_an_agent_and_its_first_line_is_ours(
+    sent: list[Notice],
+) -> None:
+    for each in sent:
+        first = read(draw_notice(each)).text.split("\n")[0]
+        assert first.startswith(GLYPH_OF[each.level])
+        assert len(first) <= 80
+        file = file_of(each)
+        assert file is None or file.content
+    together = draw_list(sent)
+    if together is not None:
+        read(together)
+
+
 @given(asks(), st.integers(0, 10**6))
 def test_a_toast_is_never_too_long(shown: Ask, number: int) -> None:
     drawn = draw(shown, channel="telegram", latest_deadline=1e9)
     events = [choice.does for choice in drawn.choices]
     events += [b.does for b in drawn.buttons if not isinstance(b.does, str)]
     events.append(form.Text(text="x" * 9_000))
-    step = form.advance(shown.questions, shown.draft, events[number % len(events)])
+    try:
+        step = steps.stepped(shown, events[number % len(events)])
+    except AskEnded:
+        step = form.STALE
     assert len(toast(shown, step).encode("utf-16-le")) // 2 <= limits.CALLBACK_ANSWER
 
 
@@ -123,6 +158,26 @@ def _wordy(draw_value: st.DrawFn) -> Ask:
     lines = "\n".join(f"line {i}" for i in range(draw_value(st.sampled_from([0, 5, 60, 3_000]))))
     coded = Question(id="code", text=f"{draw_value(_words)}\n\n```\n{lines}\n```")
     return ask(*draw_value(st.sampled_from([(question,), (coded,), (question, coded)])))
+
+
+@given(approvals(), seens)
+def test_what_can_be_allowed_is_in_the_card_or_in_a_file_to_the_letter(
+    shown: Ask, seen: Seen
+) -> None:
+    drawn = draw(shown, channel="telegram", latest_deadline=1e9)
+    data = {key.data for key in keys(draw_card(drawn, seen).rows)}
+    roles = [Role.ALLOW, Role.SESSION, Role.SESSION_NOW]
+    allowing = [b.does for b in drawn.buttons if b.role in roles]
+    offered = [tap.does for tap in map(decode, data) if tap and tap.does in allowing]
+    assert bool(offered) == (bool(allowing) and not seen.unsent)
+    if not allowing:
+        return
+    assert drawn.subject
+    beside = overflow(shown)
+    files = [file.content.decode() for file in (*beside.before, *beside.after)]
+    text = read(draw_card(drawn, seen).html).text
+    code = drawn.subject.code
+    assert not code.strip() or any(code in place for place in (text, *files))
 
 
 def _squeezed(text: str) -> str:

@@ -86,7 +86,7 @@ class TelegramChannel:
 
             def migrated(chat: Chat, number: int) -> None:
                 if chat.id != number:
-                    chat.id = number
+                    chat.move(number)
                     self._beside.spawn(self._follow(chat, inbox))
 
             for chat in self._chats:
@@ -139,7 +139,7 @@ class TelegramChannel:
     async def _recall(self, chat: Chat, inbox: Inbox) -> None:
         """A group that became a supergroup has another id than the settings say."""
         if (note := await inbox.note(self.name, f"chat:{chat.name}")) is not None:
-            chat.id = int(note.value)
+            chat.move(int(note.value))
 
     async def _follow(self, chat: Chat, inbox: Inbox) -> None:
         log.warning("%s is a supergroup now: put %d into telegram.chat_id", chat.name, chat.id)

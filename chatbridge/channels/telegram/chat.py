@@ -6,16 +6,15 @@ typing, a reminder. What they say is `render`'s business, what a person does wit
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from telegram import ForceReply
 
-from chatbridge.channels.telegram import notices
-from chatbridge.channels.telegram.api import Api, Sent
+from chatbridge.channels.telegram.announcer import Announcer
+from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.errors import Migrated, Rejected
-from chatbridge.channels.telegram.keyboard import Rows
+from chatbridge.channels.telegram.keyboard import takes_typing
 from chatbridge.channels.telegram.overflow import File, overflow, overflows
 from chatbridge.channels.telegram.place import Place, Prompt, from_text, handle, to_text
 from chatbridge.channels.telegram.render import (
@@ -28,23 +27,23 @@ from chatbridge.channels.telegram.render import (
 )
 from chatbridge.channels.telegram.topics import Topics
 from chatbridge.channels.telegram.wishes import Wish, Wishes
-from chatbridge.core.card import Card, State
+from chatbridge.channels.telegram.writer import Writer
+from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
-from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
-from chatbridge.core.model import Ask, QuestionType, View, new_draft
+from chatbridge.core.errors import PostGone
+from chatbridge.core.model import Ask, View, new_draft
 from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown
 from chatbridge.core.timing import remind_at
 from chatbridge.core.typed import takes_text
 
-log = logging.getLogger(__name__)
-
 PRIVATE = Pace(message=1.0, edit=0.4, burst=4.0)
 GROUP = Pace(message=3.6, edit=3.6, burst=7.2)
 """Telegram allows about one message a second in a chat, and twenty a minute in a group."""
-WORTH_TELLING = 5 * 60.0
 NOT_SENT = 0
+TOO_QUICK = 1.0
+"""A tap that follows the buttons so soon was on its way before anybody could have read them."""
 
 
 Missing = Callable[[], Awaitable[tuple[Place, int]]]
@@ -58,20 +57,32 @@ class Chat:
         self, api: Api, chat: int, *, clock: Clock, topics: bool, pace: Pace | None = None
     ) -> None:
         self.name = f"telegram:{chat}"
-        self.id = chat
         self.private = chat > 0
         self.pace = pace or (PRIVATE if self.private else GROUP)
-        self.trouble: str | None = None
+        self.wishes = Wishes()
         self._api = api
         self._clock = clock
         self._with_topics = topics
-        self._topics: Topics | None = None
-        self.wishes = Wishes()
-        self._down_since: float | None = None
+        self._writer = Writer(api, chat, surface=self.name, clock=clock)
+        self._announcer = Announcer(self._writer, clock=clock)
         self._drawn: dict[str, tuple[int, Drawing]] = {}
         """What this process has shown, and where: the same again needs no edit."""
         self._before: dict[str, list[int]] = {}
         """Messages before a card that are out, while the card is not."""
+        self._fresh: dict[str, float] = {}
+        """Since when an ask's card has had its present buttons, as far as this process knows."""
+
+    @property
+    def id(self) -> int:
+        return self._writer.chat
+
+    def move(self, number: int) -> None:
+        """It is known by another number from now on."""
+        self._writer.chat = number
+
+    @property
+    def trouble(self) -> str | None:
+        return self._writer.trouble
 
     def attach(
         self, inbox: Inbox, *, private_topics: bool, migrated: Callable[[Chat, int], None]
@@ -80,36 +91,43 @@ class Chat:
         self._inbox = inbox
         self._migrated = migrated
         if self._with_topics and (private_topics or not self.private):
-            self._topics = Topics(self._api, surface=self.name, inbox=inbox, clock=self._clock)
+            self._writer.topics = Topics(
+                self._api, surface=self.name, inbox=inbox, clock=self._clock
+            )
 
     def has_posted(self, ask: Ask, message: int) -> bool:
         """Whether this is the ask's newest card, though that may not have been noted yet."""
         return self._drawn.get(ask.id, (0, None))[0] == message
 
+    def just_shown(self, ask: Ask) -> bool:
+        """Whether the card has had its buttons for so short a time that nobody can have read it."""
+        since = self._fresh.get(ask.id)
+        return since is not None and self._clock.monotonic() - since < TOO_QUICK
+
+    async def remove(self, message: int) -> None:
+        await self._writer.remove(message)
+
     async def announce(self, notice: Notice) -> bool:
-        raise NotImplementedError
+        with self._writer.watched():
+            try:
+                await self._announcer.announce(notice)
+            except Migrated as error:
+                self._migrated(self, error.chat)
+                await self._announcer.announce(notice)
+        return True
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """One new message at a time, the card first: each is noted before the next is sent."""
-        try:
-            shown = await self._show(ask, from_text(place) if place else None)
-        except Migrated as error:
-            self._migrated(self, error.chat)
-            raise PostGone from None
-        except Rejected as error:
-            if not error.message_gone:
-                raise
-            raise PostGone from None
-        except ChatRefused as error:
-            self.trouble = str(error)
-            raise
-        except RetryLater as error:
-            if error.after is None:  # a pause that Telegram asks for is no trouble
-                self.trouble = str(error)
-                self._down_since = self._down_since or self._clock.time()
-            raise
-        self.trouble = self._down_since = None
-        return shown
+        with self._writer.watched():
+            try:
+                return await self._show(ask, from_text(place) if place else None)
+            except Migrated as error:
+                self._migrated(self, error.chat)
+                raise PostGone from None
+            except Rejected as error:
+                if not error.message_gone:
+                    raise
+                raise PostGone from None
 
     async def _show(self, ask: Ask, place: Place | None) -> Shown:
         wish = self.wishes.of(ask.id)
@@ -118,7 +136,12 @@ class Chat:
         old: tuple[int, ...] = ()
         if place is not None and ask.open and (wish.anew or wish.again):
             old, place = _messages_of(place), None
-        card = draw(ask, channel="telegram", latest_deadline=self._inbox.latest_deadline(ask))
+        card = draw(
+            ask,
+            channel="telegram",
+            latest_deadline=self._inbox.latest_deadline(ask),
+            only_on=self._inbox.only_on(ask, "telegram"),
+        )
         prompting = await self._prompts(ask, card, wish, place)
         seen = Seen(
             private=self.private,
@@ -127,6 +150,7 @@ class Chat:
             prompted=prompting,
             again=wish.again if place is None else place.again and place.step == card.step,
             overflowed=overflows(ask, ask.draft.at),
+            unsent=ask.draft.whole and place is not None and not place.files,
         )
         drawing = draw_card(card, seen)
         parts: Sequence[int] = ()
@@ -148,11 +172,12 @@ class Chat:
             self.wishes.granted(ask.id, wish)
         if not ask.open:
             self._drawn.pop(ask.id, None)
+            self._fresh.pop(ask.id, None)
         return Shown(
             place=to_text(place),
             handles=tuple(handle(self.id, part) for part in (place.card, *parts)),
             messages=messages,
-            complete=not missing and not place.old,
+            complete=not (missing or place.old or (seen.unsent and ask.open)),
         )
 
     # ── the card ──────────────────────────────────────────────────────────────────────────────────
@@ -161,18 +186,25 @@ class Chat:
         self, ask: Ask, drawing: Drawing, wish: Wish, *, old: tuple[int, ...]
     ) -> tuple[Place, Sequence[int]]:
         """The card's place, and the messages that had to come before it."""
-        thread = await self._topics.of(ask.project, chat=self.id) if self._topics else None
+        thread = await self._writer.open(ask.project)
         more = overflow(ask)
         out = self._before.setdefault(ask.id, [])
-        thread = await self._explain_gap(ask, thread)
-        first: tuple[str | File, ...] = (*more.leaflets, *more.before)
+        # Who has asked to see all of it may allow it only with all of it in sight.
+        files = more.after if ask.draft.whole else ()
+        first: tuple[str | File, ...] = (*more.leaflets, *more.before, *files)
         for part in first[len(out) :]:
-            sent, thread = await self._send(ask, thread, part, silent=True)
+            sent, thread = await self._writer.send(ask.project, thread, part, silent=True)
             out.append(sent.id)
-        # Who asked for it is looking.
-        sent, thread = await self._send(ask, thread, drawing.html, drawing.rows, silent=wish.anew)
+        sent, thread = await self._writer.send(
+            ask.project,
+            thread,
+            drawing.html,
+            drawing.rows,
+            silent=wish.anew,  # who asked for it is looking
+        )
         del self._before[ask.id]
         self._drawn[ask.id] = (sent.id, drawing)
+        self._fresh[ask.id] = self._clock.monotonic()
         due = remind_at(ask)
         place = Place(
             chat=self.id,
@@ -181,78 +213,31 @@ class Chat:
             since=sent.at,
             thread=thread,
             again=wish.again,
+            files=len(files),
             old=old,
             reminder=NOT_SENT if due is not None and due <= self._clock.time() else None,
         )
         return place, out
 
-    async def _explain_gap(self, ask: Ask, thread: int | None) -> int | None:
-        """Say why the first card after a long time without network comes late."""
-        since, now = self._down_since, self._clock.time()
-        if since is not None and now - since >= WORTH_TELLING:
-            why = notices.unreachable(since=since, now=now)
-            _, thread = await self._send(ask, thread, why, silent=True)
-            self._down_since = None
-        return thread
-
     async def _edit(self, ask: Ask, drawing: Drawing, place: Place) -> Place:
         if self._drawn.get(ask.id) == (place.card, drawing):
             return place
-        edited = await self._api.edit(self.id, place.card, drawing.html, drawing.rows)
+        known = self._drawn.get(ask.id)
+        edited = await self._writer.edit(place.card, drawing.html, drawing.rows)
+        if known is None or known[1].rows != drawing.rows:
+            self._fresh[ask.id] = self._clock.monotonic()
         if place.step != ask.draft.step:
             since = edited or self._clock.time()
             place = replace(place, step=ask.draft.step, since=since, again=False)
         self._drawn[ask.id] = (place.card, drawing)
         return place
 
-    async def _send(
-        self,
-        ask: Ask,
-        thread: int | None,
-        what: str | File,
-        rows: Rows = (),
-        *,
-        silent: bool = False,
-        reply_to: int | None = None,
-        prompt: ForceReply | None = None,
-    ) -> tuple[Sent, int | None]:
-        """Send something into the ask's topic or, where that is gone, into the main chat; the
-        topic it is in."""
-
-        async def send(thread: int | None) -> Sent:
-            if isinstance(what, File):
-                return await self._api.send_file(
-                    self.id, what.name, what.content, thread=thread, reply_to=reply_to
-                )
-            return await self._api.send(
-                self.id, what, rows, silent=silent, thread=thread, reply_to=reply_to, prompt=prompt
-            )
-
-        try:
-            return await send(thread), thread
-        except Rejected as error:
-            if thread is None or not error.topic_gone:
-                raise
-        if self._topics is not None:
-            await self._topics.lost(ask.project)
-        return await send(None), None
-
-    async def remove(self, message: int) -> None:
-        """Telegram lets nobody delete what is older than two days: then it loses its buttons."""
-        try:
-            await self._api.delete(self.id, message)
-        except Rejected:
-            try:
-                await self._api.take_buttons(self.id, message)
-            except Rejected as error:
-                log.debug("%s: message %d stays: %s", self.name, message, error)
-
     # ── what goes with it ─────────────────────────────────────────────────────────────────────────
 
     async def _prompts(self, ask: Ask, card: Card, wish: Wish, place: Place | None) -> bool:
         """Whether the person's keyboard should be open for this card. A prompt that comes by
         itself takes over a reply that is being written to another card."""
-        if not _typing(card):
+        if not takes_typing(card) or card.only_on:
             return False
         if place is not None and place.prompt is not None and place.prompt.step == card.step:
             return True
@@ -260,7 +245,7 @@ class Chat:
             return True
         if not self.private:
             return False
-        if card.view is View.OTHER:
+        if card.view is not View.QUESTION:
             return False  # it comes where Other… was tapped
         others = await self._inbox.open_asks()
         return not any(takes_text(other) for other in others if other.id != ask.id)
@@ -284,15 +269,15 @@ class Chat:
         """What is still to be sent, in this order."""
 
         async def file() -> tuple[Place, int]:
-            sent, thread = await self._send(
-                ask, place.thread, files[place.files], reply_to=place.card
+            sent, thread = await self._writer.send(
+                ask.project, place.thread, files[place.files], reply_to=place.card
             )
             return replace(place, thread=thread, files=place.files + 1), sent.id
 
         async def prompt() -> tuple[Place, int]:
             mention = None if self.private else wish.typing
-            sent, thread = await self._send(
-                ask,
+            sent, thread = await self._writer.send(
+                ask.project,
                 place.thread,
                 draw_prompt(card, mention=mention),
                 silent=True,
@@ -306,8 +291,8 @@ class Chat:
 
         async def reminder() -> tuple[Place, int]:
             drawing = draw_reminder(card, seen)
-            sent, thread = await self._send(
-                ask, place.thread, drawing.html, drawing.rows, reply_to=place.card
+            sent, thread = await self._writer.send(
+                ask.project, place.thread, drawing.html, drawing.rows, reply_to=place.card
             )
             return replace(place, thread=thread, reminder=sent.id), sent.id
 
@@ -324,13 +309,6 @@ class Chat:
 def _to_remind(ask: Ask, seen: Seen) -> bool:
     due = remind_at(ask)
     return ask.open and due is not None and due <= seen.now
-
-
-def _typing(card: Card) -> bool:
-    if card.state not in (State.OPEN, State.LATE):
-        return False
-    text = card.view is View.QUESTION and card.type is QuestionType.TEXT
-    return text or card.view is View.OTHER
 
 
 def _messages_of(place: Place) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import re
 
 from telegram import Message
 
-from chatbridge.channels.telegram import notices
+from chatbridge.channels.telegram import approvals, notices
 from chatbridge.channels.telegram.chat import Chat
 from chatbridge.channels.telegram.people import person_of
 from chatbridge.channels.telegram.render import Drawing
@@ -72,8 +72,16 @@ class Commands:
     async def _ask_to_cancel(
         self, ask: Ask, message: Message, chat: Chat, cursor: Note
     ) -> Drawing | None:
-        """The only open card asks whether to cancel, at the bottom of the chat."""
+        """The only open card asks whether to cancel, at the bottom of the chat. An approval comes
+        there as it is: it is denied, not cancelled."""
         assert message.from_user is not None
+        if ask.approval:
+            chat.wishes.add(ask.id, Wish(anew=True))
+            await self._inbox.redraw(ask.id)
+            channels = self._inbox.only_on(ask, "telegram")
+            return Drawing(
+                html=approvals.elsewhere(channels) if channels else approvals.NOT_CANCELLED
+            )
         event = form.AskCancel(step=ask.draft.step)
         try:
             step = await self._inbox.put(

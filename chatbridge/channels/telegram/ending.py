@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from chatbridge.channels.telegram import approvals
 from chatbridge.channels.telegram.html import (
     FOLDED_QUOTE,
     clipped,
@@ -11,6 +12,7 @@ from chatbridge.channels.telegram.html import (
     headline,
     length,
     time_tag,
+    to_html,
 )
 from chatbridge.channels.telegram.overflow import PROJECT
 from chatbridge.core import ends
@@ -47,6 +49,8 @@ def answer(line: Line, limit: int) -> str:
 
 
 def _asked_and_answered(card: Card) -> str:
+    if card.approval:
+        return to_html(approvals.ended(card))
     answered = ends.shows_answers(card)
     if card.count == 1:
         line = card.lines[0]

@@ -130,6 +130,12 @@ def clipped(text: str, limit: int) -> str:
     return "".join(run.text for run in cut((Run(text),), limit))
 
 
+def ends_of(text: str, *, head: int, tail: int) -> tuple[str, str]:
+    """The first and the last units of a bare text that is longer."""
+    last = _reach(text[::-1], tail)
+    return text[: _reach(text, head)], text[len(text) - last :]
+
+
 def pieces(text: Text, limit: int) -> tuple[Text, ...]:
     """`text` in parts of at most `limit` units: cut between paragraphs, else lines, else
     characters, but never so that a part stays half empty."""
@@ -186,12 +192,13 @@ def _trimmed(text: Text, *, left: bool) -> Text:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def blocks(source: str, *, whole: bool = False) -> tuple[Text, ...]:
-    """A question's markdown, block by block; a short first paragraph is bold. Long code is
-    shortened unless it is to be `whole`."""
+def blocks(source: str, *, whole: bool = False, asking: bool = True) -> tuple[Text, ...]:
+    """An agent's markdown, block by block; if it is `asking`, a short first paragraph is bold. Long
+    code is shortened unless it is to be `whole`."""
     parsed = markdown.parse(source)
     found = [_block(block, (), whole=whole) for block in parsed]
-    if parsed and isinstance(parsed[0], Paragraph) and width(found[0]) <= BOLD_AT_MOST:
+    bold = asking and parsed and isinstance(parsed[0], Paragraph)
+    if bold and width(found[0]) <= BOLD_AT_MOST:
         found[0] = _bold(found[0])
     return tuple(text for text in found if text)
 
@@ -223,7 +230,8 @@ def _block(block: Block, tags: tuple[str, ...], *, whole: bool) -> Text:
         case Paragraph(children=children):
             return tuple(run for run in _inlines(children, tags) if run.text)
         case CodeBlock(text=text, language=language):
-            return _code(text, language, tags, whole=whole)
+            shown = None if whole else (CODE_HEAD, CODE_TAIL)
+            return code(text, language, tags=tags, above=LONG_CODE, shown=shown)
         case Quote(children=children):
             inside = tags or (QUOTE,)
             return joined((_block(b, inside, whole=whole) for b in children), tags=inside)
@@ -236,14 +244,24 @@ def _block(block: Block, tags: tuple[str, ...], *, whole: bool) -> Text:
             assert_never(block)
 
 
-def _code(text: str, language: str | None, tags: tuple[str, ...], *, whole: bool) -> Text:
+def code(
+    text: str,
+    language: str | None = None,
+    *,
+    tags: tuple[str, ...] = (),
+    above: int = 0,
+    shown: tuple[int, int] | None = None,
+) -> Text:
+    """Code to the letter. Of more lines than `above` only the first and last are `shown`, so many
+    as that says; all of them without it."""
     known = language is not None and _LANGUAGE.fullmatch(language)
     inside = (*tags, "pre", f'code class="language-{language}"') if known else (*tags, "pre")
     lines = text.split("\n")
-    if whole or len(lines) <= LONG_CODE:
+    if shown is None or len(lines) <= above:
         return (Run(text, inside),) if text else ()
-    left_out = f"\n… {len(lines) - CODE_HEAD - CODE_TAIL} lines …\n"
-    head, tail = "\n".join(lines[:CODE_HEAD]), "\n".join(lines[-CODE_TAIL:])
+    first, last = shown
+    left_out = f"\n… {len(lines) - first - last} lines …\n"
+    head, tail = "\n".join(lines[:first]), "\n".join(lines[-last:])
     return tuple(
         run for run in (Run(head, inside), Run(left_out, tags), Run(tail, inside)) if run.text
     )

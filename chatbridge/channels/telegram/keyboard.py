@@ -38,9 +38,19 @@ _OWN_LABELS = {
     Role.EXTEND: "+15 min",
     Role.ANYWAY: "Answer anyway",
     Role.DISCARD: "Discard",
+    Role.EXPLAIN: "Ask to explain…",
+    Role.EXPLAIN_NOW: "Just explain more",
+    Role.REPHRASE: "Ask to rephrase",
+    Role.SHOW_ALL: "Show all",
+    Role.SESSION: "Allow for this session…",
+    Role.SESSION_NOW: "Yes, for this session",
+    Role.ALLOW: "Allow once",
+    Role.DENY: "Deny",
+    Role.DENY_WHY: "Deny, say why…",
 }
-WRITE_LABEL = "Write answer…"
+WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
 _RESERVED = {label.casefold() for label in (*_OWN_LABELS.values(), WRITE_LABEL)}
+ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.ALLOW)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,17 +158,26 @@ def _dropped_label(text: str) -> str:
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def rows(card: Card, *, private: bool, now: float, prompted: bool, listed: bool) -> Rows:
-    """All of a card's buttons. `listed`: the options stand in the text, numbered."""
+def rows(
+    card: Card, *, private: bool, now: float, prompted: bool, listed: bool, unsent: bool = False
+) -> Rows:
+    """All of a card's buttons. `listed`: the options stand in the text, numbered. `unsent`: what an
+    approval is about is not out yet, so that nothing can be allowed."""
     found = [
         *_option_rows(card, columns_in(private=private), listed=listed),
         *_edit_rows(card),
     ]
-    if not prompted and (
-        card.view is View.OTHER or (card.view is View.QUESTION and card.type is QuestionType.TEXT)
-    ):
-        found.append((_key(card, WRITE_LABEL, Write(step=card.step)),))
-    return (*found, *_own_rows(card, now=now))
+    if takes_typing(card) and not prompted and not card.only_on:
+        answer = card.view is not View.EXPLAIN and not card.approval
+        label = WRITE_LABEL if answer else WRITE_IT_LABEL
+        found.append((_key(card, label, Write(step=card.step)),))
+    return (*found, *_own_rows(card, now=now, without=ALLOWING if unsent else ()))
+
+
+def takes_typing(card: Card) -> bool:
+    """Whether the card is there to be typed for, so that a prompt can help."""
+    text = card.view is View.QUESTION and card.type is QuestionType.TEXT
+    return text or card.view in (View.OTHER, View.EXPLAIN)
 
 
 def _key(card: Card, text: str, does: Does, style: str | None = None) -> Key:
@@ -193,13 +212,18 @@ def _edit_rows(card: Card) -> Iterator[tuple[Key, ...]]:
     return in_rows(edits, 3)
 
 
-def _own_rows(card: Card, *, now: float) -> Iterator[tuple[Key, ...]]:
+def _own_rows(card: Card, *, now: float, without: Sequence[Role]) -> Iterator[tuple[Key, ...]]:
     """The form's own buttons. On the review, "Edit" leads everywhere that "Back" would."""
-    steps = () if card.view is View.REVIEW else (Role.BACK, Role.SKIP, Role.DONE)
     drop = card.button(Role.DROP_OTHER)
     order: tuple[tuple[Role, ...], ...] = (
+        (Role.SHOW_ALL,),
+        (Role.SESSION,),
+        (Role.SESSION_NOW,),
+        (Role.ALLOW,),
         (Role.DROP_OTHER if drop else Role.OTHER,),
-        steps if card.view is not View.CANCEL else (Role.BACK,),
+        (Role.EXPLAIN, Role.REPHRASE),
+        (Role.EXPLAIN_NOW,),
+        _steps(card),
         (Role.SEND,),
         (Role.CANCEL_NOW,),
         (Role.ANYWAY,),
@@ -207,9 +231,19 @@ def _own_rows(card: Card, *, now: float) -> Iterator[tuple[Key, ...]]:
         (Role.CANCEL, Role.EXTEND),
     )
     for roles in order:
-        row = tuple(key for role in roles if (key := _own_key(card, role, now)))
+        wanted = (role for role in roles if role not in without)
+        row = tuple(key for role in wanted if (key := _own_key(card, role, now)))
         if row:
             yield row
+
+
+def _steps(card: Card) -> tuple[Role, ...]:
+    """The row that goes back and on; an approval's is the safe one."""
+    if card.button(Role.SHOW_ALL):
+        return (Role.DENY,)
+    if card.approval:
+        return (Role.BACK, Role.DENY, Role.DENY_WHY)
+    return () if card.view is View.REVIEW else (Role.BACK, Role.SKIP, Role.DONE)
 
 
 def _own_key(card: Card, role: Role, now: float) -> Key | None:
@@ -226,7 +260,7 @@ def _own_key(card: Card, role: Role, now: float) -> Key | None:
             return _key(card, _OWN_LABELS[role], button.does, PRIMARY)
         case Role.BACK if card.view is View.CANCEL:
             return _key(card, "‹ Keep it open", button.does)
-        case Role.BACK if card.view is View.OTHER:
+        case Role.BACK if card.view is View.OTHER and not card.approval:
             return _key(card, "‹ Back to the options", button.does)
         case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
             return None

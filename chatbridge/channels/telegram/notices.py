@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chatbridge.channels.telegram import ending
+from chatbridge.channels.telegram import approvals, ending
 from chatbridge.channels.telegram.data import NEITHER, Does, Show, Tap, Use, encode, question_shown
 from chatbridge.channels.telegram.html import clipped, escape, headline, time_tag
 from chatbridge.channels.telegram.keyboard import PRIVATE, Key, Rows, beside_ours, fitted, in_rows
 from chatbridge.channels.telegram.overflow import PROJECT
 from chatbridge.channels.telegram.render import Drawing
-from chatbridge.core import ends
+from chatbridge.core import approval, ends
 from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask
 from chatbridge.core.text import isolated, one_line, shortened, visible
@@ -63,6 +63,11 @@ def reply_to_the_one_you_mean(asks: Sequence[Ask], *, now: float) -> Drawing:
     return _list("Reply to the question you mean.", asks, now=now)
 
 
+def tap_it(asks: Sequence[Ask], *, now: float) -> Drawing:
+    """For a text while nothing but approvals is open, which words do not settle."""
+    return _list(approval.TAP_IT.why, asks, now=now)
+
+
 def _labels(asks: Sequence[Ask]) -> list[str]:
     """`project: question`, with a number where two would read the same."""
     whole = [f"{shortened(one_line(ask.project.name), PROJECT)}: {_question(ask)}" for ask in asks]
@@ -74,7 +79,10 @@ def _labels(asks: Sequence[Ask]) -> list[str]:
 
 def _question(ask: Ask) -> str:
     """The question that is to be answered now, as one line."""
-    return headline(visible(ask.questions[question_shown(ask)].text))
+    question = ask.questions[question_shown(ask)]
+    if ask.approval:
+        return approvals.in_one_line(question.text, question.subject)
+    return headline(visible(question.text))
 
 
 def _key(ask: Ask, text: str, does: Does) -> Key:
@@ -125,7 +133,7 @@ def _entry(ask: Ask) -> str:
     """Project and question; several questions go by their title, if they have one."""
     project = escape(isolated(shortened(one_line(ask.project.name), PROJECT)))
     title = one_line(ask.title or "") if len(ask.questions) > 1 else ""
-    words = title or headline(visible(ask.questions[0].text))
+    words = title or (_question(ask) if ask.approval else headline(visible(ask.questions[0].text)))
     return f"<b>{project}</b>: {escape(isolated(clipped(words, LIST_QUESTION)))}"
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from chatbridge.channels.telegram import approvals
 from chatbridge.channels.telegram.html import (
     FOLDED_QUOTE,
     LIMIT,
@@ -22,7 +23,7 @@ from chatbridge.channels.telegram.html import (
     width,
 )
 from chatbridge.channels.telegram.keyboard import label_of, needs_list
-from chatbridge.core.card import Card, Choice
+from chatbridge.core.card import Card, Choice, Role
 from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask, Status, View
 from chatbridge.core.text import isolated, one_line, shortened, visible
@@ -126,11 +127,15 @@ def _short_options(choices: Sequence[Choice]) -> Text:
 def overflows(ask: Ask, question: int) -> bool:
     """Whether this question's card refers to what was sent before it. The review, which comes
     after the last question, does not."""
+    if ask.approval:
+        return False
     return question < len(ask.questions) and not fits(_card_of(ask, question))
 
 
 def overflow(ask: Ask) -> Overflow:
     """What belongs to an ask beside its card, for all its questions; nothing for most asks."""
+    if ask.approval:
+        return _of_approval(ask)
     leaflets: list[str] = []
     before: list[File] = []
     after: list[File] = []
@@ -150,6 +155,19 @@ def overflow(ask: Ask) -> Overflow:
         else:
             leaflets += _leaflets(ask, i, parts)
     return Overflow(leaflets=tuple(leaflets), before=tuple(before), after=tuple(after))
+
+
+def _of_approval(ask: Ask) -> Overflow:
+    """All of what it is about: when somebody asks for it, or at once if no card can hold it."""
+    card = _card_of(ask, 0)
+    if card.subject is None or card.button(Role.SHOW_ALL):
+        return Overflow()
+    if not ask.draft.whole and not approvals.is_cut(card):
+        return Overflow()
+    file = File(name=f"approval-{ask.id[:8]}.txt", content=approvals.whole(card).encode())
+    if ask.draft.whole or card.subject.language == approvals.DIFF:
+        return Overflow(after=(file,))
+    return Overflow(before=(file,))
 
 
 def _card_of(ask: Ask, question: int) -> Card:

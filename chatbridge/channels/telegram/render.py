@@ -1,7 +1,8 @@
 """Cards as Telegram shows them: one HTML message and its rows of buttons. Pure.
 
 Owns the form's screens, the reminder, the prompt and the toasts. How an ask ended is in `ending`,
-what a message cannot hold in `overflow`, the buttons in `keyboard`.
+what a message cannot hold in `overflow`, what an approval is about in `approvals`, the buttons in
+`keyboard`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from chatbridge.channels.telegram import ending, keyboard, overflow
+from chatbridge.channels.telegram import approvals, ending, keyboard, overflow
 from chatbridge.channels.telegram.html import (
     clipped,
     escape,
@@ -19,7 +20,7 @@ from chatbridge.channels.telegram.html import (
     to_html,
 )
 from chatbridge.channels.telegram.keyboard import Rows
-from chatbridge.core import form
+from chatbridge.core import ends, form
 from chatbridge.core.card import Card, State
 from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask, Outcome, QuestionType, Status, View
@@ -49,6 +50,8 @@ class Seen:
     """The card was posted again after a gap in which taps were not kept."""
     overflowed: bool = False
     """The whole question was sent before the card."""
+    unsent: bool = False
+    """Somebody wants to see all of what an approval is about, and it is not out yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +66,7 @@ def draw_card(card: Card, seen: Seen) -> Drawing:
         text = ending.ended(card, viewer=viewer, now=seen.now)
         rows = keyboard.rows(card, private=seen.private, now=seen.now, prompted=True, listed=False)
         return Drawing(html=text, rows=rows)
-    overflowed = seen.overflowed or not overflow.fits(card)
+    overflowed = not card.approval and (seen.overflowed or not overflow.fits(card))
     listed = bool(card.choices) and (overflowed or keyboard.needs_list(card, private=seen.private))
     parts = [
         "\n".join(_head(card)),
@@ -71,7 +74,12 @@ def draw_card(card: Card, seen: Seen) -> Drawing:
         "\n".join(_hints(card, seen)),
     ]
     rows = keyboard.rows(
-        card, private=seen.private, now=seen.now, prompted=seen.prompted, listed=listed
+        card,
+        private=seen.private,
+        now=seen.now,
+        prompted=seen.prompted,
+        listed=listed,
+        unsent=seen.unsent,
     )
     return Drawing(html=readable("\n\n".join(part for part in parts if part)), rows=rows)
 
@@ -102,8 +110,10 @@ def _screen(card: Card, *, listed: bool, overflowed: bool) -> Iterator[str]:
         for i, line in enumerate(card.lines, 1):
             asked = escape(clipped(headline(line.question), REVIEW_QUESTION))
             yield f"{i}. {asked}\n{ending.answer(line, REVIEW_ANSWER)}"
-    elif card.view is View.CANCEL:
+    elif card.view in (View.CANCEL, View.EXPLAIN):
         yield escape(clipped(headline(card.question), CANCEL_QUESTION))
+    elif card.approval:
+        yield to_html(approvals.body(card))
     else:
         yield to_html(overflow.body(card, listed=listed, overflowed=overflowed))
 
@@ -114,15 +124,21 @@ def _hints(card: Card, seen: Seen) -> Iterator[str]:
         yield f"<b>Cancel {which}?</b>"
         how = "Send a reason as text" if seen.private else "Reply with a reason"
         yield f"The agent is told that you will not answer. {how}, or:"
+    elif card.view is View.EXPLAIN:
+        yield "<b>What should be explained?</b>"
+        yield "Send it as text, or:" if seen.private else "Reply with it, or:"
     elif card.view is View.REVIEW:
         yield "Nothing has been sent yet."
         if card.changed_by is not None and not seen.private:
             name = escape(isolated(clipped(one_line(card.changed_by.name), ending.NAME)))
             yield f"Last change: {name}"
-    else:
+    elif not card.approval:
         yield from _question_hints(card, seen)
     if seen.again:
         yield "Taps of more than a day ago were not kept. Tap again."
+    if card.approval:
+        yield from approvals.hints(card, private=seen.private, now=seen.now)
+        return
     if card.state is State.LATE:
         yield "The agent has moved on. Your answer is kept for it."
         return
@@ -171,35 +187,47 @@ def draw_reminder(card: Card, seen: Seen) -> Drawing:
     project = escape(isolated(shortened(card.project, overflow.PROJECT)))
     ends = f" · ends {time_tag(card.deadline, now=seen.now)}" if card.deadline is not None else ""
     source = card.question or (card.lines[0].question if card.lines else card.title or "")
-    question = escape(clipped(headline(source), REMINDER_QUESTION))
+    words = approvals.in_one_line(source, card.subject) if card.approval else headline(source)
+    question = escape(clipped(words, REMINDER_QUESTION))
     return Drawing(html=f"⏳ <b>{project}</b>{ends}\n\n{question}", rows=keyboard.extend_row(card))
 
 
 def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> str:
     """The message that is replied to. `mention`: whose turn it is in a group, by id and name."""
     project = f"<b>{escape(isolated(shortened(card.project, overflow.PROJECT)))}</b>"
+    what = "your answer"
+    if card.view is View.EXPLAIN:
+        what = "what to explain,"
+    elif card.approval:
+        what = "your reason"
     if mention is None:
-        return f"Your answer for {project}:"
+        return f"{what.capitalize()} for {project}:"
     person, name = mention
     called = escape(isolated(shortened(one_line(name), ending.NAME) or "You"))
-    return f'<a href="tg://user?id={person}">{called}</a>, your answer for {project}:'
+    return f'<a href="tg://user?id={person}">{called}</a>, {what} for {project}:'
 
 
 def placeholder(card: Card) -> str:
     """What the field for the answer shows while it is empty."""
+    if card.view is View.EXPLAIN:
+        return "What should be explained?"
+    if card.approval:
+        return "Your reason"
     return clipped(card.placeholder or "Your answer", PLACEHOLDER)
 
 
-def toast(ask_before: Ask, step: form.Step) -> str:
+def toast(ask_before: Ask, step: form.Step, *, asked_back: bool = False) -> str:
     """What the tap that led to `step` is answered with; nothing where the card says it all."""
     match step:
         case form.Refused(why=why):
             return clipped(why, TOAST)
         case form.Cancelled():
-            return "Cancelled."
+            return "Sent." if asked_back else "Cancelled."
         case form.Moved():
             return ""
         case form.Answered(answers=answers):
+            if ask_before.approval:
+                return f"{ends.heading(_after(ask_before, step))}."
             done = "Kept" if ask_before.draft.late else "Sent"
             if len(answers) > 1:
                 return f"{done}: {len(answers)} answers"
@@ -208,6 +236,10 @@ def toast(ask_before: Ask, step: form.Step) -> str:
 
 
 def _said(ask: Ask, step: form.Answered) -> str:
-    ended = replace(ask, status=Status.ANSWERED, outcome=Outcome(at=0.0, answers=step.answers))
-    answer = draw(ended, channel="telegram").lines[0].answer
+    answer = _after(ask, step).lines[0].answer
     return keyboard.beside_ours(shortened(one_line(answer or ""), TOAST_LABEL))
+
+
+def _after(ask: Ask, step: form.Answered) -> Card:
+    ended = replace(ask, status=Status.ANSWERED, outcome=Outcome(at=0.0, answers=step.answers))
+    return draw(ended, channel="telegram")

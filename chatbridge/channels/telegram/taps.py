@@ -10,6 +10,7 @@ import logging
 
 from telegram import CallbackQuery, Message
 
+from chatbridge.channels.telegram import approvals
 from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.chat import Chat
 from chatbridge.channels.telegram.data import (
@@ -31,8 +32,9 @@ from chatbridge.channels.telegram.wishes import Wish
 from chatbridge.core import form
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.card import Act
-from chatbridge.core.errors import AskEnded, RetryLater, UnknownAsk
-from chatbridge.core.model import Ask, Note
+from chatbridge.core.errors import AskEnded, NotHere, RetryLater, UnknownAsk
+from chatbridge.core.events import AskSession
+from chatbridge.core.model import DENY, Ask, Note
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.words import clock_time, ended_sentence
 
@@ -104,6 +106,8 @@ class Taps:
         except UnknownAsk:
             self._spawn(self._api.take_buttons(chat.id, message.message_id))
             return UNKNOWN
+        except NotHere as error:
+            told = approvals.elsewhere(error.channels)
         except AskEnded:
             ask = await self._inbox.ask(tap.ask_id)
             told = ended_sentence(ask, now=self._clock.time())
@@ -148,10 +152,23 @@ class Taps:
         # Its step says as much; a card that was drawn for another question must not pass, ever.
         if ask.open and tap.question != question_shown(ask):
             return form.STALE.why
+        if _allows(ask, tap) and await self._is_early(ask, query, chat):
+            return approvals.EARLY
         led_to = await self._inbox.put(ask.id, tap.does, person=person, cursor=cursor)
-        if isinstance(tap.does, form.Other) and isinstance(led_to, form.Moved):
+        if isinstance(tap.does, form.Other | form.AskExplain) and isinstance(led_to, form.Moved):
             chat.wishes.add(ask.id, typing)
-        return toast(ask, led_to)
+        asked_back = isinstance(tap.does, form.Explain | form.Rephrase)
+        return toast(ask, led_to, asked_back=asked_back)
+
+    async def _is_early(self, ask: Ask, query: CallbackQuery, chat: Chat) -> bool:
+        """Whether the button came up under the thumb: a moment ago, or so lately that Telegram has
+        not even said that it is there."""
+        if chat.just_shown(ask):
+            return True
+        message = query.message.message_id if query.message is not None else 0
+        if chat.has_posted(ask, message):
+            return False
+        return await self._inbox.post(ask.id, surface=chat.name) is None
 
     async def _use(self, ask: Ask, query: CallbackQuery, chat: Chat, cursor: Note) -> str:
         """The text was typed before; this tap says which question it is for."""
@@ -177,6 +194,17 @@ class Taps:
         place = from_text(post.place)
         if message not in (place.card, place.reminder):
             self._spawn(chat.remove(message))
+
+
+def _allows(ask: Ask, tap: Tap) -> bool:
+    """Whether it would allow something as the form is now. Who denies may be quick."""
+    match tap.does:
+        case form.Choose(step=step, option=option):
+            return ask.approval and ask.open and step == ask.draft.step and option != DENY
+        case AskSession(step=step):
+            return ask.approval and ask.open and step == ask.draft.step
+        case _:
+            return False
 
 
 def _over(ask: Ask, does: Show | Write | Use) -> bool:

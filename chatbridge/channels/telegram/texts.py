@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from telegram import Message
 
-from chatbridge.channels.telegram import notices
+from chatbridge.channels.telegram import approvals, notices
 from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.chat import Chat
 from chatbridge.channels.telegram.data import Neither, Show, Use, decode
@@ -18,7 +18,7 @@ from chatbridge.channels.telegram.render import Drawing
 from chatbridge.channels.telegram.voice import Voice, thread_of
 from chatbridge.core import form
 from chatbridge.core.asks import takes_late_answer
-from chatbridge.core.errors import AskEnded, UnknownAsk
+from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.model import Ask, Note, Person
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.typed import takes_text, typed
@@ -31,7 +31,7 @@ LOOKED_BACK = 50
 
 
 async def put_text(inbox: Inbox, ask: Ask, text: str, *, person: Person, cursor: Note) -> form.Step:
-    """A text for this ask, as it is now. :raises AskEnded:"""
+    """A text for this ask, as it is now. :raises AskEnded: :raises NotHere:"""
     opening: list[form.Event] = []
     if takes_late_answer(ask) and not ask.draft.late:
         opening = [form.AnswerAnyway(step=ask.draft.step)]
@@ -141,6 +141,8 @@ class Texts:
             )
         except AskEnded:
             told = ended_sentence(await self._inbox.ask(ask.id), now=self._clock.time())
+        except NotHere as error:
+            told = approvals.elsewhere(error.channels)
         else:
             if not isinstance(step, form.Refused):
                 self._voice.spawn(self._api.react(chat.id, message.message_id, TAKEN))
@@ -155,6 +157,7 @@ class Texts:
         assert message.text is not None
         here = await self._open_in(chat)
         waiting = [each for each in here if takes_text(each.ask)]
+        takes_words = [each for each in here if takes_text(each.ask) or not each.ask.approval]
         # A reply to anything else, or somebody else's words, may be meant otherwise.
         foreign = message.forward_origin or message.via_bot or replied_to(message)
         clear = chat.private and not foreign and len(waiting) == 1
@@ -163,8 +166,11 @@ class Texts:
         elif len(waiting) > 1:
             asks = [each.ask for each in waiting]
             await self._voice.say(notices.which_one(message.text, asks), to=message)
-        elif len(waiting) == 1 or len(here) == 1:
+        elif len(waiting) == 1 or len(takes_words) == len(here) == 1:
             await self._voice.say(notices.use_it((waiting or here)[0].ask), to=message)
+        elif here and not takes_words:
+            asks = [each.ask for each in here]
+            await self._voice.say(notices.tap_it(asks, now=self._clock.time()), to=message)
         elif here:
             asks = [each.ask for each in here]
             drawing = notices.reply_to_the_one_you_mean(asks, now=self._clock.time())

@@ -1,0 +1,192 @@
+"""How an approval reads: what would be done, to the letter, and what can be said to it.
+
+Pure. What of it a card cannot hold goes out as a file, which is `overflow`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from chatbridge.channels.telegram.html import (
+    Run,
+    Text,
+    blocks,
+    clipped,
+    code,
+    cut,
+    ends_of,
+    headline,
+    joined,
+    time_tag,
+    units,
+    width,
+)
+from chatbridge.core.card import Card, Role
+from chatbridge.core.ends import PLACES
+from chatbridge.core.model import Subject, View
+from chatbridge.core.text import one_line, visible
+
+ROOM = 3_100
+"""For the code; the rest of Telegram's 4,096 is for the longest frame there can be."""
+HEAD, TAIL = 1_500, 800
+"""How much of longer code is shown, in units."""
+LONG_DIFF, DIFF_HEAD, DIFF_TAIL = 22, 14, 8
+"""Lines of a change. One that is longer is cut without keeping it from being allowed: a file can be
+put back."""
+QUESTION, PATH = 200, 160
+ENDED_CODE = 600
+IN_A_LINE = 200
+DIFF = "diff"
+
+EARLY = "That was very quick. Tap again if you mean it."
+NOT_CANCELLED = "This one can be denied instead. Tap Deny."
+
+
+# ── what would be done ────────────────────────────────────────────────────────────────────────────
+
+
+def body(card: Card) -> Text:
+    """What is asked, and what about, as much as fits a card."""
+    subject = card.subject
+    asked = _asked(card)
+    if subject is None:
+        return asked
+    folder: Text = ()
+    if subject.folder:
+        folder = (Run("in "), *_path(subject.folder))
+    beside: Text = ()
+    if is_cut(card) and not card.button(Role.SHOW_ALL):
+        beside = (Run("All of it is in the file.", ("i",)),)
+    # What the card left out before is not there to be counted.
+    shown = _code(subject, counted=not card.button(Role.SHOW_ALL))
+    return joined((asked, _file(card), shown, folder, beside), apart="\n")
+
+
+def _asked(card: Card) -> Text:
+    if card.view is View.SESSION:
+        return (Run(f"Allow {_this(card)} until the session ends?", ("b",)),)
+    return cut(joined(blocks(card.question)), QUESTION)
+
+
+def _this(card: Card) -> str:
+    if card.subject and card.subject.file:
+        return "this exact change"
+    return "this exact command" if is_command(card) else "exactly this"
+
+
+def is_command(card: Card) -> bool:
+    """Whether it would run something that speaks for itself."""
+    subject = card.subject
+    return bool(subject and not subject.file and (subject.folder or subject.language == "bash"))
+
+
+def _file(card: Card) -> Text:
+    subject = card.subject
+    if subject is None or not subject.file:
+        return ()
+    if subject.language != DIFF or card.button(Role.SHOW_ALL):  # what is cut cannot be counted
+        return _path(subject.file)
+    added, removed = _changes(subject.code)
+    return (*_path(subject.file), Run(f" · {added} added, {removed} removed"))
+
+
+def _changes(diff: str) -> tuple[int, int]:
+    """How many lines a diff adds, and how many it removes. It has no file names in it."""
+    begins = [line[:1] for line in diff.split("\n")]
+    return begins.count("+"), begins.count("-")
+
+
+def _path(path: str) -> Text:
+    """A long one keeps its end, which says more."""
+    if units(path) > PATH:
+        head, tail = ends_of(path, head=PATH // 4, tail=PATH // 2)
+        path = f"{head}…{tail}"
+    return (Run("\u2068"), Run(path, ("code",)), Run("\u2069"))
+
+
+def _code(
+    subject: Subject, *, counted: bool, room: int = ROOM, head: int = HEAD, tail: int = TAIL
+) -> Text:
+    text = subject.code
+    if not text.strip():
+        return (Run("empty", ("i",)),)
+    if subject.language == DIFF:
+        lines = (DIFF_HEAD, DIFF_TAIL)
+        whole = code(text, subject.language, above=LONG_DIFF, shown=lines)
+    else:
+        whole = code(text, subject.language)
+    if width(whole) <= room:
+        return whole
+    first, last = ends_of(text, head=head, tail=tail)
+    left_out = f"… {len(text) - len(first) - len(last):,} characters …" if counted else "…"
+    return (
+        *code(first, subject.language),
+        Run(f"\n{left_out}\n"),
+        *code(last, subject.language),
+    )
+
+
+def is_cut(card: Card) -> bool:
+    """Whether a card cannot hold all of it."""
+    subject = card.subject
+    if subject is None:
+        return False
+    shown = "".join(run.text for run in _code(subject, counted=False))
+    return bool(subject.code.strip() and shown != subject.code) or bool(_left_out(card))
+
+
+def _left_out(card: Card) -> list[str]:
+    """What stands around the code and is too long for the card."""
+    subject = card.subject
+    found = [card.question] if width(joined(blocks(card.question))) > QUESTION else []
+    paths = (subject.file, subject.folder) if subject else ()
+    return found + [path for path in paths if path and units(path) > PATH]
+
+
+def whole(card: Card) -> str:
+    """All of it as a bare text, for the file."""
+    return "\n\n".join([*_left_out(card), card.subject.code if card.subject else ""])
+
+
+# ── what is said beside it ────────────────────────────────────────────────────────────────────────
+
+
+def hints(card: Card, *, private: bool, now: float) -> Iterator[str]:
+    if card.only_on:
+        yield elsewhere(card.only_on)
+    elif card.view is View.OTHER:
+        yield "Send the reason as text." if private else "Reply with the reason."
+    if card.deadline is None:
+        yield "No time limit"
+        return
+    at = time_tag(card.deadline, now=now)
+    soon = card.soon_at is not None and now >= card.soon_at
+    yield "Denied if nobody answers. " + (f"<b>Ends {at}, soon.</b>" if soon else f"Ends {at}")
+
+
+def elsewhere(channels: Sequence[str]) -> str:
+    """For a chat in which this approval cannot be settled."""
+    if not channels:
+        return "No channel is set up to allow or deny this."
+    places = ["the web inbox" if name == "web" else PLACES.get(name, name) for name in channels]
+    return f"Allow or deny this in {' or '.join(places)}."
+
+
+def ended(card: Card) -> Text:
+    """What an approval that is over was about. A command needs no question to be understood."""
+    line = card.lines[0].question
+    asked: Text = () if is_command(card) else (Run(clipped(headline(line), QUESTION)),)
+    subject = card.subject
+    if subject is None:
+        return asked or (Run(clipped(headline(line), QUESTION)),)
+    if subject.file:
+        return joined((asked, _file(card)), apart="\n")
+    third = ENDED_CODE // 3
+    shown = _code(subject, counted=False, room=ENDED_CODE, head=2 * third, tail=third)
+    return joined((asked, shown), apart="\n")
+
+
+def in_one_line(question: str, subject: Subject | None) -> str:
+    """For lists: what is asked, and as much of what about as there is room for."""
+    about = (subject.file or subject.code.strip()) if subject else ""
+    return one_line(f"{headline(visible(question))} {about[:IN_A_LINE]}")

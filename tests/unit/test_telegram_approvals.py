@@ -1,0 +1,266 @@
+"""An approval's card, word for word (T16, T16b, T17b), and what of a long one is shown when."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chatbridge.channels.telegram.approvals import elsewhere
+from chatbridge.channels.telegram.html import time_tag
+from chatbridge.channels.telegram.overflow import Overflow, overflow
+from chatbridge.channels.telegram.render import (
+    Seen,
+    draw_card,
+    draw_prompt,
+    draw_reminder,
+    placeholder,
+    toast,
+)
+from chatbridge.core import form
+from chatbridge.core.approval import advance
+from chatbridge.core.draw import draw
+from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.model import ALLOW, DENY, VERDICTS, Answer, Ask, Outcome, Status
+from chatbridge.core.words import clock_time
+from tests.telegram_asks import (
+    ADA,
+    GROUP,
+    HOUR,
+    NOW,
+    PRIVATE,
+    approval,
+    ask,
+    card,
+    labels,
+    read_plainly,
+    stepped,
+)
+
+APPLY = "terraform apply -lock-timeout=60s -var-file=prod.tfvars plan.out"
+COMMAND = ask(approval(APPLY, folder="~/code/infra"), project="infra", agent="Codex")
+LONG = ask(approval("x" * 2_000 + "hidden" + "y" * 2_000, whole_first=True))
+DIFF = "@@ -1,3 +1,3 @@\n a\n-b\n-c\n+B\n+C"
+CHANGE = ask(
+    approval(DIFF, question="Change this file?", language="diff", file="deploy/prod.tf"),
+    project="infra",
+)
+ROWS = [["Allow for this session…"], ["Allow once"], ["Deny", "Deny, say why…"]]
+AT = clock_time(NOW + 60)
+
+
+def html(shown: Ask, seen: Seen = PRIVATE) -> str:
+    return draw_card(card(shown), seen).html.replace("\u2068", "").replace("\u2069", "")
+
+
+def text(shown: Ask, seen: Seen = PRIVATE) -> str:
+    return read_plainly(draw_card(card(shown), seen).html)
+
+
+def buttons(shown: Ask, seen: Seen = PRIVATE) -> list[list[str]]:
+    return labels(draw_card(card(shown), seen).rows)
+
+
+def decided(shown: Ask, verdict: int, why: str | None = None) -> Ask:
+    answer = Answer(values=(VERDICTS[verdict].label,), custom_text=why)
+    outcome = Outcome(at=NOW + 60, answers=(answer,), by=ADA)
+    return replace(shown, status=Status.ANSWERED, outcome=outcome, delivered_at=NOW + 61)
+
+
+# ── open ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_t16_a_command_is_shown_to_the_letter_with_where_it_would_run() -> None:
+    assert html(COMMAND) == (
+        "🔐 <b>infra</b> · Codex\n\n<b>Run this command?</b>\n"
+        f'<pre><code class="language-bash">{APPLY}</code></pre>\n'
+        "in <code>~/code/infra</code>\n\n"
+        f"Denied if nobody answers. Ends {time_tag(NOW + HOUR, now=NOW)}"
+    )
+    assert buttons(COMMAND) == ROWS
+    assert buttons(COMMAND, replace(PRIVATE, now=NOW + 50 * 60)) == [*ROWS, ["+15 min"]]
+
+
+def test_t16_no_button_of_an_approval_stands_out() -> None:
+    drawing = draw_card(card(COMMAND), PRIVATE)
+    assert {key.style for row in drawing.rows for key in row} == {None}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "echo ```; echo '</code></pre>' <b>x</b> && true",
+        "**not bold** [a](https://example.org) `date`",
+        "  leading\n\n\n# and blank lines\n\tkept",
+        "\n".join(f"echo {i}" for i in range(200)),
+        "é" * 3_000,
+    ],
+    ids=["markup", "markdown", "blanks", "many lines", "3,000 characters"],
+)
+def test_t16_whatever_is_in_a_command_is_shown_as_it_is(code: str) -> None:
+    assert code in text(ask(approval(code)))
+
+
+def test_t16_what_would_turn_text_around_is_made_visible() -> None:
+    assert "rm ⟨U+202E⟩txt.\n" in text(ask(approval("rm \u202etxt.")))
+
+
+def test_t16_another_tool_shows_its_name_and_input() -> None:
+    shown = ask(approval('{\n  "a": 1\n}', question="Use `fetch`?", language="json"))
+    assert '<b>Use </b><code>fetch</code><b>?</b>\n<pre><code class="language-json">{' in html(
+        shown
+    )
+
+
+def test_t16_a_long_command_can_only_be_shown_or_denied() -> None:
+    shown = text(LONG)
+    assert "x" * 1_500 in shown
+    assert "y" * 800 in shown
+    assert "hidden" not in shown
+    assert buttons(LONG) == [["Show all"], ["Deny"]]
+    assert overflow(LONG) == Overflow()
+
+
+def test_t16_once_all_of_it_is_out_it_can_be_allowed_and_not_before() -> None:
+    whole = stepped(LONG, ShowAll(step=0))
+    (file,) = overflow(whole).after
+    assert file.name == "approval-0b2c5f1e.txt"
+    assert file.content.decode() == "x" * 2_000 + "hidden" + "y" * 2_000
+    assert buttons(whole, replace(PRIVATE, unsent=True)) == [["Deny", "Deny, say why…"]]
+    assert buttons(whole) == ROWS
+    assert "… 1,706 characters …" in text(whole)
+    assert "All of it is in the file." in text(whole)
+
+
+def test_t16_a_command_that_no_card_can_hold_comes_as_a_file_before_it() -> None:
+    shown = ask(approval("😀" * 2_000))
+    (file,) = overflow(shown).before
+    assert file.content.decode() == "😀" * 2_000
+    assert "All of it is in the file." in text(shown)
+    assert buttons(shown) == ROWS
+
+
+def test_t16_long_paths_keep_their_end_and_come_whole_in_the_file() -> None:
+    path = "/src" + "/deep" * 100 + "/main.tf"
+    shown = ask(approval("ls", folder=path))
+    assert "/deep/main.tf\n" in text(shown)
+    assert path not in text(shown)
+    assert path in overflow(shown).before[0].content.decode()
+
+
+def test_t16b_a_change_says_how_much_of_the_file_it_touches() -> None:
+    assert (
+        "<b>Change this file?</b>\n<code>deploy/prod.tf</code> · 2 added, 2 removed\n"
+        f'<pre><code class="language-diff">{DIFF}</code></pre>'
+    ) in html(CHANGE)
+    assert buttons(CHANGE) == ROWS
+
+
+def test_t16b_of_a_long_change_first_and_last_lines_are_shown_and_it_can_be_allowed() -> None:
+    lines = [f"+line {i}" for i in range(60)]
+    question = approval("\n".join(lines), language="diff", file="new.py")
+    shown = ask(question)
+    assert "new.py · 60 added, 0 removed\n" in text(shown)
+    assert "+line 13\n… 38 lines …\n+line 52\n" in text(shown)
+    assert buttons(shown) == ROWS
+    (file,) = overflow(shown).after
+    assert file.content.decode() == "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("diff", "counted"),
+    [
+        ("@@ 1 of 2 @@\n-a\n+b\n@@ 2 of 2 @@\n c\n+d", "2 added, 1 removed"),
+        ("--- a comment in SQL\n+++", "1 added, 1 removed"),
+        ("@@ the whole file @@\n+a\n+\n+b", "3 added, 0 removed"),
+        ("@@ delete cell @@", "0 added, 0 removed"),
+    ],
+)
+def test_t16b_every_line_that_comes_or_goes_is_counted(diff: str, counted: str) -> None:
+    shown = text(ask(approval(diff, language="diff", file="a.sql")))
+    assert f"\na.sql · {counted}\n" in shown
+
+
+def test_t17b_the_session_asks_once_more() -> None:
+    shown = stepped(COMMAND, AskSession(step=0))
+    assert "Allow this exact command until the session ends?\n" + APPLY in text(shown)
+    assert buttons(shown) == [["Yes, for this session"], ["‹ Back", "Deny"]]
+    change = stepped(CHANGE, AskSession(step=0))
+    assert "Allow this exact change until the session ends?" in text(change)
+
+
+def test_denying_with_a_reason_asks_for_it() -> None:
+    shown = stepped(COMMAND, form.Other(step=0))
+    assert "Send the reason as text." in text(shown)
+    assert "Reply with the reason." in text(shown, GROUP)
+    assert buttons(shown) == [["Write it…"], ["‹ Back"]]
+    assert buttons(shown, replace(PRIVATE, prompted=True)) == [["‹ Back"]]
+    assert read_plainly(draw_prompt(card(shown), mention=None)) == "Your reason for infra:"
+    assert placeholder(card(shown)) == "Your reason"
+
+
+def test_where_it_cannot_be_settled_the_card_says_where_it_can() -> None:
+    drawn = draw(COMMAND, channel="telegram", latest_deadline=1e12, only_on=("matrix",))
+    drawing = draw_card(drawn, replace(PRIVATE, now=NOW + 50 * 60))
+    assert "\n\nAllow or deny this in Matrix.\nDenied if" in read_plainly(drawing.html)
+    assert APPLY in drawing.html
+    assert drawing.rows == ()
+    assert elsewhere(["matrix", "web"]) == "Allow or deny this in Matrix or the web inbox."
+
+
+def test_the_last_line_stands_out_when_time_runs_out() -> None:
+    soon = html(COMMAND, replace(PRIVATE, now=NOW + 55 * 60))
+    assert soon.endswith(
+        f"Denied if nobody answers. <b>Ends {time_tag(NOW + HOUR, now=NOW)}, soon.</b>"
+    )
+    assert text(replace(COMMAND, deadline=None)).endswith("\n\nNo time limit")
+
+
+def test_the_reminder_names_the_command() -> None:
+    drawing = draw_reminder(card(COMMAND), PRIVATE)
+    assert read_plainly(drawing.html).endswith(
+        "\n\nRun this command? terraform apply -lock-timeout=60s -var-fi…"
+    )
+
+
+# ── ended ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_allowed_command_says_by_whom_and_that_the_agent_has_it() -> None:
+    assert text(decided(COMMAND, ALLOW)) == (
+        f"✅ Allowed once · infra\n\n{APPLY}\n\nyou, here, {AT} · the agent has it"
+    )
+    assert buttons(decided(COMMAND, ALLOW)) == []
+
+
+def test_a_denied_command_has_its_reason() -> None:
+    assert text(decided(COMMAND, DENY, "not on a Friday")) == (
+        f"🚫 Denied · infra\n\n{APPLY}\n\nReason: not on a Friday\n\n"
+        f"you, here, {AT} · the agent was told"
+    )
+
+
+def test_t17_an_approval_that_nobody_answered_is_denied_for_good() -> None:
+    over = replace(COMMAND, status=Status.TIMED_OUT, outcome=Outcome(at=NOW + HOUR))
+    assert text(over) == (
+        f"⌛ Denied · infra\n\n{APPLY}\n\nNobody answered by {clock_time(NOW + HOUR)}."
+    )
+    assert buttons(over) == []
+
+
+def test_a_changed_file_is_named_and_its_diff_is_over() -> None:
+    shown = text(decided(CHANGE, ALLOW))
+    assert "\n\nChange this file?\ndeploy/prod.tf · 2 added, 2 removed\n\nyou" in shown
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (form.Choose(step=0, option=ALLOW), "Allowed once."),
+        (form.Choose(step=0, option=DENY), "Denied."),
+        (AskSession(step=0), ""),
+        (form.Text(text="allow"), "Tap Allow or Deny."),
+    ],
+)
+def test_a_tap_is_answered_with_what_it_did(event: form.Event, said: str) -> None:
+    assert toast(COMMAND, advance(COMMAND.questions[0], COMMAND.draft, event)) == said

@@ -1,0 +1,65 @@
+"""The screens on which a person asks back (T8), and how that reads afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chatbridge.channels.telegram.render import Seen, draw_card, draw_prompt, placeholder
+from chatbridge.core import form
+from chatbridge.core.model import Ask, Outcome, Status
+from chatbridge.core.words import clock_time
+from tests.telegram_asks import (
+    ADA,
+    GROUP,
+    HOUR,
+    NOW,
+    PRIVATE,
+    ask,
+    card,
+    labels,
+    read_plainly,
+    select,
+    stepped,
+)
+
+DATABASE = select("Which database should the integration tests use?", "PostgreSQL", "SQLite")
+BRANCH = select("Which branch is released?", "main", "release/2.4")
+CHECKS = select("Which checks must pass?", "Unit tests", "Load test", multi=True)
+
+
+def read_card(shown: Ask, seen: Seen = PRIVATE) -> str:
+    return read_plainly(draw_card(card(shown), seen).html)
+
+
+def test_t8_asking_to_explain_asks_what_first() -> None:
+    shown = stepped(ask(DATABASE), form.AskCancel(step=0), form.AskExplain(step=0))
+    assert read_card(shown) == (
+        "❓ shop-api · Claude Code\n\nWhich database should the integration tests use?\n\n"
+        f"What should be explained?\nSend it as text, or:\nEnds {clock_time(NOW + HOUR)}"
+    )
+    assert "Reply with it, or:" in read_card(shown, GROUP)
+    prompted = replace(PRIVATE, prompted=True)
+    assert labels(draw_card(card(shown), prompted).rows) == [["Just explain more"], ["‹ Back"]]
+    rows = draw_card(card(shown), PRIVATE).rows
+    assert labels(rows) == [["Write it…"], ["Just explain more"], ["‹ Back"]]
+    assert read_plainly(draw_prompt(card(shown), mention=None)) == "What to explain, for shop-api:"
+    assert placeholder(card(shown)) == "What should be explained?"
+
+
+def test_t8_a_question_that_takes_it_shows_what_was_asked_back() -> None:
+    asked = [replace(each, takes_ask_back=True) for each in (BRANCH, CHECKS)]
+    shown = stepped(
+        ask(*asked),
+        form.AskCancel(step=0),
+        form.AskExplain(step=0),
+        form.Text(text="Which one is <stable>?"),
+        form.AskCancel(step=0),
+        form.Rephrase(step=0),
+    )
+    assert "released?\nasked to explain: Which one is <stable>?\n\n2." in read_card(shown)
+    assert "must pass?\nasked to rephrase\n\nNothing" in read_card(shown)
+    sent = form.advance(shown.questions, shown.draft, form.Submit(step=shown.draft.step))
+    assert isinstance(sent, form.Answered)
+    outcome = Outcome(at=NOW + 60, answers=sent.answers, by=ADA)
+    over = replace(shown, status=Status.ANSWERED, outcome=outcome)
+    assert "released?\nasked to explain: Which one is <stable>?\n2." in read_card(over)
