@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.render import Drawing, Seen
+from chatbridge.channels.matrix.drawing import Drawing, Seen
 from chatbridge.core import form
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask, Person
-from tests.telegram_asks import HOUR, NOW
+from tests.telegram_asks import HOUR, NOW, stepped
 
 ADA_PLACE = "@ada:example.org"
 ADA = Person(name="Ada", channel="matrix", place=ADA_PLACE)
@@ -35,11 +35,7 @@ def card(shown: Ask) -> Card:
 
 def go(shown: Ask, *events: form.Event) -> Ask:
     """The ask after these events, each of them for the step that it meets."""
-    for event in events:
-        step = form.advance(shown.questions, shown.draft, replace(event, step=shown.draft.step))
-        assert isinstance(step, form.Moved), step
-        shown = replace(shown, draft=step.draft)
-    return shown
+    return stepped(shown, *events)
 
 
 def plain(text: str) -> str:

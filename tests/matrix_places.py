@@ -8,7 +8,7 @@ from chatbridge.channels.matrix.place import Part, Place, Seed
 from chatbridge.core import signs
 from chatbridge.core.model import View
 
-EMOJIS = (*signs.NUMBERS, *signs.YES_NO, "✅", "⏭️", "↩️", "❌")
+EMOJIS = (*signs.NUMBERS, *signs.YES_NO, "✅", "⏭️", "↩️", "❌", "📄")
 
 
 @st.composite
@@ -21,6 +21,7 @@ def places(draw: st.DrawFn, *, newest: int | None = None, questions: int = 3) ->
         room="!room:example.org",
         parts=tuple(draw(_parts(step, questions)) for step in steps),
         reminder=draw(st.sampled_from([None, "", "$reminder"])),
+        pages=draw(st.sampled_from([(), ("$page-0",), ("$page-0", "$page-1")])),
     )
 
 

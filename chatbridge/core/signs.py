@@ -15,9 +15,13 @@ from chatbridge.core.model import QuestionType
 NUMBERS = ("1️⃣", "2️⃣", "3️⃣", "4️⃣", "5️⃣", "6️⃣", "7️⃣", "8️⃣", "9️⃣", "🔟")
 YES_NO = ("👍", "👎")
 FORWARD, SKIP, BACK, CANCEL = "✅", "⏭️", "↩️", "❌"
+SHOW_ALL, ALLOW, DENY = "📄", *YES_NO
 
 _ROLES = (
-    (FORWARD, (Role.DONE, Role.SEND, Role.CANCEL_NOW)),
+    (SHOW_ALL, (Role.SHOW_ALL,)),
+    (ALLOW, (Role.ALLOW, Role.SESSION_NOW)),
+    (DENY, (Role.DENY,)),
+    (FORWARD, (Role.DONE, Role.SEND, Role.CANCEL_NOW, Role.EXPLAIN_NOW)),
     (SKIP, (Role.SKIP,)),
     (BACK, (Role.BACK,)),
     (CANCEL, (Role.CANCEL,)),
@@ -54,4 +58,4 @@ def is_sign(emoji: str) -> bool:
     return normal(emoji) in _ALL
 
 
-_ALL = frozenset(map(normal, (*NUMBERS, *YES_NO, FORWARD, SKIP, BACK, CANCEL)))
+_ALL = frozenset(map(normal, (*NUMBERS, *YES_NO, FORWARD, SKIP, BACK, CANCEL, SHOW_ALL)))

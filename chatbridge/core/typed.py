@@ -15,6 +15,7 @@ from chatbridge.core.form import Event
 from chatbridge.core.model import Ask, Question, QuestionType, View
 from chatbridge.core.signs import normal, signs
 from chatbridge.core.text import isolated, one_line, shortened, split_recommended
+from chatbridge.core.typed_approval import decided, what_decides
 
 SHORT_YES_NO = {"y": 0, "n": 1}
 
@@ -40,8 +41,11 @@ _CANCEL_WORDS = {
     "yes": Role.CANCEL_NOW,
     "y": Role.CANCEL_NOW,
     "cancel": Role.CANCEL_NOW,
+    "explain": Role.EXPLAIN,
+    "rephrase": Role.REPHRASE,
 }
 """On the cancel screen. No agent should read "no" as the reason."""
+_ASKING_BACK = ("explain", "rephrase")
 
 Does = Event | Act
 
@@ -130,6 +134,8 @@ def _named(question: Question, said: str) -> list[int]:
 def meant(ask: Ask, text: str) -> tuple[Does, ...] | Unclear:
     """What this text does where everything can be typed. Never raises, whatever the text."""
     card, said = draw(ask, channel=""), _folded(text)
+    if ask.approval and ask.open:
+        return _on_approval(ask, card, text, said)
     question = ask.questions[ask.draft.at] if card.type is not None else None
     if takes_late_answer(ask) and not ask.draft.late and said == "anyway":
         return (form.AnswerAnyway(step=ask.draft.step),)
@@ -162,13 +168,17 @@ def _control(ask: Ask, card: Card, text: str, said: str) -> tuple[Does, ...] | U
     for emoji, does in signs(card):
         if normal(emoji) == normal(text):
             return (does,)
-    if _MORE_TIME.fullmatch(said) and ask.open and ask.deadline is not None:
+    if _asks_for_more_time(ask, said):
         return (Act.EXTEND,)
+    if said[:1] == "!" and said[1:] in _ASKING_BACK:
+        return _asking_back(ask, card, said[1:]) or _unfit(card, said[1:])
     if said[:1] == "!" and said[1:] in _WORDS:
         return _by_word(ask, card, said[1:]) or _unfit(card, said[1:])
     if card.view is View.CANCEL:
         button = card.button(_CANCEL_WORDS[said]) if said in _CANCEL_WORDS else None
         return (button.does,) if button else None
+    if card.view is View.EXPLAIN and said == "explain":
+        return _asking_back(ask, card, said)
     any_word_is_an_answer = card.view is View.QUESTION and card.type is QuestionType.TEXT
     return None if any_word_is_an_answer else _by_word(ask, card, said)
 
@@ -177,9 +187,35 @@ def _by_word(ask: Ask, card: Card, word: str) -> tuple[Does, ...] | None:
     for role in _WORDS.get(word, ()):
         if button := card.button(role):
             return (button.does,)
-    if word == "cancel" and card.view is View.OTHER and ask.open:
+    if word == "cancel" and card.view in (View.OTHER, View.EXPLAIN) and ask.open:
         return (form.AskCancel(step=card.step),)
     return None
+
+
+def _asking_back(ask: Ask, card: Card, word: str) -> tuple[Does, ...] | None:
+    """Over the cancel screen, where that is not shown already."""
+    if not ask.open or not form.can_ask_back(ask.questions, ask.draft):
+        return None
+    explain = word == "explain"
+    if explain and card.view is View.EXPLAIN:
+        return (form.Explain(step=card.step),)
+    way: tuple[Does, ...] = (form.AskCancel(step=card.step),)
+    if card.view is View.CANCEL:
+        way = ()
+    elif card.view is View.EXPLAIN:
+        way = (form.Back(step=card.step),)
+    step = card.step + len(way)
+    return (*way, form.AskExplain(step=step) if explain else form.Rephrase(step=step))
+
+
+def _on_approval(ask: Ask, card: Card, text: str, said: str) -> tuple[Does, ...] | Unclear:
+    if _asks_for_more_time(ask, said):
+        return (Act.EXTEND,)
+    return decided(card, text) or Unclear(why=what_decides(card))
+
+
+def _asks_for_more_time(ask: Ask, said: str) -> bool:
+    return bool(_MORE_TIME.fullmatch(said)) and ask.open and ask.deadline is not None
 
 
 def _unfit(card: Card, word: str) -> Unclear:

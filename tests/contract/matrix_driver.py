@@ -13,11 +13,22 @@ from chatbridge.channels.matrix.place import Part
 from chatbridge.channels.matrix.taps import ONCE_MORE
 from chatbridge.core import form
 from chatbridge.core.card import Act
-from chatbridge.core.model import Ask, QuestionType
-from chatbridge.core.signs import CANCEL, FORWARD, NUMBERS, YES_NO
+from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.model import DENY, Ask, QuestionType
+from chatbridge.core.policy import Policy
+from chatbridge.core.signs import ALLOW, BACK, CANCEL, FORWARD, NUMBERS, SHOW_ALL, YES_NO
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person
 from tests.fakes.synapse import Synapse
+from tests.matrix_asks import plain
+
+_WORDS: dict[type[form.Event], str] = {
+    AskSession: "session",
+    form.Other: "why",
+    form.AskExplain: "explain",
+    form.Rephrase: "rephrase",
+}
+"""What has no reaction of its own is typed."""
 
 
 class MatrixDriver:
@@ -36,6 +47,8 @@ class MatrixDriver:
         if isinstance(does, Act):
             assert does is Act.EXTEND
             return await self.type(ask, "+15")
+        if (word := _WORDS.get(type(does))) is not None:
+            return await self.type(ask, word)
         before, said = await self._now(ask)
         part = await self._drawn_for(ask, does)
         await self._react(part, ask, does)
@@ -63,6 +76,10 @@ class MatrixDriver:
         await self._eve.sees_event(room, mark)
         heard = [m for m in self._eve.messages(room) if m.sender == self._matrix.bot.user_id]
         return "\n".join(m.body for m in heard if m.event_id not in said)
+
+    async def notices(self, *, until: str) -> list[str]:
+        await self._matrix.told(until)
+        return [plain(body) for body in self._matrix.said()]
 
     async def _now(self, ask: Ask) -> tuple[Ask, set[str]]:
         """The ask, and all messages that the bot has sent by now."""
@@ -101,12 +118,18 @@ class MatrixDriver:
 
 def _emoji(ask: Ask, part: Part, does: form.Event | Act) -> str:
     match does:
+        case form.Choose(option=option) if ask.approval:
+            return YES_NO[1] if option == DENY else ALLOW
         case form.Choose(option=option):
             confirm = ask.questions[part.at].type is QuestionType.CONFIRM
             return YES_NO[option] if confirm else NUMBERS[option]
+        case ShowAll():
+            return SHOW_ALL
+        case form.Back():
+            return BACK
         case form.Toggle(option=option):
             return NUMBERS[option]
-        case form.Done() | form.Cancel():
+        case form.Done() | form.Cancel() | form.Explain():
             return FORWARD
         case form.AskCancel():
             return CANCEL
@@ -115,11 +138,13 @@ def _emoji(ask: Ask, part: Part, does: form.Event | Act) -> str:
 
 
 @asynccontextmanager
-async def drive_matrix(folder: Path, request: pytest.FixtureRequest) -> AsyncIterator[MatrixDriver]:
+async def drive_matrix(
+    folder: Path, request: pytest.FixtureRequest, *, policy: Policy | None = None
+) -> AsyncIterator[MatrixDriver]:
     synapse: Synapse = request.getfixturevalue("synapse")
     async with (
         Person.online(synapse, "Eve", folder / "eve") as eve,
-        running_matrix(folder, synapse) as matrix,
+        running_matrix(folder, synapse, policy=policy) as matrix,
     ):
         await matrix.ada.invite(matrix.room, eve.user_id)
         await eve.join(matrix.room)

@@ -21,7 +21,10 @@ from tests.matrix_asks import plain
 
 WEB = By(name="Ada", channel="web")
 TWELVE = replace(SELECT, options=tuple(Option(label=f"Option {i}") for i in range(1, 13)))
-CANCEL_NOTICE = "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open."
+CANCEL_NOTICE = (
+    "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open. "
+    "Reply “explain”, or “rephrase”, to ask back instead."
+)
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ async def test_without_reactions_everything_is_typed(tmp_path: Path, synapse: Sy
         await matrix.say(other, "cancel")
         notice = await matrix.card(other)
         assert notice.reactions == {}
-        assert notice.body.endswith("or cancel to give none. Reply back to keep it open.")
+        assert "or cancel to give none. Reply back to keep it open. Reply “explain”" in notice.body
         await matrix.say(other, "no")
         await matrix.say(other, "n")
         assert await matrix.answers(other) == (Answer(values=("no",)),)

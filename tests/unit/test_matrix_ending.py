@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.matrix.render import Seen, draw_card
+from chatbridge.channels.matrix.drawing import Seen
+from chatbridge.channels.matrix.render import draw_card
 from chatbridge.core.model import Answer, Ask, Outcome, Person, Status
 from chatbridge.core.words import clock_time
 from tests.matrix_asks import ADA, SEEN, SHARED, card, check, plain

@@ -11,10 +11,10 @@ from chatbridge.channels.matrix.keyboard import key_for, keys
 from chatbridge.core import asks, form
 from chatbridge.core.card import Act
 from chatbridge.core.model import Ask, Outcome, Status
-from chatbridge.core.signs import normal
+from chatbridge.core.signs import is_sign, normal
 from tests import strategies as some
 from tests.matrix_asks import card, go
-from tests.telegram_asks import NOW, ask, confirm, select, text
+from tests.telegram_asks import NOW, approvals, ask, confirm, select, text
 
 CHECKS = select("Which checks?", "Unit tests", "Load test", multi=True, required=False)
 FORM = ask(confirm("Sure?"), CHECKS, text("Why?", required=False))
@@ -36,6 +36,7 @@ def seeds(shown: Ask) -> str:
         (ask(text("Why?")), "❌"),
         (go(THIRD, form.Skip(step=0)), "✅ ↩️ ❌"),
         (go(FORM, form.AskCancel(step=0)), "✅ ↩️"),
+        (go(FORM, form.AskCancel(step=0), form.AskExplain(step=0)), "✅ ↩️"),
         (go(SECOND, form.Other(step=0)), "↩️"),
     ],
 )
@@ -90,12 +91,13 @@ def test_the_check_mark_does_what_its_screen_is_for() -> None:
     assert [type(key.does) for key in found if key] == [form.Done, form.Submit, form.Cancel]
 
 
-@given(some.asks())
+@given(some.asks() | approvals())
 def test_every_key_is_different_and_does_something(shown: Ask) -> None:
     found = keys(card(shown))
     assert len({normal(key.emoji) for key in found}) == len(found)
     for key in found:
         assert key_for(card(shown), normal(key.emoji)) == key
+        assert is_sign(key.emoji)
         assert not isinstance(key.does, Act)
         step = asks.stepped(shown, key.does)
         missing = step is form.NONE_PICKED and isinstance(key.does, form.Done | form.Back)

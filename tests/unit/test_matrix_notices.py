@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chatbridge.channels.matrix import notices
-from chatbridge.channels.matrix.render import Drawing
+from chatbridge.channels.matrix.drawing import Drawing
 from chatbridge.core.model import Answer, Outcome, Status
 from chatbridge.core.words import clock_time
 from tests.matrix_asks import check, html_text, plain

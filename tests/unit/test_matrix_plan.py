@@ -10,7 +10,10 @@ from typing import assert_never
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.channels.matrix.approvals import pages_of
+from chatbridge.channels.matrix.drawing import Drawing, Seen
 from chatbridge.channels.matrix.keyboard import keys
+from chatbridge.channels.matrix.past import draw_past
 from chatbridge.channels.matrix.place import Part, Place, Seed
 from chatbridge.channels.matrix.plan import (
     NO_REMINDER,
@@ -19,6 +22,7 @@ from chatbridge.channels.matrix.plan import (
     Edit,
     Remind,
     Send,
+    SendPage,
     TakeReminder,
     TakeSeed,
     current,
@@ -26,19 +30,21 @@ from chatbridge.channels.matrix.plan import (
     next_deed,
     too_late_to_remind,
 )
-from chatbridge.channels.matrix.render import Drawing, Seen, draw_card, draw_past, draw_root
+from chatbridge.channels.matrix.render import draw_card, draw_root
 from chatbridge.core import form
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
+from chatbridge.core.events import AskSession, ShowAll
 from chatbridge.core.model import Ask, Status, new_draft
 from tests import strategies as some
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT
 from tests.matrix_asks import go, seens
 from tests.matrix_places import places
+from tests.telegram_asks import approval, approvals
 from tests.telegram_asks import ask as an_ask
 
 LATEST = 1e9
-MOST_SEEDS = 14
+MOST_SEEDS, MOST_PAGES = 14, 30
 PART, SEED = "$new", "$seed"
 
 
@@ -70,6 +76,9 @@ class Room:
         place = self.place
         assert place is not None
         match deed:
+            case SendPage(number=number):
+                assert number == len(place.pages)
+                self.place = replace(place, pages=(*place.pages, f"$page-{number}"))
             case Edit(part=part, drawing=drawing):
                 assert part in place.parts
                 self.place = place.having(replace(part, shows=digest(drawing)))
@@ -113,7 +122,7 @@ class Room:
 def bound(place: Place | None) -> int:
     """One message, every text once, every wrong seed away, every right one there, a reminder."""
     parts = place.parts if place else ()
-    return 3 + len(parts) + sum(len(part.seeds) for part in parts) + MOST_SEEDS
+    return 3 + len(parts) + sum(len(part.seeds) for part in parts) + MOST_SEEDS + MOST_PAGES
 
 
 def check_rest(room: Room, ask: Ask, seen: Seen) -> None:
@@ -125,6 +134,7 @@ def check_rest(room: Room, ask: Ask, seen: Seen) -> None:
     assert len(set(steps)) == len(steps)
     now = current(card, place)
     assert (now is not None) == (card.view is not None)
+    assert len(place.pages) >= len(pages_of(card))
     wanted = {key.emoji for key in keys(card)} if seen.reactions else set()
     for part in place.parts:
         emojis = [seed.emoji for seed in part.seeds]
@@ -154,7 +164,7 @@ nows = st.sampled_from([150.0, 350.0, 500.0, 3_300.0, 4_000.0])
 
 @st.composite
 def scenes(draw_value: st.DrawFn) -> tuple[Ask, Place | None, Seen]:
-    ask = draw_value(asks())
+    ask = draw_value(asks() | approvals())
     place = places(newest=ask.draft.step, questions=len(ask.questions))
     seen = replace(draw_value(seens), now=draw_value(nows))
     return ask, draw_value(st.none() | place), seen
@@ -216,10 +226,7 @@ def test_what_is_to_be_answered_comes_before_everything_else() -> None:
     room = Room()
     room.bring_up(asked, SEEN, at_most=100)
     moved = go(asked, form.Choose(step=0, option=0))
-    kinds: list[str] = []
-    while (deed := next_deed(moved, card_of(moved), room.place, SEEN)) is not None:
-        kinds.append(type(deed).__name__)
-        room.bring_up(moved, SEEN, at_most=1)
+    kinds = kinds_of(moved, room)
     seeds = len(keys(card_of(moved)))
     old = len(keys(card_of(asked)))
     assert kinds == ["Send", *["AddSeed"] * seeds, "Edit", *["TakeSeed"] * old]
@@ -236,3 +243,33 @@ def test_a_toggle_sends_nothing_and_leaves_all_buttons() -> None:
     assert room.sent == 1
     assert room.place is not None
     assert room.place.root.seeds == place.root.seeds
+
+
+def kinds_of(asked: Ask, room: Room) -> list[str]:
+    """What is done until nothing is left, in its order."""
+    found: list[str] = []
+    while (deed := next_deed(asked, card_of(asked), room.place, SEEN)) is not None:
+        found.append(type(deed).__name__)
+        room.bring_up(asked, SEEN, at_most=1)
+    return found
+
+
+def test_all_pages_come_before_the_step_that_allows_and_only_once() -> None:
+    asked = an_ask(approval("x" * 100_000, whole_first=True))
+    room = Room()
+    room.bring_up(asked, SEEN, at_most=100)
+    assert room.place is not None
+    assert not room.place.pages
+    whole = go(asked, ShowAll(step=0))
+    pages = len(pages_of(card_of(whole)))
+    assert pages > 5
+    kinds = kinds_of(whole, room)
+    assert kinds == [*["SendPage"] * pages, "Send", *["AddSeed"] * 2, "Edit", *["TakeSeed"] * 2]
+    assert "SendPage" not in kinds_of(go(whole, AskSession(step=0)), room)
+
+
+def test_a_command_that_takes_too_much_room_for_its_length_is_on_pages_before_its_buttons() -> None:
+    kinds = kinds_of(an_ask(approval("😀" * 3_000)), Room())
+    assert kinds[0] == "Send"
+    assert kinds[1:] == [*["SendPage"] * (len(kinds) - 3), "AddSeed", "AddSeed"]
+    assert len(kinds) > 4

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.matrix.render import Seen, draw_card, draw_past, draw_reminder, draw_root
+from chatbridge.channels.matrix.drawing import Seen
+from chatbridge.channels.matrix.past import draw_past
+from chatbridge.channels.matrix.render import draw_card, draw_reminder, draw_root
 from chatbridge.core import form
 from chatbridge.core.model import Answer, Ask, Outcome, Status, View
 from chatbridge.core.words import clock_time
@@ -133,13 +135,38 @@ def test_a_word_that_is_an_option_too_needs_its_mark() -> None:
 def test_cancelling_asks_once_in_one_line() -> None:
     shown = go(ask(DATABASE), form.AskCancel(step=0))
     assert body(shown) == (
-        "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open."
+        "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open. "
+        "Reply “explain”, or “rephrase”, to ask back instead."
     )
     assert body(shown, TYPED) == (
         "Cancel this question? Reply with a reason, or cancel to give none. "
-        "Reply back to keep it open."
+        "Reply back to keep it open. Reply “explain”, or “rephrase”, to ask back instead."
     )
     assert body(go(RELEASE, form.AskCancel(step=0))).startswith("Cancel all 3 questions? ")
+    only_one = ask(replace(BRANCH, takes_ask_back=True), CHECKS)
+    other = go(only_one, form.Choose(step=0, option=0), form.AskCancel(step=0))
+    assert "explain" not in body(other)
+
+
+def test_what_should_be_explained_is_asked_in_one_line() -> None:
+    shown = go(ask(DATABASE), form.AskCancel(step=0), form.AskExplain(step=0))
+    assert body(shown) == (
+        "What should be explained? Reply with it, or ✅ to just ask for more. ↩️ goes back."
+    )
+    assert body(shown, TYPED) == (
+        "What should be explained? Reply with it, or explain to just ask for more. "
+        "Reply back to go back."
+    )
+
+
+def test_a_screen_on_which_something_was_asked_back_says_so() -> None:
+    first = ask(replace(BRANCH, takes_ask_back=True), CHECKS)
+    asked = go(first, form.AskCancel(step=0), form.Rephrase(step=0))
+    assert draw_past(asked, view=View.CANCEL, at=0).body == "Asked back."
+    assert draw_past(first, view=View.EXPLAIN, at=0).body == "Kept open."
+    assert plain(draw_past(asked, view=View.QUESTION, at=0).body) == (
+        "1. Which branch is released?\nasked to rephrase"
+    )
 
 
 def test_a_step_names_title_and_number_and_the_review_lists_the_answers() -> None:

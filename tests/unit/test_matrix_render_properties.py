@@ -9,14 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.channels.matrix import notices
-from chatbridge.channels.matrix.render import (
-    Drawing,
-    Seen,
-    draw_card,
-    draw_past,
-    draw_reminder,
-    draw_root,
-)
+from chatbridge.channels.matrix.drawing import Drawing, Seen
+from chatbridge.channels.matrix.past import draw_past
+from chatbridge.channels.matrix.render import draw_card, draw_reminder, draw_root
 from chatbridge.core.card import GLYPHS
 from chatbridge.core.draw import draw
 from chatbridge.core.model import (
@@ -40,8 +35,12 @@ def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: S
     drawing = draw_card(drawn, seen)
     check(drawing)
     first = drawing.body.split("\n")[0]
-    assert first.startswith("Cancel" if drawn.view is View.CANCEL else drawn.glyph)
-    assert len(first) <= 140
+    asides = {View.CANCEL: "Cancel", View.EXPLAIN: "What should be explained?"}
+    if drawn.approval:
+        asides[View.OTHER] = "Why should it be denied?"
+    begins = asides.get(drawn.view) if drawn.view else None
+    assert first.startswith(begins or drawn.glyph)
+    assert len(first) <= 160
     assert drawn.view or first.startswith(tuple(GLYPHS.values()))
 
 

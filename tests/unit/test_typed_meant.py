@@ -17,7 +17,7 @@ from chatbridge.core.typed import Does, Unclear, meant
 from tests import strategies as some
 from tests.matrix_asks import go, plain
 from tests.telegram_asks import NOW, ask, confirm, select, text
-from tests.telegram_asks import asks as any_asks
+from tests.telegram_asks import questions_asked as any_asks
 
 DATABASE = select(
     "Which database?",
@@ -274,6 +274,7 @@ def test_anyway_opens_a_timed_out_question_and_is_a_word_afterwards() -> None:
 _said = (
     st.sampled_from(["yes", "no", "done", "send", "skip", "back", "cancel", "keep", "anyway"])
     | st.sampled_from(["!done", "!send", "!skip", "!back", "!cancel", "!", "+15"])
+    | st.sampled_from(["explain", "rephrase", "!explain", "!rephrase"])
     | st.sampled_from(["✅", "⏭️", "↩️", "❌", "👍", "👎", "1️⃣", "🔟"])
     | st.sampled_from(["1", "1,3", "0", "12", "1,,2", "99999"])
     | some.texts

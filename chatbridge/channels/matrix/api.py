@@ -12,12 +12,11 @@ import secrets
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 from nio.api import MessageDirection, RelationshipType
 from nio.client.async_client import AsyncClient, AsyncClientConfig
-from nio.events import Event, MegolmEvent
 from nio.responses import (
     LoginResponse,
     Response,
@@ -32,8 +31,15 @@ from nio.responses import (
 from chatbridge.channels.matrix.answers import checked, meaning_of
 from chatbridge.channels.matrix.errors import LoggedOut, Rejected
 from chatbridge.channels.matrix.keys import Keys
+from chatbridge.channels.matrix.reading import (
+    FILTER,
+    NO_ROOMS,
+    event_of,
+    events_of,
+    invites_in,
+)
 from chatbridge.channels.matrix.session import Session
-from chatbridge.channels.matrix.wire import Batch, Invite, RoomEvent, Timeline, event_from
+from chatbridge.channels.matrix.wire import Batch, Invite, RoomEvent, Timeline
 from chatbridge.core.errors import RetryLater, SettingsError
 
 log = logging.getLogger(__name__)
@@ -46,28 +52,6 @@ WRONG_PASSWORD_PAUSE = 60.0
 DEVICE_NAME = "chatbridge"
 STORE = "crypto.db"
 PAGE = 100
-FILTER: dict[str, Any] = {
-    "presence": {"types": []},
-    "account_data": {"types": []},
-    "room": {
-        "account_data": {"types": []},
-        "ephemeral": {"types": []},
-        "timeline": {"limit": 50},
-    },
-}
-
-
-NO_ROOMS: dict[str, Any] = {
-    **FILTER,
-    "room": {**FILTER["room"], "timeline": {"types": []}, "state": {"types": []}},
-}
-"""Only what the bot is invited to."""
-
-
-class Raw(Protocol):
-    """What all of nio's events have."""
-
-    source: dict[str, Any]
 
 
 class Api:
@@ -200,7 +184,7 @@ class Api:
             timelines=tuple(
                 Timeline(
                     room=room,
-                    events=_events(info.timeline.events, room),
+                    events=events_of(info.timeline.events, room),
                     limited=bool(info.timeline.limited),
                     start=info.timeline.prev_batch,
                 )
@@ -209,7 +193,7 @@ class Api:
             invites=tuple(
                 invite
                 for room, info in found.rooms.invite.items()
-                for invite in _invites([e.source for e in info.invite_state], room, self.user_id)
+                for invite in invites_in([e.source for e in info.invite_state], room, self.user_id)
             ),
         )
 
@@ -225,7 +209,7 @@ class Api:
             return tuple(
                 invite
                 for room, info in (invited or {}).items()
-                for invite in _invites(info["invite_state"]["events"], room, self.user_id)
+                for invite in invites_in(info["invite_state"]["events"], room, self.user_id)
             )
 
     async def before(
@@ -239,7 +223,7 @@ class Api:
             )
             found = checked(answer, RoomMessagesResponse)
         more = found.end if found.chunk and found.end and found.end != start else None
-        return _events(list(reversed(found.chunk)), room), more
+        return events_of(list(reversed(found.chunk)), room), more
 
     async def event(self, room: str, id: str) -> RoomEvent | None:
         """None if there is no such event, or it is not for us to see."""
@@ -249,7 +233,7 @@ class Api:
                 found = checked(answer, RoomGetEventResponse)
         except Rejected:
             return None
-        return _event(found.event, room)
+        return event_of(found.event, room)
 
     async def keep_keys(self) -> None:
         """What a device owes to the others after each sync. Without it the next message could not
@@ -360,24 +344,6 @@ class Api:
             raise meaning_of(
                 error, user=self.user_id, hint=self._hint, room=room, inside=inside
             ) from None
-
-
-def _events(raw: list[Any], room: str) -> tuple[RoomEvent, ...]:
-    found = (_event(each, room) for each in raw)
-    return tuple(event for event in found if event is not None)
-
-
-def _event(raw: Raw | Event, room: str) -> RoomEvent | None:
-    return event_from(raw.source, room=room, unreadable=isinstance(raw, MegolmEvent))
-
-
-def _invites(state: list[Any], room: str, user: str) -> Iterator[Invite]:
-    for source in state:
-        if source.get("type") == "m.room.member" and source.get("state_key") == user:
-            sender = source.get("sender")
-            if isinstance(sender, str):
-                yield Invite(room=room, by=sender)
-                return
 
 
 def _check_database(path: Path) -> None:

@@ -7,13 +7,16 @@ they say is `render`'s business, what is to be done next `plan`'s, what a person
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import assert_never
 
 from chatbridge.channels.matrix import content, notices
+from chatbridge.channels.matrix.announcement import draw_notice
 from chatbridge.channels.matrix.api import Api
 from chatbridge.channels.matrix.content import transaction
+from chatbridge.channels.matrix.drawing import Drawing, Seen
 from chatbridge.channels.matrix.echoes import Echoes
 from chatbridge.channels.matrix.errors import MayNot, Rejected
 from chatbridge.channels.matrix.people import People
@@ -26,19 +29,19 @@ from chatbridge.channels.matrix.plan import (
     Edit,
     Remind,
     Send,
+    SendPage,
     TakeReminder,
     TakeSeed,
     digest,
     next_deed,
     too_late_to_remind,
 )
-from chatbridge.channels.matrix.render import Drawing, Seen
 from chatbridge.channels.matrix.wire import Mark, marked
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
 from chatbridge.core.model import Ask, Note, QuestionType
-from chatbridge.core.notice import Notice
+from chatbridge.core.notice import Level, Notice
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown
 
@@ -100,16 +103,27 @@ class Chat:
         return f"lost:{self.name}:{ask.id}"
 
     async def announce(self, notice: Notice) -> bool:
-        raise NotImplementedError
+        async with self._writing() as room:
+            loud = notice.level is not Level.INFO
+            mentions = self._allowed_in(room) if loud else ()
+            new = content.message(draw_notice(notice), notice=not loud, mentions=mentions)
+            await self._api.send(room, new, tx=transaction("notice", self.name, notice.id))
+        return True
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
+        async with self._writing() as room:
+            return await self._show(ask, from_text(place) if place else None, room)
+
+    @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[str]:
+        """The room to write to. What goes wrong there is this surface's trouble."""
         if self.room is None:
             raise ChatRefused(
                 f"matrix: {self.home} has not invited the bot yet. Start a chat with "
                 f"{self._api.user_id} in your Matrix app, or set matrix.room_id"
             )
         try:
-            shown = await self._show(ask, from_text(place) if place else None, self.room)
+            yield self.room
         except ChatRefused as error:
             self.trouble = str(error)
             raise
@@ -119,14 +133,18 @@ class Chat:
                 self._down_since = self._down_since or self._clock.time()
             raise
         self.trouble = self._down_since = None
-        return shown
 
     async def _show(self, ask: Ask, place: Place | None, room: str) -> Shown:
         if place is not None and place.room != room:
             raise PostGone  # it is in the room that this one was
         removed = await self._removed(ask)
         place, old = _without(place, removed)
-        card = draw(ask, channel="matrix", latest_deadline=self._inbox.latest_deadline(ask))
+        card = draw(
+            ask,
+            channel="matrix",
+            latest_deadline=self._inbox.latest_deadline(ask),
+            only_on=self._inbox.only_on(ask, "matrix"),
+        )
         seen = await self._seen(ask, card, place)
         deed = next_deed(ask, card, place, seen)
         if deed is not None:
@@ -141,7 +159,7 @@ class Chat:
         return Shown(
             place=to_text(place),
             handles=tuple(part.event for part in place.parts),
-            messages=isinstance(deed, Send | Remind),
+            messages=isinstance(deed, Send | SendPage | Remind),
             complete=left is None,
             tidying=isinstance(left, TakeSeed | TakeReminder),
         )
@@ -171,6 +189,14 @@ class Chat:
             return await self._post(deed.drawing, ask, card, place, room, removed)
         assert place is not None
         match deed:
+            case SendPage(number=number, drawing=drawing):
+                new = {
+                    **content.message(drawing, notice=True),
+                    **content.in_thread(place.root.event, after=place.newest.event),
+                }
+                tx = transaction("page", place.root.event, str(number))
+                sent = await self._api.send(room, new, tx=tx)
+                return replace(place, pages=(*place.pages, sent))
             case Edit(part=part, drawing=drawing):
                 notice = part.event != place.root.event
                 await self._edit(part, drawing, ask, room, notice=notice)

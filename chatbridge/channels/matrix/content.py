@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chatbridge.channels.matrix.render import Drawing
+from chatbridge.channels.matrix.drawing import Drawing
 from chatbridge.digests import sha256_hex
 
 Content = dict[str, Any]

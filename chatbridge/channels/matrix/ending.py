@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
+from chatbridge.channels.matrix import approvals
 from chatbridge.channels.matrix.html import (
     NOTHING,
     Words,
@@ -80,7 +81,8 @@ def _asked_and_answered(card: Card, part: int) -> Words:
     if card.count == 1:
         line = card.lines[0]
         said = answer(line, ONE_ANSWER) if answered else NOTHING
-        return paragraph(lines((asked_line(line.question, ONE_QUESTION), said)))
+        asked = paragraph(lines((asked_line(line.question, ONE_QUESTION), said)))
+        return paragraphs((asked, approvals.what(card, room=approvals.ENDED)))
     title = paragraph(name(clipped(card.title, ONE_OF_MANY))) if card.title else NOTHING
     return paragraphs((title, pairs(card.lines, part=part, bare=not answered)))
 

@@ -91,6 +91,16 @@ def faint(words: Words) -> Words:
     return Words(words.body, f"<em>{words.html}</em>") if words else words
 
 
+def inline_code(text: str) -> Words:
+    return Words(text, f"<code>{escape(text)}</code>") if text else NOTHING
+
+
+def code_block(text: str, language: str | None) -> Words:
+    known = language is not None and _LANGUAGE.fullmatch(language)
+    code = f'<code class="language-{language}">' if known else "<code>"
+    return Words(text, f"<pre>{code}{escape(text)}</code></pre>") if text else NOTHING
+
+
 def sentences(words: Iterable[Words]) -> Words:
     return _joined(words, Words(" ", " "))
 
@@ -150,6 +160,16 @@ def clipped(text: str, limit: int) -> str:
     return head.decode("utf-16-le", "ignore").rstrip() + "…"
 
 
+def begun(text: str, room: int) -> str:
+    """As much of the beginning of somebody's plain words as fits into `room` bytes."""
+    if size(theirs(text)) <= room:
+        return text
+    length = min(len(text), room)
+    while length > 1 and size(theirs(text[:length])) > room:
+        length = length * 3 // 4
+    return text[:length].rstrip() + "…"
+
+
 # ── markdown ──────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -197,9 +217,7 @@ def _block(block: Block) -> Words:
         case Paragraph(children=children):
             return paragraph(_inlines(children))
         case CodeBlock(text=text, language=language):
-            known = language is not None and _LANGUAGE.fullmatch(language)
-            code = f'<code class="language-{language}">' if known else "<code>"
-            return Words(text, f"<pre>{code}{escape(text)}</code></pre>") if text else NOTHING
+            return code_block(text, language)
         case Quote(children=children):
             inside = paragraphs(_block(child) for child in children)
             return Words(_indented(inside.body, "> "), f"<blockquote>{inside.html}</blockquote>")
@@ -244,7 +262,7 @@ def _inline(inline: Inline, *, bold: bool) -> Words:
         case Plain(text=text):
             return theirs(text)
         case Code(text=text):
-            return _code(text)
+            return inline_code(text)
         case Strong(children=children):
             inside = _inlines(children, bold=True)
             return inside if bold else strong(inside)
@@ -252,13 +270,9 @@ def _inline(inline: Inline, *, bold: bool) -> Words:
             return faint(_inlines(children, bold=bold))
         case Link(children=children, address=address):
             if children == (Plain(address),):
-                return _code(address)
-            return _inlines(children, bold=bold) + Words(" ", " ") + _code(address)
+                return inline_code(address)
+            return _inlines(children, bold=bold) + Words(" ", " ") + inline_code(address)
         case Break():
             return Words("\n", "<br>")
         case _:
             assert_never(inline)
-
-
-def _code(text: str) -> Words:
-    return Words(text, f"<code>{escape(text)}</code>") if text else NOTHING

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chatbridge.channels.matrix.drawing import Drawing
 from chatbridge.channels.matrix.ending import PROJECT
 from chatbridge.channels.matrix.html import (
     NOTHING,
@@ -22,7 +23,6 @@ from chatbridge.channels.matrix.html import (
     strong,
     theirs,
 )
-from chatbridge.channels.matrix.render import Drawing
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.model import Ask
 from chatbridge.core.text import one_line, shortened, visible
@@ -89,6 +89,11 @@ def nothing_waits() -> Drawing:
     return said("Nothing is waiting.")
 
 
+def on_its_card() -> Drawing:
+    """To a message beside the cards, where only an approval waits."""
+    return said("What is to be allowed or denied waits on its card: react there, or reply to it.")
+
+
 def _question(ask: Ask) -> str:
     """The question that is to be answered now, as one line."""
     at = min(ask.draft.at, len(ask.questions) - 1)
@@ -114,14 +119,17 @@ def _ends(ask: Ask, now: float) -> Words:
 
 def help_text(*, reactions: bool = True) -> Drawing:
     how = "React to answer, or reply" if reactions else "Reply to answer"
+    allow = "👍 and 👎, or the replies allow and deny, decide"
+    allow = allow if reactions else "The replies allow and deny decide"
     return said(
         "\n".join(
             (
                 "Your agents' questions arrive here.",
-                f"{how}: a number, several such as 1,3, yes or no, or your own words.",
+                f"{how}: a number, several such as 1,3, yes or no, or your own words. "
                 "With several questions open, reply to the one you mean.",
                 "!skip, !back, !done and !send move on; +15 gives 15 more minutes.",
-                "!cancel tells an agent that you will not answer.",
+                "!cancel tells an agent that you will not answer; !explain and !rephrase ask back.",
+                f"{allow} what an agent may do.",
                 "After the time is up, anyway leaves a late answer, and discard takes it back.",
             )
         )

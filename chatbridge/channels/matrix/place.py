@@ -41,6 +41,8 @@ class Place:
     """The root of the thread first."""
     reminder: str | None = None
     """Its event; empty if none is to be sent."""
+    pages: tuple[str, ...] = ()
+    """The events that show all of what an approval is about, where no card has room for it."""
 
     @property
     def root(self) -> Part:
@@ -72,4 +74,5 @@ def from_text(text: str) -> Place:
         for part in found.pop("parts")
         for seeds in (part["seeds"],)
     )
-    return Place(**found, parts=parts)
+    pages = tuple(found.pop("pages", ()))
+    return Place(**found, parts=parts, pages=pages)

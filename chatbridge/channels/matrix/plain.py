@@ -3,15 +3,16 @@ answer if only one question can be meant, else a question back, which one tap an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
 from chatbridge.channels.matrix.chat import Chat
+from chatbridge.channels.matrix.drawing import Drawing
 from chatbridge.channels.matrix.echoes import Echoes
 from chatbridge.channels.matrix.offers import from_content, offer
 from chatbridge.channels.matrix.place import Place, from_text
-from chatbridge.channels.matrix.render import Drawing
 from chatbridge.channels.matrix.texts import Texts, text_of
 from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
@@ -89,7 +90,7 @@ class Plain:
         """After each batch. Of many messages from a time without a hub, only the last is asked
         about, and only if something waits."""
         for event, chat in self._old.values():
-            if await self._open_in(chat):
+            if _questions(await self._open_in(chat)):
                 await self._ask_back(event, chat)
         self._old.clear()
 
@@ -124,10 +125,12 @@ class Plain:
 
     async def _ask_back(self, event: RoomEvent, chat: Chat) -> None:
         here = await self._open_in(chat)
-        if not here:
-            self._voice.say(notices.nothing_waits(), to=event)
+        questions = _questions(here)
+        if not questions:
+            told = notices.on_its_card() if here else notices.nothing_waits()
+            self._voice.say(told, to=event)
             return
-        asks = [each.ask for each in here if takes_text(each.ask)] or [each.ask for each in here]
+        asks = [ask for ask in questions if takes_text(ask)] or questions
         drawing = notices.which_one(asks, now=self._clock.time(), reactions=self._reactions)
         made = offer(event, asks)
         self._voice.ask_back(drawing, made, to=event, reactions=self._reactions)
@@ -146,7 +149,7 @@ class Plain:
         """The one question that waits for text now, if it was the only one when the message was
         written: nothing here has moved on or ended since."""
         here = await self._open_in(chat)
-        waiting = [each.ask for each in here if takes_text(each.ask)]
+        waiting = [ask for ask in _questions(here) if takes_text(ask)]
         if len(waiting) != 1:
             return None
         for each in here:
@@ -157,3 +160,8 @@ class Plain:
         if any((ask.settled_at or 0.0) >= event.at for ask in ended):
             return None
         return waiting[0]
+
+
+def _questions(here: Sequence[Open]) -> list[Ask]:
+    """What a message beside the cards can be for. It allows nothing, and denies nothing."""
+    return [each.ask for each in here if not each.ask.approval]

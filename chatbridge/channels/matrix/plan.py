@@ -10,16 +10,12 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from chatbridge.channels.matrix.approvals import pages_of
+from chatbridge.channels.matrix.drawing import Drawing, Seen
 from chatbridge.channels.matrix.keyboard import keys
+from chatbridge.channels.matrix.past import draw_past
 from chatbridge.channels.matrix.place import Part, Place, Seed
-from chatbridge.channels.matrix.render import (
-    Drawing,
-    Seen,
-    draw_card,
-    draw_past,
-    draw_reminder,
-    draw_root,
-)
+from chatbridge.channels.matrix.render import draw_card, draw_reminder, draw_root
 from chatbridge.core.card import Card
 from chatbridge.core.model import Ask, new_draft
 from chatbridge.core.timing import remind_at
@@ -31,6 +27,14 @@ NO_REMINDER = ""
 class Send:
     """A new message for the step that is to be answered now: the root, or one in its thread."""
 
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendPage:
+    """One of the messages that show what is to be read before it can be allowed."""
+
+    number: int
     drawing: Drawing
 
 
@@ -62,7 +66,7 @@ class TakeReminder:
     event: str
 
 
-Deed = Send | Edit | AddSeed | TakeSeed | Remind | TakeReminder
+Deed = Send | SendPage | Edit | AddSeed | TakeSeed | Remind | TakeReminder
 
 
 def next_deed(ask: Ask, card: Card, place: Place | None, seen: Seen) -> Deed | None:
@@ -74,6 +78,7 @@ def _deeds(ask: Ask, card: Card, place: Place | None, seen: Seen) -> Iterator[De
     if place is None:
         yield Send(drawing=draw_card(card, seen))
         return
+    yield from _pages(card, place)  # above the buttons, and before them
     now = current(card, place)
     if card.view is not None and now is None:
         yield Send(drawing=draw_card(card, seen))
@@ -93,6 +98,12 @@ def _deeds(ask: Ask, card: Card, place: Place | None, seen: Seen) -> Iterator[De
             if seed.emoji not in wanted:
                 yield TakeSeed(part=part, seed=seed)
     yield from _reminder(ask, card, place, seen)
+
+
+def _pages(card: Card, place: Place) -> Iterator[SendPage]:
+    for number, drawing in enumerate(pages_of(card)):
+        if number >= len(place.pages):
+            yield SendPage(number=number, drawing=drawing)
 
 
 def current(card: Card, place: Place) -> Part | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.approvals import only_there
 from chatbridge.channels.matrix.cards import Cards, Found
 from chatbridge.channels.matrix.chat import Chat
 from chatbridge.channels.matrix.keyboard import key_for
@@ -16,10 +17,11 @@ from chatbridge.core import form
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.card import Act
 from chatbridge.core.draw import draw
-from chatbridge.core.errors import AskEnded
+from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.model import Ask, Note, Person
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.signs import is_sign
+from chatbridge.core.typed_approval import what_decides
 
 LOOKED_BACK = 50
 """How many ended asks are looked at for one that a person is answering late."""
@@ -62,12 +64,14 @@ class Taps:
         except AskEnded:
             ask = await self._inbox.ask(ask.id)
             self._voice.say(notices.ended(ask, now=self._clock.time()), to=event, root=found.root)
+        except NotHere as error:
+            self._voice.say(notices.said(only_there(error.channels)), to=event, root=found.root)
         else:
             if told:
                 self._voice.say(notices.said(told), to=event, root=found.root)
 
     async def _put(
-        self, event: RoomEvent, card: str, emoji: str, found: Found, chat: Chat, cursor: Note | None
+        self, event: RoomEvent, at: str, emoji: str, found: Found, chat: Chat, cursor: Note | None
     ) -> str:
         """What the person is told, if anything."""
         ask = found.ask
@@ -75,13 +79,15 @@ class Taps:
             raise AskEnded(ask.id, status=ask.status)
         if found.step != ask.draft.step:
             return form.STALE.why
-        key = key_for(draw(ask, channel="matrix"), emoji)
+        card = draw(ask, channel="matrix")
+        key = key_for(card, emoji)
         if key is None or isinstance(key.does, Act):
-            return ""
+            # Nobody should think that something was allowed, or denied.
+            return what_decides(card) if ask.approval else ""
         await self._cards.adopt(found, chat)
         beside: tuple[Note, ...] = ()
         if isinstance(key.does, form.Toggle):
-            beside = (await chat.picks.with_one(ask, card, event.id, key.does.option),)
+            beside = (await chat.picks.with_one(ask, at, event.id, key.does.option),)
         step = await self._inbox.put(
             ask.id, key.does, person=self._who(event), cursor=cursor, beside=beside
         )

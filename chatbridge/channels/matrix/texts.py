@@ -7,17 +7,18 @@ import re
 
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.approvals import only_there
 from chatbridge.channels.matrix.cards import Cards, Found
 from chatbridge.channels.matrix.chat import Chat
+from chatbridge.channels.matrix.drawing import Drawing
 from chatbridge.channels.matrix.echoes import Echoes
 from chatbridge.channels.matrix.people import person_of
-from chatbridge.channels.matrix.render import Drawing
 from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core import form
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.card import Act
-from chatbridge.core.errors import AskEnded
+from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.typed import Unclear, meant
@@ -103,6 +104,8 @@ class Texts:
             step = await self._inbox.put(ask.id, *events, person=who, cursor=cursor)
         except AskEnded:
             return notices.ended(await self._inbox.ask(ask.id), now=self._clock.time())
+        except NotHere as error:
+            return notices.said(only_there(error.channels))
         return notices.said(step.why) if isinstance(step, form.Refused) else None
 
 

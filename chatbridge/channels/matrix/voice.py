@@ -9,8 +9,8 @@ from typing import Any
 
 from chatbridge.channels.matrix import content
 from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.drawing import Drawing
 from chatbridge.channels.matrix.offers import Offer, to_content
-from chatbridge.channels.matrix.render import Drawing
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.ports import Clock

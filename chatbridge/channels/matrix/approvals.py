@@ -1,0 +1,185 @@
+"""An approval's screens: what would be done, to the letter, and what can be said to that. Pure.
+
+Owns how its code is cut where an event has no room for it, and the pages on which all of it is
+shown before it can be allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from chatbridge.channels.matrix.drawing import Drawing, Seen, drawn
+from chatbridge.channels.matrix.hints import time_left
+from chatbridge.channels.matrix.html import (
+    LIMIT,
+    NOTHING,
+    Words,
+    begun,
+    code_block,
+    inline_code,
+    lines,
+    ours,
+    paragraph,
+    paragraphs,
+    question,
+    size,
+    strong,
+)
+from chatbridge.core import ends
+from chatbridge.core.card import Card, Role
+from chatbridge.core.model import Subject, View
+from chatbridge.core.text import isolated
+
+WHOLE = 18_000
+"""So many bytes of an event are for the code; what takes more is cut, or goes on pages."""
+BRIEF, ENDED = 3_000, 6_000
+PAGE = LIMIT - 1_000
+ASKED, PATH = 2_000, 1_500
+INDENT = "    "
+CUT = "\n…\n"
+LANGUAGE_OF_COMMANDS = "bash"
+
+REPLIES = "allow, deny, or “deny:” and why. Reply session to allow it for this session."
+
+
+def screen(card: Card, seen: Seen) -> Words:
+    """All but the heading."""
+    told = (ours(todo(card, seen)), time_left(card, seen))
+    return paragraphs((_asked(card), what(card, room=WHOLE), _rest(card), paragraph(lines(told))))
+
+
+def _asked(card: Card) -> Words:
+    if card.view is View.SESSION:
+        command = card.subject and card.subject.language == LANGUAGE_OF_COMMANDS
+        which = "this exact command" if command else "exactly this"
+        return paragraph(strong(ours(f"Allow {which} until the session ends?")))
+    return question(card.question, room=ASKED, left_out=NOTHING)
+
+
+def _rest(card: Card) -> Words:
+    """Where the rest is of what was cut."""
+    subject = card.subject
+    if subject is None or card.button(Role.SHOW_ALL) or _fits(subject):
+        return NOTHING
+    if pages_of(card):
+        return paragraph(ours("All of it is in this thread, page by page."))
+    return paragraph(ours("… The whole change is in the web inbox."))
+
+
+# ── what can be done ──────────────────────────────────────────────────────────────────────────────
+
+
+def todo(card: Card, seen: Seen) -> str:
+    if card.only_on:
+        return only_there(card.only_on)
+    if card.view is View.SESSION:
+        if seen.reactions:
+            return "👍 allows it for this session, 👎 denies it, ↩️ goes back. Or reply yes."
+        return "Reply yes to allow it for this session. Or reply deny or back."
+    if card.button(Role.SHOW_ALL):
+        if seen.reactions:
+            return "📄 shows all of it, and then it can be allowed. 👎 denies it. Or reply all."
+        return "Reply all to see all of it, and then it can be allowed. Or reply deny."
+    if seen.reactions:
+        return f"👍 allow once, 👎 deny. Or reply {REPLIES}"
+    return f"Reply {REPLIES}"
+
+
+def why_hint(seen: Seen) -> Words:
+    back = "↩️ goes back." if seen.reactions else "Reply back to go back."
+    return ours(f"Why should it be denied? Reply with the reason. {back}")
+
+
+def only_there(channels: Sequence[str]) -> str:
+    """Where it can be settled, if not here."""
+    known = [ends.PLACES.get(each, each) for each in channels]
+    places = [place if place[:1].isupper() else f"the {place}" for place in known]
+    if not places:
+        return "This cannot be allowed here. It is denied when its time is up."
+    return f"Allow or deny this in {' or '.join(places)}."
+
+
+# ── what it is about ──────────────────────────────────────────────────────────────────────────────
+
+
+def what(card: Card, *, room: int) -> Words:
+    """The code in as many bytes, with its file or its folder."""
+    subject = card.subject
+    if subject is None:
+        return NOTHING
+    return paragraphs((_file(subject), _code(subject, room), _folder(subject)))
+
+
+def _file(subject: Subject) -> Words:
+    if subject.file is None:
+        return NOTHING
+    named = _path(subject.file)
+    if subject.language != "diff":
+        return paragraph(named)
+    rows = [row for row in subject.code.split("\n") if not row.startswith(("+++ ", "--- "))]
+    added, removed = (sum(row.startswith(mark) for row in rows) for mark in "+-")
+    return paragraph(named + ours(f" · {added} added, {removed} removed"))
+
+
+def _folder(subject: Subject) -> Words:
+    if subject.folder is None:
+        return NOTHING
+    return paragraph(ours("in ") + _path(subject.folder))
+
+
+def _path(path: str) -> Words:
+    code = inline_code(begun(path, PATH))
+    return Words(isolated(code.body), isolated(code.html))
+
+
+def _code(subject: Subject, room: int) -> Words:
+    """The whole of it if it fits, else its beginning and its end."""
+    kept = len(subject.code)
+    words = _block(subject.code, subject)
+    while size(words) > room and kept > 1:
+        kept = min(kept * 3 // 4, kept - 1)
+        head = kept * 2 // 3
+        tail = subject.code[len(subject.code) - (kept - head) :] if kept > head else ""
+        words = _block(f"{subject.code[:head]}{CUT}{tail}", subject)
+    return words
+
+
+def _block(code: str, subject: Subject) -> Words:
+    """Indented in the body: no line of it can pass for one of ours."""
+    block = code_block(code, subject.language)
+    return Words(INDENT + code.replace("\n", f"\n{INDENT}"), block.html) if block else NOTHING
+
+
+def _fits(subject: Subject) -> bool:
+    return size(_block(subject.code, subject)) <= WHOLE
+
+
+# ── all of it ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def pages_of(card: Card) -> Sequence[Drawing]:
+    """What has to be shown before this can be allowed, because no card has room for it. Of a change
+    to a file a part is enough: it can be put back."""
+    subject = card.subject
+    decidable = card.view in (View.QUESTION, View.SESSION) and not card.button(Role.SHOW_ALL)
+    if subject is None or subject.file is not None or not decidable or _fits(subject):
+        return ()
+    parts = [_block(part, subject) for part in split(subject)]
+    return [
+        drawn(paragraphs((paragraph(ours(f"Page {i} of {len(parts)}, to the letter:")), part)))
+        for i, part in enumerate(parts, 1)
+    ]
+
+
+def split(subject: Subject) -> Iterator[str]:
+    """The code in parts that fit an event each, cut at lines where that keeps half of it."""
+    rest = subject.code
+    while rest:
+        length = min(len(rest), PAGE)
+        while size(_block(rest[:length], subject)) > PAGE:
+            length = length * 3 // 4
+        if length < len(rest):
+            at_line = rest.rfind("\n", length // 2, length)
+            length = at_line + 1 if at_line > 0 else length
+        yield rest[:length]
+        rest = rest[length:]

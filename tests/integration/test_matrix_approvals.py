@@ -1,0 +1,243 @@
+"""Approvals in a room: what a tap, a word or a stranger does to one, and what is left of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core import form
+from chatbridge.core.model import Answer, Person, Status, View
+from chatbridge.core.words import clock_time
+from tests.fakes.inbox import COMMAND, LONG_COMMAND, TEXT
+from tests.fakes.matrix_desk import Matrix, running_matrix
+from tests.fakes.matrix_person import Person as Somebody
+from tests.fakes.synapse import Synapse
+from tests.matrix_asks import plain
+
+CODE = "terraform apply -var-file=prod.tfvars plan.out"
+ALLOWED, SESSION, DENIED = (Answer(values=(value,)) for value in ("allow", "session", "deny"))
+DECIDES = "Nothing was decided. Reply allow, deny, “deny:” and why, or session."
+WEB = Person(name="Ada", channel="web")
+
+
+@pytest.fixture
+async def matrix(tmp_path: Path, synapse: Synapse) -> AsyncIterator[Matrix]:
+    async with running_matrix(tmp_path, synapse) as matrix:
+        yield matrix
+
+
+# ── reactions ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_one_reaction_allows_or_denies_and_the_card_says_so(matrix: Matrix) -> None:
+    for emoji, answer, said in (
+        ("👍", ALLOWED, "✅ Allowed once · shop-api"),
+        ("👎🏽", DENIED, "🚫 Denied · shop-api"),
+    ):
+        ask = await matrix.desk.ask(COMMAND)
+        card = await matrix.card(ask)
+        assert (card.msgtype, card.mentions) == ("m.text", (matrix.ada.user_id,))
+        assert matrix.buttons(card) == "👍 👎"
+        assert f'<pre><code class="language-bash">{CODE}</code></pre>' in (card.html or "")
+        assert "Denied if nobody answers. Ends " in card.body
+        await matrix.tap(ask, emoji)
+        assert await matrix.answers(ask) == (answer,)
+        ended = await matrix.root(ask)
+        assert plain(ended.body).split("\n")[:3] == [said, "Run this command?", f"    {CODE}"]
+        assert matrix.buttons(ended) == ""
+    assert len(matrix.said()) == 2
+
+
+async def test_neither_a_stranger_nor_a_late_tap_nor_another_sign_allows_anything(
+    matrix: Matrix, tmp_path: Path, synapse: Synapse
+) -> None:
+    async with Somebody.online(synapse, "Eve", tmp_path / "eve") as eve:
+        await matrix.ada.invite(matrix.room, eve.user_id)
+        await eve.join(matrix.room)
+        ask = await matrix.desk.ask(COMMAND, timeout=60)
+        card = await matrix.card(ask)
+        await eve.react(matrix.room, card.event_id, "👍")
+        hers = [
+            await eve.in_thread(matrix.room, "allow", root=card.event_id),
+            await eve.reply(matrix.room, "deny", to=card.event_id),
+        ]
+        await matrix.tap(ask, "✅")
+        assert (await matrix.told(DECIDES)).thread == card.event_id
+        assert await matrix.now(ask) == ask
+        ended = await matrix.desk.time_out(ask)
+        shown = await matrix.root(ended)
+        at = clock_time(ask.deadline or 0)
+        assert plain(shown.body).startswith("⌛ Denied · shop-api\nRun this command?\n")
+        assert plain(shown.body).endswith(f"\nNobody answered by {at}.")
+        await matrix.ada.react(matrix.room, card.event_id, "👍")
+        await matrix.say(ask, "allow")
+        await matrix.say(ask, "anyway")
+        await matrix.told(f"Timed out at {at}.")
+        assert await matrix.now(ask) == ended
+        assert not [m for m in eve.messages(matrix.room) if m.in_reply_to in hers]
+
+
+async def test_what_was_allowed_elsewhere_takes_no_tap_here(matrix: Matrix) -> None:
+    ask = await matrix.desk.ask(COMMAND)
+    card = await matrix.card(ask)
+    await matrix.desk.inbox.put(ask.id, form.Choose(step=0, option=2), person=WEB)
+    await matrix.ada.react(matrix.room, card.event_id, "👍")
+    await matrix.told("Already answered at ")
+    assert await matrix.answers(ask) == (DENIED,)
+    assert "Ada, web inbox, " in plain((await matrix.root(ask)).body)
+
+
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_exact_words_decide_in_the_thread_or_as_a_reply(matrix: Matrix) -> None:
+    for words, answer in (
+        ("allow", ALLOWED),
+        ("Deny", DENIED),
+        ("deny: not on a Friday", replace(DENIED, custom_text="not on a Friday")),
+    ):
+        ask = await matrix.desk.ask(COMMAND)
+        card = await matrix.card(ask)
+        for beside in ("yes", "👍", "allow it"):
+            await matrix.say(ask, beside)
+        assert await matrix.now(ask) == ask
+        await matrix.ada.reply(matrix.room, words, to=card.event_id)
+        await matrix.dealt_with()
+        assert await matrix.answers(ask) == (answer,)
+    assert "\nReason: not on a Friday\n" in plain((await matrix.root(ask)).body)
+    await matrix.told(DECIDES)
+
+
+async def test_why_asks_for_the_reason_and_back_leads_back(matrix: Matrix) -> None:
+    ask = await matrix.desk.ask(COMMAND)
+    root = await matrix.card(ask)
+    await matrix.say(ask, "why")
+    asked = await matrix.card(ask)
+    assert (asked.msgtype, asked.thread) == ("m.notice", root.event_id)
+    assert asked.body == "Why should it be denied? Reply with the reason. ↩️ goes back."
+    await matrix.ada.say(matrix.room, "a word beside it")
+    await matrix.told("What is to be allowed or denied waits on its card")
+    await matrix.tap(ask, "↩️")
+    assert matrix.buttons(await matrix.card(ask)) == "👍 👎"
+    await matrix.say(ask, "why")
+    await matrix.say(ask, "it is Friday")
+    assert await matrix.answers(ask) == (replace(DENIED, custom_text="it is Friday"),)
+    assert "\nReason: it is Friday\n" in plain((await matrix.root(ask)).body)
+    assert matrix.ada.message(matrix.room, asked.event_id).body == "Denied."
+
+
+async def test_the_session_takes_a_word_and_then_a_tap_or_another_word(matrix: Matrix) -> None:
+    for second in ("👍", "yes"):
+        ask = await matrix.desk.ask(COMMAND)
+        root = await matrix.card(ask)
+        await matrix.say(ask, "session")
+        asked = await matrix.card(ask)
+        assert asked.thread == root.event_id
+        assert "Allow this exact command until the session ends?" in asked.body
+        assert matrix.buttons(asked) == "👍 👎 ↩️"
+        assert matrix.buttons(await matrix.root(ask)) == ""
+        await matrix.ada.react(matrix.room, root.event_id, "👍")
+        await matrix.dealt_with()
+        assert (await matrix.now(ask)).open, "that was a tap for the step before"
+        if second == "yes":
+            await matrix.tap(ask, "↩️")
+            assert (await matrix.now(ask)).draft.view is View.QUESTION
+            await matrix.say(ask, "session")
+            await matrix.say(ask, "yes")
+        else:
+            await matrix.tap(ask, second)
+        assert await matrix.answers(ask) == (SESSION,)
+        assert "Allowed for this session" in (await matrix.root(ask)).body
+
+
+async def test_a_message_beside_the_cards_decides_nothing(matrix: Matrix) -> None:
+    approval = await matrix.desk.ask(COMMAND)
+    await matrix.card(approval)
+    for words in ("allow", "deny", "deny: no", "session"):
+        await matrix.ada.say(matrix.room, words)
+    await matrix.dealt_with()
+    assert await matrix.now(approval) == approval
+    text = await matrix.desk.ask(TEXT)
+    await matrix.card(text)
+    await matrix.ada.say(matrix.room, "allow")
+    await matrix.dealt_with()
+    assert await matrix.now(approval) == approval
+    assert await matrix.answers(text) == (Answer(values=("allow",)),)
+
+
+# ── long ones ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("how", ["📄", "all"])
+async def test_a_long_command_is_shown_whole_before_it_can_be_allowed(
+    matrix: Matrix, how: str
+) -> None:
+    ask = await matrix.desk.ask(LONG_COMMAND)
+    root = await matrix.card(ask)
+    assert matrix.buttons(root) == "📄 👎"
+    assert "line 100" not in root.body
+    await matrix.tap(ask, "👍")
+    await matrix.say(ask, "allow")
+    await matrix.told("Nothing was decided. Reply all to see all of it first, or deny.")
+    assert await matrix.now(ask) == ask
+    await (matrix.say if how == "all" else matrix.tap)(ask, how)
+    whole = await matrix.card(ask)
+    assert whole.thread == root.event_id
+    assert all(f"line {i:03}" in whole.body for i in range(200))
+    assert matrix.buttons(whole) == "👍 👎"
+    await matrix.tap(ask, "👍")
+    assert await matrix.answers(ask) == (ALLOWED,)
+
+
+async def test_what_no_event_has_room_for_is_shown_on_pages(matrix: Matrix) -> None:
+    assert LONG_COMMAND.subject
+    code = "\n".join(f"echo line {i:05} of the script" for i in range(2_000))
+    subject = replace(LONG_COMMAND.subject, code=code)
+    ask = await matrix.desk.ask(replace(LONG_COMMAND, subject=subject))
+    root = await matrix.card(ask)
+    await matrix.say(ask, "all")
+    whole = await matrix.card(ask)
+    assert "All of it is in this thread, page by page." in whole.body
+    said = [m for m in matrix.ada.messages(matrix.room) if m.body.startswith("Page ")]
+    assert [m.body.split(",")[0] for m in said] == [
+        f"Page {i} of {len(said)}" for i in range(1, len(said) + 1)
+    ]
+    assert {(m.msgtype, m.thread) for m in said} == {("m.notice", root.event_id)}
+    shown = "".join(m.body for m in said)
+    assert all(f"line {i:05}" in shown for i in range(2_000))
+    await matrix.ada.reply(matrix.room, "allow", to=said[0].event_id)
+    await matrix.dealt_with()
+    assert await matrix.answers(ask) == (ALLOWED,)
+
+
+# ── without reactions, and encrypted ──────────────────────────────────────────────────────────────
+
+
+async def test_without_reactions_everything_is_typed(tmp_path: Path, synapse: Synapse) -> None:
+    async with running_matrix(tmp_path, synapse, reactions=False) as matrix:
+        ask = await matrix.desk.ask(COMMAND)
+        card = await matrix.card(ask)
+        assert "\nReply allow, deny, or “deny:” and why. Reply session to allow it" in card.body
+        assert not card.reactions
+        await matrix.say(ask, "session")
+        await matrix.say(ask, "yes")
+        assert await matrix.answers(ask) == (SESSION,)
+
+
+async def test_an_encrypted_room_takes_the_same_words_and_taps(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with running_matrix(tmp_path, synapse, encrypted=True) as matrix:
+        tapped, typed = [await matrix.desk.ask(COMMAND) for _ in range(2)]
+        card = await matrix.card(tapped)
+        assert (card.readable, card.encrypted) == (True, True)
+        assert CODE in card.body
+        await matrix.tap(tapped, "👍")
+        await matrix.say(typed, "deny: not now")
+        assert await matrix.answers(tapped) == (ALLOWED,)
+        assert await matrix.answers(typed) == (replace(DENIED, custom_text="not now"),)
+        assert (await matrix.now(typed)).status is Status.ANSWERED
+        assert "Reason: " in (await matrix.root(typed)).body

@@ -1,0 +1,131 @@
+"""What a typed reply does to an approval: exact words decide, and nothing else does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatbridge.core import asks as steps
+from chatbridge.core import form
+from chatbridge.core.card import Act
+from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.form import Choose, Event, Text
+from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, View
+from chatbridge.core.typed import Unclear, meant, typed
+from tests import strategies as some
+from tests.telegram_asks import approval, approvals, ask, stepped
+
+SHORT = ask(approval("make deploy"))
+LONG = ask(approval("x" * 4_000, whole_first=True))
+SESSION = stepped(SHORT, AskSession(step=0))
+WHY = stepped(SHORT, form.Other(step=0))
+
+_words = st.sampled_from(
+    ["allow", "deny", "session", "yes", "no", "all", "why", "back", "deny: not now", "deny:", "+15"]
+) | st.sampled_from(
+    ["!allow", "Allow", " deny ", "DENY : no", "👍", "👎", "✅", "1", "ok", "allow it", "cancel"]
+)
+
+
+@pytest.mark.parametrize(
+    ("shown", "said", "events"),
+    [
+        (SHORT, "allow", (Choose(step=0, option=ALLOW),)),
+        (SHORT, " Allow\n", (Choose(step=0, option=ALLOW),)),
+        (SHORT, "!allow", (Choose(step=0, option=ALLOW),)),
+        (SHORT, "deny", (Choose(step=0, option=DENY),)),
+        (SHORT, "session", (AskSession(step=0),)),
+        (SHORT, "why", (form.Other(step=0),)),
+        (SHORT, "deny:", (form.Other(step=0),)),
+        (SHORT, "deny: not\nnow", (form.Other(step=0), Text(text="not\nnow", step=1))),
+        (SHORT, "Deny : no", (form.Other(step=0), Text(text="no", step=1))),
+        (SHORT, "+15", (Act.EXTEND,)),
+        (LONG, "all", (ShowAll(step=0),)),
+        (LONG, "deny", (Choose(step=0, option=DENY),)),
+        (SESSION, "yes", (Choose(step=1, option=ALLOW_SESSION),)),
+        (SESSION, "back", (form.Back(step=1),)),
+        (SESSION, "deny", (Choose(step=1, option=DENY),)),
+        (
+            SESSION,
+            "deny: no",
+            (form.Back(step=1), form.Other(step=2), Text(text="no", step=3)),
+        ),
+        (WHY, "back", (form.Back(step=1),)),
+        (WHY, "deny", (Choose(step=1, option=DENY),)),
+        (WHY, "deny: too early", (Text(text="too early", step=1),)),
+        (WHY, "allow it after the backup", (Text(text="allow it after the backup", step=1),)),
+    ],
+)
+def test_an_exact_word_does_what_it_says(
+    shown: Ask, said: str, events: tuple[Event | Act, ...]
+) -> None:
+    assert meant(shown, said) == events
+
+
+@pytest.mark.parametrize(
+    ("shown", "words", "how"),
+    [
+        (
+            SHORT,
+            ("yes", "1", "ok, allow it", "allowed", "👍", "✅", "all", "back", "deny it", ""),
+            "Nothing was decided. Reply allow, deny, “deny:” and why, or session.",
+        ),
+        (
+            LONG,
+            ("allow", "session", "yes", "why not"),
+            "Nothing was decided. Reply all to see all of it first, or deny.",
+        ),
+        (
+            SESSION,
+            ("allow", "session", "no", "👍"),
+            "Nothing was decided. Reply yes to allow it for this session, or deny, or back.",
+        ),
+        (WHY, ("allow", "yes", "session", "all", "why"), "Reply with the reason, or back."),
+    ],
+)
+def test_anything_else_decides_nothing_and_says_what_would(
+    shown: Ask, words: tuple[str, ...], how: str
+) -> None:
+    for said in words:
+        assert meant(shown, said) == Unclear(why=how)
+
+
+def test_an_approval_without_a_limit_takes_no_more_time() -> None:
+    assert isinstance(meant(replace(SHORT, deadline=None), "+15"), Unclear)
+
+
+@given(approvals(), _words | some.texts | some.big_texts)
+def test_every_reply_is_taken_or_refused_kindly(shown: Ask, said: str) -> None:
+    found = meant(shown, said)
+    if isinstance(found, Unclear):
+        assert found.why.endswith(".")
+        return
+    if not shown.open or found == (Act.EXTEND,):
+        return
+    for event in found:
+        assert not isinstance(event, Act)
+        step = steps.stepped(shown, event)
+        match step:
+            case form.Refused():
+                assert step in (form.EMPTY, form.TOO_LONG)
+                assert event == found[-1]
+            case form.Moved(draft=draft):
+                shown = replace(shown, draft=draft)
+            case form.Answered(answers=(answer,)):
+                assert event == found[-1]
+                if answer.values != ("deny",):
+                    word = said.strip().casefold().removeprefix("!")
+                    assert (answer.values[0], word) in {("allow", "allow"), ("session", "yes")}
+            case _:
+                pytest.fail(f"{step}")
+
+
+@given(approvals(), _words | some.texts)
+def test_beside_buttons_a_text_is_a_reason_or_nothing(shown: Ask, said: str) -> None:
+    events = typed(shown, said)
+    assert events == (Text(text=said, step=shown.draft.step),)
+    if shown.open and shown.draft.view is not View.OTHER:
+        assert isinstance(steps.stepped(shown, events[0]), form.Refused)

@@ -1,0 +1,61 @@
+"""Words that ask back instead of answering, where everything can be typed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chatbridge.core import form
+from chatbridge.core.form import AskCancel, AskExplain, Back, Event, Explain, Rephrase, Text
+from chatbridge.core.model import Ask, Outcome, Status
+from chatbridge.core.typed import Unclear, meant
+from tests.telegram_asks import NOW, ask, confirm, select, stepped, text
+
+ONE = ask(select("Which?", "red", "blue"))
+WORDS = ask(text("Why?"))
+CANCEL = stepped(WORDS, AskCancel(step=0))
+EXPLAIN = stepped(CANCEL, AskExplain(step=0))
+MIXED = ask(replace(confirm("Sure?"), takes_ask_back=True), text("Why?"))
+SECOND = stepped(MIXED, form.Choose(step=0, option=0))
+UNASKABLE = stepped(SECOND, AskCancel(step=0))
+
+
+@pytest.mark.parametrize(
+    ("shown", "said", "events"),
+    [
+        (CANCEL, "explain", (AskExplain(step=1),)),
+        (CANCEL, " Rephrase ", (Rephrase(step=1),)),
+        (CANCEL, "!explain", (AskExplain(step=1),)),
+        (CANCEL, "explain it to me later", (Text(text="explain it to me later", step=1),)),
+        (EXPLAIN, "✅", (Explain(step=2),)),
+        (EXPLAIN, "explain", (Explain(step=2),)),
+        (EXPLAIN, "!rephrase", (Back(step=2), Rephrase(step=3))),
+        (EXPLAIN, "↩️", (Back(step=2),)),
+        (EXPLAIN, "back", (Back(step=2),)),
+        (EXPLAIN, "!cancel", (AskCancel(step=2),)),
+        (EXPLAIN, "rephrase", (Text(text="rephrase", step=2),)),
+        (EXPLAIN, "the second one", (Text(text="the second one", step=2),)),
+        (ONE, "!explain", (AskCancel(step=0), AskExplain(step=1))),
+        (WORDS, "!Rephrase", (AskCancel(step=0), Rephrase(step=1))),
+        (WORDS, "explain", (Text(text="explain", step=0),)),
+        (ONE, "rephrase", (Text(text="rephrase", step=0),)),
+    ],
+)
+def test_a_word_asks_back_or_is_what_was_asked_for(
+    shown: Ask, said: str, events: tuple[Event, ...]
+) -> None:
+    assert meant(shown, said) == events
+    draft = shown.draft
+    for event in events:
+        step = form.advance(shown.questions, draft, event)
+        assert not isinstance(step, form.Refused)
+        draft = step.draft if isinstance(step, form.Moved) else draft
+
+
+def test_where_nobody_can_be_asked_back_the_words_do_nothing_else() -> None:
+    assert meant(SECOND, "!explain") == Unclear(why=form.UNFIT.why)
+    assert meant(UNASKABLE, "explain") == (Text(text="explain", step=2),)
+    over = replace(WORDS, status=Status.TIMED_OUT, outcome=Outcome(at=NOW))
+    late = replace(over, draft=replace(over.draft, late=True))
+    assert meant(late, "!rephrase") == Unclear(why=form.UNFIT.why)
