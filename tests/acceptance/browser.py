@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -35,10 +36,12 @@ from chatbridge.core.model import (
     Project,
     Question,
     QuestionType,
+    Subject,
 )
+from chatbridge.core.notice import Level, Notice
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Inbox
-from tests.fakes.inbox import open_desk
+from tests.fakes.inbox import Desk, open_desk
 
 TOKEN = "a-token-of-the-tests"
 POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0)
@@ -76,15 +79,30 @@ def text(question: str, *, placeholder: str | None = None, required: bool = True
     )
 
 
+def approval(question: str, code: str, **about: Any) -> Question:
+    subject = Subject(code=code, **about)
+    return Question(id="q-allow", text=question, type=QuestionType.APPROVAL, subject=subject)
+
+
 @dataclass(slots=True)
 class RunningInbox:
     """An agent's side of a running inbox, and the other places where its owner may answer."""
 
     address: str
-    broker: Broker
-    inbox: Inbox
+    desk: Desk
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _calls: dict[str, CallName] = field(default_factory=dict)
+
+    @property
+    def broker(self) -> Broker:
+        return self.desk.broker
+
+    @property
+    def inbox(self) -> Inbox:
+        return self.desk.inbox
+
+    async def notify(self, message: str, *, title: str = "", level: Level = Level.INFO) -> Notice:
+        return await self.desk.notify(message, title=title, level=level)
 
     async def ask(
         self,
@@ -130,7 +148,7 @@ class RunningInbox:
 
 
 @asynccontextmanager
-async def running_inbox(folder: Path) -> AsyncIterator[RunningInbox]:
+async def running_inbox(folder: Path, *, policy: Policy = POLICY) -> AsyncIterator[RunningInbox]:
     clock = SystemClock()
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     channel = WebChannel(
@@ -141,11 +159,11 @@ async def running_inbox(folder: Path) -> AsyncIterator[RunningInbox]:
         announce=address.set_result,
         health=Health(agents=lambda: ["shop-api", "billing"]),
     )
-    async with open_desk(folder, clock=clock, channel=channel, policy=POLICY) as desk:
+    async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
         serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))
         desk.broker.callers.link_opened(LINK)
         try:
-            yield RunningInbox(address=await address, broker=desk.broker, inbox=desk.inbox)
+            yield RunningInbox(address=await address, desk=desk)
         finally:
             serving.cancel()
             await asyncio.wait({serving})

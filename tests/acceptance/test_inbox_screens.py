@@ -16,6 +16,7 @@ from tests.acceptance.browser import (
     NARROW,
     PHONE,
     Visit,
+    approval,
     confirm,
     multi,
     outcome_of,
@@ -41,6 +42,19 @@ HOSTILE = select(
     f"[a link](javascript:window.hacked=1) {'endless' * 60}",
     f"<b onmouseover='window.hacked=1'>{'wide' * 40}</b> | <style>body {{ display: none }}</style>",
     "\u202egnp.exe",
+)
+
+COMMAND = approval(
+    "Run this command?",
+    f"terraform apply --var={'x' * 80} -lock-timeout=60s '<b>{'wide ' * 30}</b>'",
+    language="bash",
+    folder=f"~/{'folder/' * 20}",
+)
+CHANGE = approval(
+    "Change this file?",
+    "@@ -1,60 +1,60 @@\n" + "".join(f"+{i} {'wide ' * 30}\n-{i}\n" for i in range(30)),
+    language="diff",
+    file=f"deploy/{'prod/' * 20}prod.tf",
 )
 
 TOO_SMALL_OR_OUTSIDE = """() => {
@@ -85,6 +99,8 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
     yield "other of a multi-select"
     await page.get_by_role("button", name="Cancel question…").click()
     yield "cancel"
+    await page.get_by_role("button", name="Ask to explain…").click()
+    yield "explain"
     await page.keyboard.press("Escape")
     await put(asks["form"], lambda step: form.Skip(step=step))
     await expect(page.get_by_text("question 2 of 2")).to_be_visible()
@@ -99,6 +115,9 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
     await put(asks["select"], lambda step: form.AskCancel(step=step))
     await expect(page.get_by_role("heading", name="Cancel this question?")).to_be_visible()
     yield "cancel, from another channel"
+    await put(asks["select"], lambda step: form.AskExplain(step=step))
+    await expect(page.get_by_role("heading", name="What should be explained?")).to_be_visible()
+    yield "explain, from another channel"
     await inbox.inbox.cancel(asks["select"].id, reason="No " * 200, person=ME)
     await expect(page.get_by_role("heading", name="Cancelled")).to_be_visible()
     yield "cancelled"
@@ -112,6 +131,8 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
     await inbox.answer_elsewhere(asks["text"], "done")
     await expect(page.get_by_label("Your unsent text")).to_be_visible()
     yield "answered elsewhere"
+    async for name in approvals(visit):
+        yield name
     await visit.open("/history")
     yield "history"
     await visit.context.set_offline(True)
@@ -121,6 +142,34 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
     for path in ("/login", "/login/K7Q2-M9XD-4TPA", "/asks/unknown"):
         await page.goto(f"{inbox.address}{path}")
         yield path
+
+
+async def approvals(visit: Visit) -> AsyncIterator[str]:
+    inbox, page = visit.inbox, visit.page
+    command, change = await inbox.ask(COMMAND), await inbox.ask(CHANGE)
+    await inbox.notify(f"{'endless' * 60}\n\n```\n{'wide ' * 60}\n```", title="t" * 100)
+    await visit.open("/?all")
+    yield "list with approvals and a notice"
+    await visit.open(change)
+    yield "approval of a change"
+    await page.get_by_text("lines not shown. Show all").click()
+    yield "all of a change"
+    await visit.open(command)
+    yield "approval of a command"
+    await page.get_by_role("button", name="Deny with a reason…").click()
+    yield "deny with a reason"
+    await page.keyboard.press("Escape")
+    await page.get_by_role("checkbox").click()
+    await expect(page.get_by_role("button", name="Yes, for this session")).to_be_visible()
+    yield "second tap for the session"
+    await page.get_by_role("checkbox").click()
+    await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
+    await inbox.inbox.put(command.id, form.Other(step=2), person=ME)
+    await expect(page.locator("#why:visible")).to_be_visible()
+    yield "deny with a reason, from another channel"
+    await inbox.inbox.put(command.id, form.Text(text="No " * 200), person=ME)
+    await expect(page.get_by_role("heading", name="Denied")).to_be_visible()
+    yield "denied"
 
 
 async def test_no_screen_is_wider_than_a_narrow_phone_or_has_a_small_target(

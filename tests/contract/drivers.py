@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import html
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
@@ -22,6 +22,7 @@ from chatbridge.channels.web.receive import event_fields
 from chatbridge.core.card import Act
 from chatbridge.core.form import Event
 from chatbridge.core.model import Ask
+from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel
 from tests.contract.matrix_driver import drive_matrix
 from tests.fakes.clock import StillClock
@@ -30,6 +31,9 @@ from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, running_telegram
 from tests.fakes.web import MARK, Web, running_web
+
+NOT_QUICK = 2.0
+"""Seconds that a person needs at least to read a card: Telegram takes no quicker tap on Allow."""
 
 
 class Driver(Protocol):
@@ -57,6 +61,11 @@ class Driver(Protocol):
         """Somebody who is not allowed taps the same button and writes; all that they get to see."""
         ...
 
+    async def notices(self, *, until: str) -> list[str]:
+        """What agents told the person without asking, as plain text, the oldest first, once the
+        last of it has this in it."""
+        ...
+
 
 class WebDriver:
     def __init__(self, web: Web) -> None:
@@ -81,6 +90,14 @@ class WebDriver:
         typed = await self._post(self._web.stranger, ask, fields)
         return tapped.text + typed.text
 
+    async def notices(self, *, until: str) -> list[str]:
+        # A page shows what is kept, and a notice is kept before its sender hears of it.
+        page = (await self._web.browser.get("/?all")).text
+        found = re.findall(r'<li class="notice[^>]*>(.*?)</li>', page, re.DOTALL)
+        shown = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in reversed(found)]
+        assert until in shown[-1]
+        return shown
+
     async def _post(
         self, client: httpx2.AsyncClient, ask: Ask, fields: dict[str, str]
     ) -> httpx2.Response:
@@ -92,8 +109,10 @@ def _told(response: httpx2.Response) -> str:
 
 
 @asynccontextmanager
-async def drive_web(folder: Path, _: pytest.FixtureRequest) -> AsyncIterator[Driver]:
-    async with running_web(folder) as web:
+async def drive_web(
+    folder: Path, _: pytest.FixtureRequest, *, policy: Policy | None = None
+) -> AsyncIterator[Driver]:
+    async with running_web(folder, policy=policy) as web:
         yield WebDriver(web)
 
 
@@ -109,6 +128,7 @@ class TelegramDriver:
 
     async def tap(self, ask: Ask, does: Event | Act) -> str:
         card = await self._telegram.card(ask)
+        self._telegram.clock.advance(NOT_QUICK)
         tap = self._telegram.phone.press(card, _data(ask, does))
         return await asyncio.to_thread(tap.answered)
 
@@ -130,25 +150,37 @@ class TelegramDriver:
         said = [m.text for m in self._eve.messages if m.from_bot and m.id not in before]
         return "\n".join((toast, *said))
 
+    async def notices(self, *, until: str) -> list[str]:
+        await self._telegram.sees(lambda message: until in message.text)
+        return self._telegram.said()
+
 
 def _data(ask: Ask, does: Event | Act) -> str:
     return encode(Tap(ask_id=ask.id, question=question_shown(ask), does=does))
 
 
 @asynccontextmanager
-async def drive_telegram(folder: Path, _: pytest.FixtureRequest) -> AsyncIterator[Driver]:
+async def drive_telegram(
+    folder: Path, _: pytest.FixtureRequest, *, policy: Policy | None = None
+) -> AsyncIterator[Driver]:
     clock = StillClock()
     with BotApi.running(clock=clock) as api:
         ada, eve = api.person("Ada"), api.person("Eve")
         team = api.group("team", ada, eve)
         async with running_telegram(
-            folder, api=api, clock=clock, chat=team, phone=team.phone(ada)
+            folder, api=api, clock=clock, chat=team, phone=team.phone(ada), policy=policy
         ) as telegram:
             yield TelegramDriver(telegram, team.phone(eve))
 
 
-Drives = Callable[[Path, pytest.FixtureRequest], AbstractAsyncContextManager[Driver]]
-"""Opens a channel in a folder; the request is for a fixture that only this channel needs."""
+class Drives(Protocol):
+    def __call__(
+        self, folder: Path, request: pytest.FixtureRequest, /, *, policy: Policy | None = None
+    ) -> AbstractAsyncContextManager[Driver]:
+        """Opens a channel in a folder; the request is for a fixture that only this channel
+        needs."""
+        ...
+
 
 DRIVERS: dict[str, Drives] = {
     "web": drive_web,

@@ -7,6 +7,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from chatbridge.core.broker import Broker
@@ -21,7 +22,10 @@ from chatbridge.core.model import (
     Project,
     Question,
     QuestionType,
+    Subject,
 )
+from chatbridge.core.notice import Level, Notice
+from chatbridge.core.notices import Notices
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel, Clock, Inbox
 from chatbridge.store.sqlite import SqliteStore
@@ -48,16 +52,42 @@ MULTI = Question(
 )
 CONFIRM = Question(id="q_go", text="Delete the old fixtures?", type=QuestionType.CONFIRM)
 OPTIONAL = Question(id="q_more", text="Anything else?", required=False)
+COMMAND = Question(
+    id="q_allow",
+    text="Run this command?",
+    type=QuestionType.APPROVAL,
+    subject=Subject(
+        code="terraform apply -var-file=prod.tfvars plan.out",
+        language="bash",
+        folder="~/code/infra",
+    ),
+)
+LONG_COMMAND = replace(
+    COMMAND,
+    subject=Subject(
+        code="\n".join(f"echo line {i:03} of the script" for i in range(200)),
+        language="bash",
+        whole_first=True,
+    ),
+)
 
 
 class Desk:
     """Agents ask here, and a channel brings it to a person."""
 
-    def __init__(self, broker: Broker, inbox: Inbox, delivery: Delivery, clock: Clock) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        inbox: Inbox,
+        delivery: Delivery,
+        clock: Clock,
+        notices: Notices | None = None,
+    ) -> None:
         self.broker = broker
         self.inbox = inbox
         self.delivery = delivery
         self.clock = clock
+        self._notices = notices
         self._requests = itertools.count(1)
         broker.callers.link_opened("link")
 
@@ -81,6 +111,33 @@ class Desk:
         name = CallName(link="link", request=str(next(self._requests)))
         return (await self.broker.ask(request, name))[0]
 
+    async def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        level: Level = Level.INFO,
+        project: Project = SHOP,
+        agent: Agent = CLAUDE,
+        request: str | None = None,
+    ) -> Notice:
+        """`request` makes it a repeated call, if it was used before."""
+        assert self._notices is not None
+        return await self._notices.send(
+            CallName(link="link", request=request or str(next(self._requests))),
+            project=project,
+            agent=agent,
+            message=message,
+            title=title,
+            level=level,
+        )
+
+    async def shown_on(self, notice: Notice) -> frozenset[str]:
+        """The surfaces that have shown it, once all have tried."""
+        assert self._notices is not None
+        async with asyncio.timeout(5):
+            return await self._notices.surfaces(notice, within=5)
+
     async def time_out(self, ask: Ask) -> Ask:
         """Let time pass until this ask has timed out."""
         assert isinstance(self.clock, StillClock)
@@ -102,6 +159,7 @@ async def open_desk(
     """A desk whose deliveries go to one channel, once it is ready."""
     store = await SqliteStore.open(folder / "chatbridge.db")
     delivery = Delivery(store, clock=clock)
+    notices = Notices(store, delivery, clock=clock)
     broker = Broker(
         store,
         clock=clock,
@@ -115,7 +173,8 @@ async def open_desk(
     serving = [delivery.serve(surface, ready=ready) for surface in channel.surfaces]
     tasks = [asyncio.create_task(work) for work in (broker.run(), *serving)]
     try:
-        yield Desk(broker, Intake(broker, store=store, clock=clock), delivery, clock)
+        intake = Intake(broker, store=store, clock=clock)
+        yield Desk(broker, intake, delivery, clock, notices)
     finally:
         for task in tasks:
             task.cancel()

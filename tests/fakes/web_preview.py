@@ -15,8 +15,19 @@ from chatbridge.clock import SystemClock
 from chatbridge.core import form
 from chatbridge.core.health import Health
 from chatbridge.core.model import Agent, Answer, Person, Project, Question
+from chatbridge.core.notice import Level
 from chatbridge.core.policy import Policy
-from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT, Desk, open_desk
+from tests.fakes.inbox import (
+    COMMAND,
+    CONFIRM,
+    LONG_COMMAND,
+    MULTI,
+    OPTIONAL,
+    SELECT,
+    TEXT,
+    Desk,
+    open_desk,
+)
 
 TOKEN = "preview"
 ME = Person(name="you", channel="web")
@@ -48,6 +59,10 @@ async def _fill(desk: Desk) -> None:
     await desk.ask(CONFIRM, project=billing, agent=codex, timeout=1000)
     await desk.ask(TEXT, timeout=1200)
     await desk.ask(MULTI, timeout=1300)
+    await desk.ask(COMMAND, project=billing, agent=codex, timeout=1400)
+    await desk.ask(LONG_COMMAND, timeout=1500)
+    await desk.notify("All **412** tests pass.", title="Night run")
+    await desk.notify("The disk is 92 % full.", level=Level.WARNING)
     await desk.ask(SELECT, MULTI, OPTIONAL, title="Release 2.4", project=billing, timeout=28_260)
     half = await desk.ask(TEXT, MULTI, OPTIONAL, title="Release 2.5", timeout=9000)
     await desk.inbox.put(half.id, form.Text(text="release/2.5", step=0), person=ME)

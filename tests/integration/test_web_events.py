@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +13,7 @@ from chatbridge.channels.web.events import Events
 from chatbridge.core.model import Answer, Person
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.web import TOKEN, Web, running_web
+from tests.fakes.web_stream import stream
 
 ADA = Person(name="Ada", channel="telegram")
 
@@ -24,51 +22,6 @@ ADA = Person(name="Ada", channel="telegram")
 async def web(tmp_path: Path) -> AsyncIterator[Web]:
     async with running_web(tmp_path) as web:
         yield web
-
-
-class Stream:
-    """Server-sent events, read by hand."""
-
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        self._reader = reader
-
-    async def line(self) -> str:
-        async with asyncio.timeout(5):
-            return (await self._reader.readline()).decode().rstrip("\r\n")
-
-    async def next(self) -> dict[str, Any]:
-        fields: dict[str, str] = {}
-        while True:
-            line = await self.line()
-            name, separator, value = line.partition(": ")
-            if separator and name in ("event", "id", "data"):
-                fields[name] = value
-            if "data" in fields and not line:
-                assert fields["event"] == "ask"
-                ask: dict[str, Any] = json.loads(fields["data"])
-                assert fields["id"] == str(ask["revision"])
-                return ask
-
-
-@asynccontextmanager
-async def stream(web: Web, *more: str, query: str = "") -> AsyncIterator[Stream]:
-    reader, writer = await asyncio.open_connection(web.host, web.port)
-    head = [
-        f"GET /api/events{query} HTTP/1.1",
-        f"Host: {web.host}:{web.port}",
-        f"Authorization: Bearer {TOKEN}",
-        *more,
-    ]
-    writer.write("".join(f"{line}\r\n" for line in [*head, ""]).encode())
-    opened = Stream(reader)
-    assert "200" in await opened.line()
-    while line := await opened.line():
-        if line.startswith("content-type"):
-            assert line == "content-type: text/event-stream; charset=utf-8"
-    try:
-        yield opened
-    finally:
-        writer.close()
 
 
 async def test_a_page_gets_all_open_asks_and_then_every_change(web: Web) -> None:
@@ -163,10 +116,10 @@ async def test_a_slow_page_misses_steps_but_not_the_newest_state(web: Web) -> No
     ask = await web.desk.ask(CONFIRM)
     later = await web.desk.inbox.extend(ask.id)
     published = Events()
-    with published.reader() as reader:
+    with published.reader(page=True) as reader:
         for state in (ask, later) * 1000 + (later,):
             published.publish(state)
-        assert await reader.changes(within=5) == (later,)
+        assert await reader.news(within=5) == (later,)
 
 
 async def test_a_page_that_is_too_far_behind_is_closed(
@@ -174,16 +127,16 @@ async def test_a_page_that_is_too_far_behind_is_closed(
 ) -> None:
     monkeypatch.setattr(events, "MAX_WAITING", 1)
     published = Events()
-    with published.reader() as reader:
+    with published.reader(page=True) as reader:
         for question in (TEXT, CONFIRM):
             published.publish(await web.desk.ask(question))
-        assert await reader.changes(within=5) is None
+        assert await reader.news(within=5) is None
 
 
 async def test_what_a_page_has_just_been_given_is_not_told_again(web: Web) -> None:
     ask = await web.desk.ask(CONFIRM)
     published = Events()
-    with published.reader() as reader:
+    with published.reader(page=True) as reader:
         published.publish(ask)
         reader.has_seen([ask])
-        assert await reader.changes(within=5) == ()
+        assert await reader.news(within=5) == ()

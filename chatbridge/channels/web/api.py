@@ -14,11 +14,13 @@ from chatbridge.channels.web.auth import CODE_SECONDS, LoginCodes
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.events import ALIVE, COMMENT, Events, EventStream
 from chatbridge.channels.web.guard import OWNER, PERSON
+from chatbridge.channels.web.notices import notice_object, recent
 from chatbridge.channels.web.receive import parse_answers, parse_reason, read_json
 from chatbridge.channels.web.render import ask_object, json_response
-from chatbridge.core.errors import AskEnded
+from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.health import Health
-from chatbridge.core.ports import Inbox
+from chatbridge.core.model import Ask
+from chatbridge.core.ports import Clock, Inbox
 
 
 class Api:
@@ -28,6 +30,7 @@ class Api:
         *,
         events: Events,
         codes: LoginCodes,
+        clock: Clock,
         health: Health,
         body_seconds: float,
         heartbeat: float,
@@ -35,6 +38,7 @@ class Api:
         self._inbox = inbox
         self._events = events
         self._codes = codes
+        self._clock = clock
         self._health = health
         self._body_seconds = body_seconds
         self._heartbeat = heartbeat
@@ -46,6 +50,7 @@ class Api:
             Route("/api/asks/{ask_id}/answer", self._answer, methods=["POST"]),
             Route("/api/asks/{ask_id}/cancel", self._cancel, methods=["POST"]),
             Route("/api/events", self._stream),
+            Route("/api/notices", self._notices),
             Route("/api/status", self._how),
             Route("/api/login-codes", self._new_code, methods=["POST"]),
         ]
@@ -62,7 +67,7 @@ class Api:
 
     async def _answer(self, request: Request) -> Response:
         body = await read_json(request, seconds=self._body_seconds)
-        ask = await self._inbox.ask(request.path_params["ask_id"])
+        ask = await self._settled_here(request.path_params["ask_id"])
         answers = parse_answers(ask.questions, body)
         try:
             ask = await self._inbox.answer(ask.id, answers, person=request.scope[PERSON])
@@ -74,11 +79,23 @@ class Api:
     async def _cancel(self, request: Request) -> Response:
         reason = parse_reason(await read_json(request, seconds=self._body_seconds))
         ask_id, person = request.path_params["ask_id"], request.scope[PERSON]
+        await self._settled_here(ask_id)
         try:
             ask = await self._inbox.cancel(ask_id, reason=reason, person=person)
         except AskEnded:
             raise await self._ended(ask_id) from None
         return json_response({"id": ask.id, "status": ask.status, "ask": ask_object(ask)})
+
+    async def _settled_here(self, ask_id: str) -> Ask:
+        """An ask that can be answered without being seen. An approval cannot: a person gives or
+        refuses it on the page, and no agent that found the token does.
+
+        :raises NotHere:
+        """
+        ask = await self._inbox.ask(ask_id)
+        if ask.approval:
+            raise NotHere(ask.id, channels=self._inbox.only_on(ask, "terminal"))
+        return ask
 
     async def _ended(self, ask_id: str) -> Refusal:
         ask = await self._inbox.ask(ask_id)
@@ -91,9 +108,14 @@ class Api:
             self._events,
             self._inbox,
             returning=returning,
+            page=request.scope[PERSON] is OWNER,
             heartbeat=self._heartbeat,
             sign=ALIVE if "alive" in request.query_params else COMMENT,
         )
+
+    async def _notices(self, _request: Request) -> Response:
+        found = await recent(self._inbox, now=self._clock.time())
+        return json_response([notice_object(notice) for notice in found])
 
     async def _how(self, _request: Request) -> Response:
         troubles = self._health.troubles()

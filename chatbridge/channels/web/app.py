@@ -20,7 +20,7 @@ from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.login import Login
 from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.render import Templates, json_response
-from chatbridge.core.errors import ChatbridgeError, UnknownAsk
+from chatbridge.core.errors import ChatbridgeError, NotHere, UnknownAsk
 from chatbridge.core.health import Health
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.text import one_line, shortened
@@ -55,6 +55,7 @@ def build_app(
         inbox,
         events=events,
         codes=codes,
+        clock=clock,
         health=health,
         body_seconds=body_seconds,
         heartbeat=limits.heartbeat,
@@ -113,7 +114,8 @@ class Errors:
         if isinstance(error, UnknownAsk):
             title = "There is no such question"
             return self._response(request, Refusal(404, _no_such(error), title=title))
-        return self._response(request, Refusal(503, str(error)))
+        status = 403 if isinstance(error, NotHere) else 503
+        return self._response(request, Refusal(status, str(error)))
 
     async def crashed(self, request: Request, _error: Exception) -> Response:
         return self._response(request, Refusal(500, "The inbox failed. The hub's log says why."))

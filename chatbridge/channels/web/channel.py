@@ -9,7 +9,7 @@ from functools import cache
 from chatbridge.channels.web.app import Limits, build_app
 from chatbridge.channels.web.assets import Assets
 from chatbridge.channels.web.auth import Keys
-from chatbridge.channels.web.events import HEARTBEAT_SECONDS, Events
+from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, Events
 from chatbridge.channels.web.guard import Hosts
 from chatbridge.channels.web.receive import BODY_SECONDS
 from chatbridge.channels.web.render import Templates
@@ -24,7 +24,7 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 
 
 class WebChannel:
-    name = "web"
+    name = SURFACE
     keeps_posts = False
     pace = Pace()
     trouble = None
@@ -92,6 +92,7 @@ class WebChannel:
         return Shown(place=ask.id, seen=self._events.watched)
 
     async def announce(self, notice: Notice) -> bool:
+        self._events.publish(notice)
         return self._events.watched
 
 

@@ -6,15 +6,23 @@ A page that reads slowly misses intermediate states of an ask, never its newest 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from starlette.types import Receive, Scope, Send
 
 from chatbridge.channels.web.errors import Refusal
+from chatbridge.channels.web.notices import notice_object
 from chatbridge.channels.web.render import ask_object, json_text
-from chatbridge.core.model import Ask
+from chatbridge.core.errors import StoreError
+from chatbridge.core.model import Ask, Post
+from chatbridge.core.notice import Notice
 from chatbridge.core.ports import Inbox
+
+log = logging.getLogger(__name__)
+
+SURFACE = "web"
 
 HEARTBEAT_SECONDS = 15.0
 COMMENT = ": alive\n\n"
@@ -23,21 +31,22 @@ ALIVE = "event: alive\ndata:\n\n"
 every `data` line should not have to know of it. So the page asks for it."""
 MAX_STREAMS = 64
 MAX_WAITING = 4096
-"""So many changed asks wait for one page; a page further behind starts anew."""
+"""So much news waits for one page; a page further behind starts anew."""
 RECENT = 50
 """So many ended asks are told to a page that comes back."""
 
 
 class Reader:
-    """One stream's changes that it has not written yet: the newest state of each ask."""
+    """One stream's news that it has not written yet: the newest state of each ask, and notices."""
 
-    def __init__(self) -> None:
-        self._waiting: dict[str, Ask] = {}
+    def __init__(self, *, page: bool) -> None:
+        self.page = page
+        self._waiting: dict[str, Ask | Notice] = {}
         self._news = asyncio.Event()
         self._closed = False
 
-    def tell(self, ask: Ask) -> None:
-        self._waiting[ask.id] = ask
+    def tell(self, news: Ask | Notice) -> None:
+        self._waiting[news.id] = news
         if len(self._waiting) > MAX_WAITING:
             self.close()
         self._news.set()
@@ -46,7 +55,7 @@ class Reader:
         """Forget what is no newer than what the page has just been given."""
         for ask in asks:
             waiting = self._waiting.get(ask.id)
-            if waiting is not None and waiting.revision <= ask.revision:
+            if isinstance(waiting, Ask) and waiting.revision <= ask.revision:
                 del self._waiting[ask.id]
 
     def close(self) -> None:
@@ -54,8 +63,8 @@ class Reader:
         self._waiting.clear()
         self._news.set()
 
-    async def changes(self, *, within: float) -> Sequence[Ask] | None:
-        """What has changed, nothing if that takes too long, None at the end of the stream."""
+    async def news(self, *, within: float) -> Sequence[Ask | Notice] | None:
+        """What is new, nothing if that takes too long, None at the end of the stream."""
         try:
             async with asyncio.timeout(within):
                 await self._news.wait()
@@ -64,9 +73,9 @@ class Reader:
         if self._closed:
             return None
         self._news.clear()
-        asks = tuple(self._waiting.values())
+        news = tuple(self._waiting.values())
         self._waiting.clear()
-        return asks
+        return news
 
 
 class Events:
@@ -77,22 +86,22 @@ class Events:
 
     @property
     def watched(self) -> bool:
-        """Whether a page is open."""
-        return bool(self._readers)
+        """Whether a page is open. A script that reads along is nobody."""
+        return any(reader.page for reader in self._readers)
 
-    def publish(self, ask: Ask) -> None:
+    def publish(self, news: Ask | Notice) -> None:
         for reader in self._readers:
-            reader.tell(ask)
+            reader.tell(news)
 
     def close(self) -> None:
         for reader in self._readers:
             reader.close()
 
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
+    def reader(self, *, page: bool) -> Iterator[Reader]:
         if len(self._readers) >= MAX_STREAMS:
             raise Refusal(503, f"{MAX_STREAMS} pages are open already. Close one.")
-        reader = Reader()
+        reader = Reader(page=page)
         self._readers.add(reader)
         try:
             yield reader
@@ -105,17 +114,26 @@ class EventStream:
     has ended, however long it was away, and whether or not the hub was restarted meanwhile."""
 
     def __init__(
-        self, events: Events, inbox: Inbox, *, returning: bool, heartbeat: float, sign: str
+        self,
+        events: Events,
+        inbox: Inbox,
+        *,
+        returning: bool,
+        page: bool,
+        heartbeat: float,
+        sign: str,
     ) -> None:
-        """`sign` is what a quiet stream says every `heartbeat` seconds."""
+        """`page`: a person sees what is told, not a script. `sign` is what a quiet stream says
+        every `heartbeat` seconds."""
         self._events = events
         self._inbox = inbox
         self._returning = returning
+        self._page = page
         self._heartbeat = heartbeat
         self._sign = sign
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._events.reader() as reader:
+        with self._events.reader(page=self._page) as reader:
             # Registered before it reads: a change in between is told, at worst twice.
             asks = [*await self._inbox.open_asks()]
             if self._returning:
@@ -132,9 +150,21 @@ class EventStream:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         first = "retry: 2000\n\n" + "".join(_event(ask) for ask in asks)
         await send(_part(first))
-        while (changed := await reader.changes(within=self._heartbeat)) is not None:
-            await send(_part("".join(_event(ask) for ask in changed) or self._sign))
+        if self._page:
+            await self._note_seen(asks)
+        while (news := await reader.news(within=self._heartbeat)) is not None:
+            await send(_part("".join(_event(each) for each in news) or self._sign))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _note_seen(self, asks: Sequence[Ask]) -> None:
+        """Delivery notes what is shown to a page; a page that opens later has to be noted here."""
+        try:
+            for ask in asks:
+                if ask.open and await self._inbox.post(ask.id, surface=SURFACE) is None:
+                    post = Post(ask_id=ask.id, surface=SURFACE, place=ask.id, revision=ask.revision)
+                    await self._inbox.adopt(post, handles=())
+        except StoreError as error:
+            log.warning("web: a page is open, which could not be noted: %s", error)
 
 
 async def _until_gone(receive: Receive, reader: Reader) -> None:
@@ -147,5 +177,7 @@ def _part(text: str) -> dict[str, object]:
     return {"type": "http.response.body", "body": text.encode(), "more_body": True}
 
 
-def _event(ask: Ask) -> str:
-    return f"event: ask\nid: {ask.revision}\ndata: {json_text(ask_object(ask))}\n\n"
+def _event(news: Ask | Notice) -> str:
+    if isinstance(news, Notice):
+        return f"event: notice\ndata: {json_text(notice_object(news))}\n\n"
+    return f"event: ask\nid: {news.revision}\ndata: {json_text(ask_object(news))}\n\n"

@@ -14,14 +14,17 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from chatbridge.channels.web.events import SURFACE
 from chatbridge.channels.web.guard import PERSON
+from chatbridge.channels.web.notices import ShownNotice, recent, shown
 from chatbridge.channels.web.receive import parse_event, read_form
-from chatbridge.channels.web.render import Templates, day
+from chatbridge.channels.web.render import Templates, day, only_on_sentence
+from chatbridge.channels.web.taps import events_of
 from chatbridge.core import form
 from chatbridge.core.card import Act, Card
 from chatbridge.core.draw import draw
-from chatbridge.core.errors import AskEnded
-from chatbridge.core.form import Event, Moved, Refused
+from chatbridge.core.errors import AskEnded, NotHere
+from chatbridge.core.form import MAX_TEXT, Event, Refused
 from chatbridge.core.health import Health
 from chatbridge.core.model import Ask, Person
 from chatbridge.core.ports import Clock, Inbox
@@ -51,6 +54,7 @@ class Pages:
         return [
             Route("/", self._list),
             Route("/rows", self._rows),
+            Route("/notices", self._notices),
             Route("/history", self._history),
             Route("/asks/{ask_id}", self._ask),
             Route("/asks/{ask_id}/card", self._card),
@@ -61,25 +65,42 @@ class Pages:
         asks = await self._inbox.open_asks()
         if len(asks) == 1 and not request.scope["query_string"]:
             return RedirectResponse(f"/asks/{quote(asks[0].id)}", status_code=303)
-        return self._page("list.html", asks=self._draw_all(asks), current=None)
+        notices = await self._recent()
+        return self._page("list.html", asks=self._draw_all(asks), current=None, notices=notices)
 
     async def _rows(self, request: Request) -> Response:
         asks = self._draw_all(await self._inbox.open_asks())
         return self._page("_rows.html", asks=asks, current=request.query_params.get("current"))
+
+    async def _notices(self, _request: Request) -> Response:
+        return self._page("_notices.html", notices=await self._recent())
+
+    async def _recent(self) -> list[ShownNotice]:
+        return [shown(n) for n in await recent(self._inbox, now=self._clock.time())]
 
     async def _ask(self, request: Request) -> Response:
         return await self._ask_page(await self._inbox.ask(request.path_params["ask_id"]))
 
     async def _ask_page(self, ask: Ask, *, status: int = 200, toast: str | None = None) -> Response:
         asks = self._draw_all(await self._inbox.open_asks())
-        card = self._draw(ask)
         return self._page(
-            "ask.html", status=status, card=card, asks=asks, current=ask.id, toast=toast
+            "ask.html",
+            status=status,
+            card=self._draw(ask),
+            asks_back=form.can_ask_back(ask.questions, ask.draft),
+            asks=asks,
+            current=ask.id,
+            notices=await self._recent(),
+            toast=toast,
         )
 
     async def _card(self, request: Request) -> Response:
         ask = await self._inbox.ask(request.path_params["ask_id"])
-        return self._page("_card.html", card=self._draw(ask))
+        return self._card_page(ask)
+
+    def _card_page(self, ask: Ask, *, status: int = 200) -> Response:
+        asks_back = form.can_ask_back(ask.questions, ask.draft)
+        return self._page("_card.html", status=status, card=self._draw(ask), asks_back=asks_back)
 
     async def _history(self, request: Request) -> Response:
         search = request.query_params.get("q", "").strip()[:MAX_SEARCH]
@@ -107,12 +128,14 @@ class Pages:
         except AskEnded:
             ended = await self._inbox.ask(ask_id)
             status, toast = 409, ended_sentence(ended, now=self._clock.time())
+        except NotHere as error:
+            status, toast = 403, only_on_sentence(error.channels)
         else:
             if refused is not None:
                 status, toast = 409 if refused is form.STALE else 422, refused.why
         ask = await self._inbox.ask(ask_id)
         if "x-chatbridge" in request.headers:
-            response = self._page("_card.html", status=status, card=self._draw(ask))
+            response = self._card_page(ask, status=status)
             if toast is not None:
                 response.headers["x-chatbridge-toast"] = quote(toast)
             return response
@@ -134,21 +157,21 @@ class Pages:
             case Act.DISCARD:
                 await self._inbox.discard(ask_id)
                 return None
-            case form.Done(step=step) if text.strip():
-                # A multi-select's page has the field for Other beside its options.
-                entered = await self._inbox.put(
-                    ask_id, form.Text(text=text, step=step), person=person
-                )
-                if not isinstance(entered, Moved):
-                    return entered if isinstance(entered, Refused) else None
-                does = form.Done(step=entered.draft.step)
-        step_taken = await self._inbox.put(ask_id, does, person=person)
+        events = events_of(await self._inbox.ask(ask_id), does, text)
+        if len(events) > 1 and len(text) > MAX_TEXT:
+            return form.TOO_LONG  # before the first of them has moved on to another screen
+        step_taken = await self._inbox.put(ask_id, *events, person=person)
         return step_taken if isinstance(step_taken, Refused) else None
 
     # ── drawing ───────────────────────────────────────────────────────────────────────────────────
 
     def _draw(self, ask: Ask) -> Card:
-        return draw(ask, channel="web", latest_deadline=self._inbox.latest_deadline(ask))
+        return draw(
+            ask,
+            channel=SURFACE,
+            latest_deadline=self._inbox.latest_deadline(ask),
+            only_on=self._inbox.only_on(ask, SURFACE),
+        )
 
     def _draw_all(self, asks: Sequence[Ask]) -> list[Card]:
         return [self._draw(ask) for ask in asks]

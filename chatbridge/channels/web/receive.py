@@ -20,6 +20,7 @@ from chatbridge.core import form
 from chatbridge.core.answers import check_answers
 from chatbridge.core.card import Act
 from chatbridge.core.errors import InvalidAnswer
+from chatbridge.core.events import AskSession, ShowAll
 from chatbridge.core.form import MAX_TEXT, Event
 from chatbridge.core.model import Answer, Question
 
@@ -43,6 +44,11 @@ EVENTS: dict[str, type[Event]] = {
     "ask_cancel": form.AskCancel,
     "cancel": form.Cancel,
     "anyway": form.AnswerAnyway,
+    "ask_explain": form.AskExplain,
+    "explain": form.Explain,
+    "rephrase": form.Rephrase,
+    "ask_session": AskSession,
+    "show_all": ShowAll,
 }
 NAMES = {event: name for name, event in EVENTS.items()}
 

@@ -18,8 +18,10 @@ from markupsafe import escape as _escape
 from starlette.responses import HTMLResponse, Response
 
 from chatbridge import markdown
+from chatbridge.channels.web import subject
 from chatbridge.channels.web.assets import Assets
 from chatbridge.channels.web.receive import event_fields
+from chatbridge.core.ends import PLACES, heading
 from chatbridge.core.markup import (
     Block,
     Break,
@@ -34,7 +36,7 @@ from chatbridge.core.markup import (
     Quote,
     Strong,
 )
-from chatbridge.core.model import Answer, Ask, Outcome, Question
+from chatbridge.core.model import Agent, Answer, Ask, Outcome, Project, Question
 from chatbridge.core.words import clock_time, local_time
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -59,12 +61,7 @@ def ask_object(ask: Ask) -> dict[str, Any]:
         "status": ask.status,
         "createdAt": iso(ask.created_at),
         "deadline": iso(ask.deadline) if ask.deadline is not None else None,
-        "agent": {
-            "name": ask.agent.name,
-            "client": ask.agent.client,
-            "project": ask.project.name,
-            "label": ask.project.label,
-        },
+        "agent": agent_object(ask.agent, ask.project),
         "revision": ask.revision,
         "questions": [_question_object(q) for q in ask.questions],
         "delivered": ask.delivered_at is not None,
@@ -76,6 +73,15 @@ def ask_object(ask: Ask) -> dict[str, Any]:
     if ask.late is not None:
         found["late"] = outcome_object(ask.questions, ask.late)
     return found
+
+
+def agent_object(agent: Agent, project: Project) -> dict[str, Any]:
+    return {
+        "name": agent.name,
+        "client": agent.client,
+        "project": project.name,
+        "label": project.label,
+    }
 
 
 def _question_object(question: Question) -> dict[str, Any]:
@@ -92,6 +98,13 @@ def _question_object(question: Question) -> dict[str, Any]:
     }
     if question.placeholder:
         found["placeholder"] = question.placeholder
+    if question.subject:
+        found["subject"] = {
+            "code": question.subject.code,
+            "language": question.subject.language,
+            "file": question.subject.file,
+            "folder": question.subject.folder,
+        }
     return found
 
 
@@ -113,6 +126,8 @@ def _answer_object(question: Question, answer: Answer) -> dict[str, Any]:
         found["customText"] = answer.custom_text
     if answer.decided_by is not None:
         found["decidedBy"] = answer.decided_by
+    if answer.ask_back is not None:
+        found["askBack"] = answer.ask_back
     return found
 
 
@@ -144,6 +159,13 @@ def day(at: float, now: float) -> str:
     return f"{then:%A}, {then.day} {then:%B}{year}"
 
 
+def only_on_sentence(channels: Sequence[str]) -> str:
+    """Where an approval can be settled, as it cannot be here."""
+    if not channels:
+        return "No channel is set up on which this can be allowed or denied."
+    return f"Allow or deny this in {' or '.join(PLACES.get(c, c) for c in channels)}."
+
+
 # ── HTML ──────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -164,6 +186,9 @@ class Templates:
             "markup": markup,
             "plain": plain,
             "event_fields": event_fields,
+            "ended_how": heading,
+            "only_on_sentence": only_on_sentence,
+            "subject": subject,
             # For the frame of pages that list none: it counts them.
             "asks": (),
         }

@@ -27,7 +27,7 @@ export function restoreDrafts(root) {
 }
 
 export function forgetSent(fields, root, { ended }) {
-  const sent = fields.has("reason") ? ["reason"] : fields.has("text") ? ["answer", "other"] : [];
+  const sent = fields.has("reason") ? ["reason"] : fields.has("text") ? ["answer", "other", "wanted"] : [];
   const gone = ended ? keysOf(root) : sent.map((id) => key(id, root));
   for (const k of gone) sessionStorage.removeItem(k);
 }

@@ -4,7 +4,10 @@
 import { announceTimeLeft, countDown, setClock, showLocalTimes } from "./clock.js";
 import { copyUnsent, fitsLimit, forgetSent, restoreDrafts, saveDraft } from "./drafts.js";
 import { onKey } from "./keys.js";
-import { all, announce, card, find, parse, toast } from "./page.js";
+import { knowNotices, swapNotices } from "./notices.js";
+import { all, card, find, parse, toast } from "./page.js";
+import { knowRows, linkNext, swapRows } from "./rows.js";
+import { closeSheet, keepOpen, opensSheet } from "./sheets.js";
 
 const FRAGMENT = { "X-Chatbridge": "fragment" };
 const BANNER_AFTER_MS = 3000;
@@ -44,22 +47,16 @@ function swapCard(html, { own = false } = {}) {
   const active = old.contains(document.activeElement) ? document.activeElement : null;
   const caret = active?.matches("textarea") ? [active.selectionStart, active.selectionEnd] : null;
   const moved = ["state", "view", "number"].some((name) => old.dataset[name] !== fresh.dataset[name]);
-  const dialog = find("dialog[open]", old);
-  for (const box of all("[open]", old)) find(`#${box.id}`, fresh)?.setAttribute("open", "");
+  const reopen = keepOpen(old, fresh);
   prepare(fresh);
   Object.assign(old.dataset, fresh.dataset);
   old.removeAttribute("aria-busy");
   [...fresh.children].forEach((part, i) => {
     if (!old.children[i].isEqualNode(part)) old.children[i].replaceWith(part);
   });
-  if (dialog && !dialog.isConnected) reopen(find(`#${dialog.id}`, old));
+  reopen();
   if (moved) letSettle(old);
   restoreFocus({ old, active, caret, moved, own });
-}
-
-function reopen(dialog) {
-  dialog?.removeAttribute("open");
-  dialog?.showModal();
 }
 
 // The second tap of a double tap must not answer the question that has just appeared under it.
@@ -71,7 +68,9 @@ function letSettle(element) {
 function restoreFocus({ old, active, caret, moved, own }) {
   const idle = active || document.activeElement === document.body;
   if (moved && old.dataset.view === "end") return idle && find("#outcome", old).focus();
-  if (moved && own) {
+  // A box that was ticked leads to another screen, and is still there.
+  const ticked = own && active?.matches('[role="checkbox"]') && find(`#${active.id}`, old);
+  if (moved && own && !ticked) {
     window.scrollTo(0, 0);
     const field = find("#answer", old);
     const typing = field && (old.dataset.view === "other" || matchMedia("(hover: hover)").matches);
@@ -82,39 +81,6 @@ function restoreFocus({ old, active, caret, moved, own }) {
   if (!again) return;
   again.focus({ preventScroll: true });
   if (caret) again.setSelectionRange(...caret);
-}
-
-function swapRows(html) {
-  const fresh = find("#rows", parse(html));
-  if (!fresh) return;
-  setClock(fresh);
-  const count = Number(fresh.dataset.count);
-  document.title = count ? `(${count}) chatbridge` : "chatbridge";
-  find("#open-count").textContent = count ? ` (${count})` : "";
-  announceNew(all("[data-ask]", fresh));
-  const old = find("#rows");
-  if (!old) return;
-  const focused = document.activeElement?.closest?.("#rows [data-ask]")?.dataset.ask;
-  if (card()) find(`[data-ask="${card().dataset.ask}"]`, fresh)?.setAttribute("aria-current", "true");
-  prepare(fresh);
-  if (!old.isEqualNode(fresh)) old.replaceWith(fresh);
-  if (focused) find(`#rows [data-ask="${focused}"]`)?.focus({ preventScroll: true });
-  if (card()) linkNext(card());
-}
-
-let known = null;
-function announceNew(rows) {
-  const fresh = known ? rows.filter((row) => !known.has(row.dataset.ask)) : [];
-  known = new Set(rows.map((row) => row.dataset.ask));
-  if (fresh.length) announce(fresh.map((row) => `New question from ${row.dataset.project}`).join(". "));
-}
-
-function linkNext(root) {
-  const others = all("#rows [data-ask]").filter((row) => row.dataset.ask !== root.dataset.ask);
-  const link = find("#next", root);
-  if (!link) return;
-  link.setAttribute("href", others[0]?.getAttribute("href") ?? "/");
-  link.textContent = others.length ? `Next question (${others.length})` : "Open questions";
 }
 
 // ── sending: one after another, and nothing twice ──────────────────────────────────────────────
@@ -130,7 +96,7 @@ function onSubmit(event) {
   if (sending || connection === "broken" || connection === "out") return;
   const fields = new URLSearchParams(new FormData(form));
   const name = fields.get("do");
-  if (name === "ask_cancel") return find("#cancel").showModal();
+  if (opensSheet(form)) return;
   if (fields.has("text") && !all("[data-limit]").every(fitsLimit)) return;
   if (name === "toggle") flip(form);
   else {
@@ -175,7 +141,7 @@ async function send(action, fields) {
   const fresh = find("#card", parse(html));
   if (!fresh) return toast(`That did not work (${response.status}). Nothing was sent.`);
   if (response.ok) forgetSent(fields, card(), { ended: fresh.dataset.view === "end" });
-  if (response.ok && fields.has("reason")) find("#cancel")?.close();
+  if (response.ok) closeSheet();
   if (waiting === 1) swapCard(html, { own: true });
 }
 
@@ -203,22 +169,30 @@ async function get(address) {
   return response.ok ? response.text() : "";
 }
 
-const refreshRows = () => get("/rows").then(swapRows).catch(disconnected);
+const refreshRows = () => get("/rows").then((html) => swapRows(html, prepare)).catch(disconnected);
+const refreshNotices = () => get("/notices").then((html) => {
+  const fresh = find("#notices", parse(html));
+  if (!fresh) return;
+  showLocalTimes(fresh);
+  swapNotices(fresh);
+}).catch(disconnected);
 const refreshCard = () => get(`/asks/${card().dataset.ask}/card`)
   .then((html) => waiting || swapCard(html)).catch(disconnected);
 
 function connect() {
   stream?.close();
   stream = new EventSource("/api/events?alive");
-  for (const sign of ["open", "ask", "alive"]) stream.addEventListener(sign, heard);
+  for (const sign of ["open", "ask", "notice", "alive"]) stream.addEventListener(sign, heard);
   stream.addEventListener("open", () => {
     pause = 1;
     setConnection("live");
     refreshRows();
+    refreshNotices();
     if (card()) refreshCard();
   });
   stream.addEventListener("error", disconnected);
-  stream.addEventListener("ask", (event) => noticed(JSON.parse(event.data)));
+  stream.addEventListener("ask", (event) => changed(JSON.parse(event.data)));
+  stream.addEventListener("notice", refreshNotices);
 }
 
 // A connection can die without a word: a phone that changed its network, a laptop that slept.
@@ -227,7 +201,7 @@ function heard() {
   silenceTimer = setTimeout(disconnected, SILENT_AFTER_MS);
 }
 
-function noticed(ask) {
+function changed(ask) {
   clearTimeout(rowsTimer);
   rowsTimer = setTimeout(refreshRows, 50);
   if (ask.id !== card()?.dataset.ask) return;
@@ -331,7 +305,7 @@ document.addEventListener("input", ({ target }) => {
 });
 document.addEventListener("click", (event) => {
   const { target } = event;
-  const other = target.closest("summary")?.parentElement;
+  const other = target.closest(".other > summary")?.parentElement;
   if (other) {
     event.preventDefault();
     other.open = !other.open;
@@ -351,7 +325,8 @@ window.addEventListener("pagehide", () => stream?.close());
 window.addEventListener("pageshow", (event) => event.persisted && retry());
 
 setClock(document.body);
-known = find("#rows") && new Set(all("#rows [data-ask]").map((row) => row.dataset.ask));
+knowRows();
+knowNotices();
 showLocalTimes(document);
 if (card()) prepare(card());
 connect();

@@ -15,7 +15,9 @@ export function onKey(event) {
   const target = all("[data-key]").find((each) => each.dataset.key === key && !each.hidden);
   if (!target) return;
   event.preventDefault();
-  target.click();
+  // Something that should not happen by one key takes Enter, too.
+  if (target.dataset.aims === undefined) target.click();
+  else target.focus();
 }
 
 function moveRow(by) {

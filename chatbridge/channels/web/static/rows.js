@@ -1,0 +1,42 @@
+// The open questions beside a card, or alone on their page: kept up to date, and new ones announced.
+
+import { setClock } from "./clock.js";
+import { all, announce, card, find, parse } from "./page.js";
+
+// `prepare` makes what is new ready to be shown.
+export function swapRows(html, prepare) {
+  const fresh = find("#rows", parse(html));
+  if (!fresh) return;
+  setClock(fresh);
+  const count = Number(fresh.dataset.count);
+  document.title = count ? `(${count}) chatbridge` : "chatbridge";
+  find("#open-count").textContent = count ? ` (${count})` : "";
+  announceNew(all("[data-ask]", fresh));
+  const old = find("#rows");
+  if (!old) return;
+  const focused = document.activeElement?.closest?.("#rows [data-ask]")?.dataset.ask;
+  if (card()) find(`[data-ask="${card().dataset.ask}"]`, fresh)?.setAttribute("aria-current", "true");
+  prepare(fresh);
+  if (!old.isEqualNode(fresh)) old.replaceWith(fresh);
+  if (focused) find(`#rows [data-ask="${focused}"]`)?.focus({ preventScroll: true });
+  if (card()) linkNext(card());
+}
+
+let known = null;
+function announceNew(rows) {
+  const fresh = known ? rows.filter((row) => !known.has(row.dataset.ask)) : [];
+  known = new Set(rows.map((row) => row.dataset.ask));
+  if (fresh.length) announce(fresh.map((row) => `New question from ${row.dataset.project}`).join(". "));
+}
+
+export function linkNext(root) {
+  const others = all("#rows [data-ask]").filter((row) => row.dataset.ask !== root.dataset.ask);
+  const link = find("#next", root);
+  if (!link) return;
+  link.setAttribute("href", others[0]?.getAttribute("href") ?? "/");
+  link.textContent = others.length ? `Next question (${others.length})` : "Open questions";
+}
+
+export function knowRows() {
+  if (find("#rows")) known = new Set(all("#rows [data-ask]").map((row) => row.dataset.ask));
+}

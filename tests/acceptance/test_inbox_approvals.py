@@ -1,0 +1,212 @@
+"""Approvals in a real browser, on a phone and a desktop: allow, allow for the session, deny."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.async_api import Browser, expect
+
+from chatbridge.core.events import AskSession
+from chatbridge.core.model import Answer, Person
+from tests.acceptance.browser import (
+    DESKTOP,
+    IN_BROWSER,
+    PHONE,
+    Visit,
+    approval,
+    outcome_of,
+    select,
+    shared_browser,
+    visit_at_each_size,
+    visiting,
+)
+
+pytestmark = IN_BROWSER
+browser, visit = shared_browser, visit_at_each_size
+
+TELEGRAM = Person(name="Robin", channel="telegram")
+COMMAND = approval(
+    "Run this command?",
+    "terraform apply -lock-timeout=60s -var-file=prod.tfvars plan.out",
+    language="bash",
+    folder="~/code/infra",
+)
+LONG = approval(
+    "Run this command?",
+    "\n".join(f"echo line {i:03}" for i in range(300)),
+    language="bash",
+    whole_first=True,
+)
+CHANGE = approval(
+    "Change this file?",
+    "@@ -1,60 +1,60 @@\n-old first\n+new first\n"
+    + "".join(f" line {i}\n" for i in range(50))
+    + "-old last\n+new last\n",
+    language="diff",
+    file="deploy/prod.tf",
+)
+ALLOWED, SESSION, DENIED = (Answer(values=(v,)) for v in ("allow", "session", "deny"))
+
+BROKEN_ARGUMENTS = """() => [...document.querySelectorAll(".command span")]
+  .filter((each) => each.getClientRects().length > 1 || each.scrollWidth > each.clientWidth + 1)
+  .map((each) => each.textContent)"""
+
+
+async def test_one_tap_allows_and_the_page_says_when_the_agent_has_it(visit: Visit) -> None:
+    ask = await visit.inbox.ask(COMMAND)
+    page = await visit.open(ask)
+    await expect(page.locator(".command")).to_have_text(
+        "terraform apply -lock-timeout=60s -var-file=prod.tfvars plan.out"
+    )
+    assert await page.evaluate(BROKEN_ARGUMENTS) == []
+    allow, deny = (
+        await page.locator("#allow").bounding_box(),
+        await page.locator("#deny").bounding_box(),
+    )
+    assert allow
+    assert deny
+    assert allow["y"] + allow["height"] <= deny["y"]
+    assert allow["width"] == deny["width"]
+    await page.get_by_role("button", name="Allow once").click()
+    assert (await outcome_of(visit, ask)).answers == (ALLOWED,)
+    await expect(page.get_by_role("heading", name="Allowed once")).to_be_focused()
+    await expect(page.get_by_text("Handing over.")).to_be_visible()
+    await visit.inbox.hand_over(ask)
+    await expect(page.get_by_text("The agent has it.")).to_be_visible()
+
+
+async def test_the_session_takes_a_tick_and_a_tap(visit: Visit) -> None:
+    ask = await visit.inbox.ask(COMMAND)
+    page = await visit.open(ask)
+    box = page.get_by_role("checkbox", name="Allow this exact command until the session ends")
+    await expect(box).not_to_be_checked()
+    await box.click()
+    await expect(box).to_be_checked()
+    await expect(box).to_be_focused()
+    await box.click()
+    await expect(box).not_to_be_checked()
+    await box.click()
+    await expect(page.get_by_role("button", name="Allow once")).to_have_count(0)
+    await page.get_by_role("button", name="Yes, for this session").click()
+    assert (await outcome_of(visit, ask)).answers == (SESSION,)
+    await expect(page.get_by_role("heading", name="Allowed for this session")).to_be_visible()
+
+
+async def test_a_denial_says_why_in_a_sheet_and_can_be_thought_over(visit: Visit) -> None:
+    ask = await visit.inbox.ask(COMMAND)
+    page = await visit.open(ask)
+    await page.get_by_role("button", name="Deny with a reason…").click()
+    sheet = page.get_by_role("dialog", name="Deny with a reason")
+    await expect(page.get_by_label("Reason", exact=True)).to_be_focused()
+    await page.get_by_label("Reason", exact=True).fill("Not on a Friday.")
+    await sheet.get_by_role("button", name="Back").click()
+    await expect(sheet).to_be_hidden()
+    assert (await visit.inbox.now(ask)).open
+    await page.get_by_role("button", name="Deny with a reason…").click()
+    await expect(page.get_by_label("Reason", exact=True)).to_have_value("Not on a Friday.")
+    await sheet.get_by_role("button", name="Deny").click()
+    (answer,) = (await outcome_of(visit, ask)).answers
+    assert answer == Answer(values=("deny",), custom_text="Not on a Friday.")
+    await expect(page.get_by_role("heading", name="Denied")).to_be_visible()
+    await expect(page.get_by_text("“Not on a Friday.”")).to_be_visible()
+
+
+async def test_a_long_one_is_allowed_only_after_all_of_it_was_shown(visit: Visit) -> None:
+    ask = await visit.inbox.ask(LONG)
+    page = await visit.open(ask)
+    code = page.locator(".command")
+    await expect(code).to_contain_text("line 000")
+    await expect(code).to_contain_text("line 299")
+    await expect(code).not_to_contain_text("line 150")
+    await expect(page.get_by_role("button", name="Allow once")).to_have_count(0)
+    await page.get_by_role("button", name="Show all").click()
+    await expect(code).to_contain_text("line 150")
+    await page.get_by_role("button", name="Allow once").click()
+    assert (await outcome_of(visit, ask)).answers == (ALLOWED,)
+
+
+async def test_a_change_is_coloured_by_line_and_its_middle_opens_on_a_tap(visit: Visit) -> None:
+    ask = await visit.inbox.ask(CHANGE)
+    page = await visit.open(ask)
+    await expect(page.get_by_text("2 lines added, 2 removed")).to_be_visible()
+    await expect(page.locator(".added:visible")).to_have_text(["+new first\n", "+new last\n"])
+    await expect(page.locator(".removed:visible")).to_have_text(["-old first\n", "-old last\n"])
+    middle = page.locator(".same", has_text="line 25")
+    await expect(middle).to_be_hidden()
+    await page.get_by_text("33 lines not shown. Show all").click()
+    await expect(middle).to_be_visible()
+    await visit.inbox.inbox.extend(ask.id)  # what is open stays open when something changes
+    await expect(page.locator("#card .left")).to_have_text("1 h 14 min left")
+    await expect(middle).to_be_visible()
+    await page.get_by_role("button", name="Deny", exact=True).click()
+    assert (await outcome_of(visit, ask)).answers == (DENIED,)
+    assert visit.errors == []
+
+
+async def test_a_step_taken_elsewhere_closes_the_sheet_that_belongs_to_the_one_before(
+    visit: Visit,
+) -> None:
+    ask = await visit.inbox.ask(COMMAND)
+    page = await visit.open(ask)
+    await page.get_by_role("button", name="Deny with a reason…").click()
+    await page.get_by_label("Reason", exact=True).fill("No.")
+    await visit.inbox.inbox.put(ask.id, AskSession(step=0), person=TELEGRAM)
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Yes, for this session")).to_be_visible()
+    assert (await visit.inbox.now(ask)).open
+
+
+async def test_allowing_takes_two_keys_and_denying_one(browser: Browser, tmp_path: Path) -> None:
+    async with visiting(browser, tmp_path, DESKTOP) as visit:
+        ask = await visit.inbox.ask(COMMAND)
+        page = await visit.open(ask)
+        await page.keyboard.press("a")
+        await expect(page.locator("#allow")).to_be_focused()
+        assert (await visit.inbox.now(ask)).open
+        await page.keyboard.press("Enter")
+        assert (await outcome_of(visit, ask)).answers == (ALLOWED,)
+        ask = await visit.inbox.ask(COMMAND)
+        page = await visit.open(ask)
+        await page.keyboard.press("d")
+        assert (await outcome_of(visit, ask)).answers == (DENIED,)
+
+
+async def test_a_key_aimed_at_allowing_once_never_allows_the_session(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with visiting(browser, tmp_path, DESKTOP) as visit:
+        ask = await visit.inbox.ask(COMMAND)
+        page = await visit.open(ask)
+        await page.keyboard.press("a")
+        await expect(page.locator("#allow")).to_be_focused()
+        await visit.inbox.inbox.put(ask.id, AskSession(step=0), person=TELEGRAM)
+        await expect(page.get_by_role("button", name="Yes, for this session")).to_be_visible()
+        await expect(page.locator("button:focus")).to_have_count(0)
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("d")
+        assert (await outcome_of(visit, ask)).answers == (DENIED,)
+
+
+async def test_it_works_without_script(browser: Browser, tmp_path: Path) -> None:
+    async with visiting(browser, tmp_path, PHONE, script=False) as visit:
+        page = visit.page
+        ask = await visit.inbox.ask(COMMAND)
+        await page.goto(f"{visit.inbox.address}/asks/{ask.id}")
+        await page.get_by_role("checkbox").click()
+        await page.get_by_role("button", name="Yes, for this session").click()
+        assert (await outcome_of(visit, ask)).answers == (SESSION,)
+        ask = await visit.inbox.ask(COMMAND)
+        await page.goto(f"{visit.inbox.address}/asks/{ask.id}")
+        await page.get_by_role("button", name="Deny with a reason…").click()
+        await page.get_by_label("Reason", exact=True).fill("No.")
+        await page.get_by_role("button", name="Deny", exact=True).click()
+        (answer,) = (await outcome_of(visit, ask)).answers
+        assert answer == Answer(values=("deny",), custom_text="No.")
+        question = await visit.inbox.ask(select("Which one?", "This", "That"))
+        await page.goto(f"{visit.inbox.address}/asks/{question.id}")
+        await page.get_by_role("button", name="Cancel question…").click()
+        await page.get_by_role("button", name="Ask to explain…").click()
+        await page.get_by_label("What is unclear, if you like").fill("Which?")
+        await page.get_by_role("button", name="Send").click()
+        outcome = await outcome_of(visit, question)
+        assert outcome.reason == "Please explain this in more detail. Which?"

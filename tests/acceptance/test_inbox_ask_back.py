@@ -1,0 +1,103 @@
+"""Asking back, and notices, in a real browser."""
+
+from __future__ import annotations
+
+from playwright.async_api import Page, expect
+
+from chatbridge.core.notice import Level
+from tests.acceptance.browser import (
+    IN_BROWSER,
+    PHONE,
+    Visit,
+    outcome_of,
+    select,
+    shared_browser,
+    visit_at_each_size,
+)
+
+pytestmark = IN_BROWSER
+browser, visit = shared_browser, visit_at_each_size
+
+WHICH = select("Which database?", "PostgreSQL", "SQLite")
+
+
+async def tap(page: Page, name: str) -> None:
+    await page.get_by_role("button", name=name).click()
+
+
+# ── asking back ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_is_unclear_can_be_said_in_a_sheet(visit: Visit) -> None:
+    ask = await visit.inbox.ask(WHICH)
+    page = await visit.open(ask)
+    await tap(page, "Cancel question…")
+    await expect(page.get_by_label("Reason, if you like")).to_be_focused()
+    await tap(page, "Ask to explain…")
+    sheet = page.get_by_role("dialog", name="What should be explained?")
+    await expect(page.get_by_label("What is unclear, if you like")).to_be_focused()
+    await sheet.get_by_role("button", name="Back").click()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    assert await visit.inbox.now(ask) == ask
+    await tap(page, "Cancel question…")
+    await tap(page, "Ask to explain…")
+    await page.get_by_label("What is unclear, if you like").fill("Why not both?")
+    await sheet.get_by_role("button", name="Send").click()
+    reason = (await outcome_of(visit, ask)).reason
+    assert reason == "Please explain this in more detail. Why not both?"
+    await expect(page.get_by_role("heading", name="Cancelled")).to_be_visible()
+    await expect(page.get_by_text(f"“{reason}”")).to_be_visible()
+    await expect(page.get_by_label("Your unsent text")).to_be_hidden()
+
+
+async def test_nothing_needs_to_be_said(visit: Visit) -> None:
+    ask = await visit.inbox.ask(WHICH)
+    page = await visit.open(ask)
+    await tap(page, "Cancel question…")
+    await tap(page, "Ask to explain…")
+    await page.keyboard.press("Control+Enter")
+    assert (await outcome_of(visit, ask)).reason == "Please explain this in more detail."
+
+
+async def test_one_tap_asks_to_rephrase(visit: Visit) -> None:
+    ask = await visit.inbox.ask(WHICH)
+    page = await visit.open(ask)
+    await tap(page, "Cancel question…")
+    await tap(page, "Ask to rephrase")
+    assert (await outcome_of(visit, ask)).reason == "Please rephrase this in a different way."
+    await expect(page.get_by_role("heading", name="Cancelled")).to_be_visible()
+
+
+# ── notices ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_notice_appears_by_itself_and_is_still_there_later(visit: Visit) -> None:
+    page = await visit.open()
+    await expect(page.locator("#notices")).to_be_hidden()
+    await visit.inbox.notify("All **412** pass.", title="Night run")
+    await visit.inbox.notify("<script>window.hacked = 1</script>", level=Level.ERROR)
+    notices = page.locator(".notice")
+    await expect(notices).to_have_count(2)
+    await expect(notices.first).to_contain_text("❌ Error")
+    await expect(notices.first).to_contain_text("<script>window.hacked = 1</script>")
+    await expect(notices.last).to_contain_text("Night run")
+    await expect(notices.last.locator("strong")).to_have_text("412")
+    await expect(notices.last).to_be_in_viewport()
+    later = await visit.open_tab("/?all")
+    await expect(later.locator(".notice")).to_have_count(2)
+    assert await page.evaluate("window.hacked") is None
+    assert visit.errors == []
+
+
+async def test_a_notice_leaves_the_question_that_is_open_alone(visit: Visit) -> None:
+    ask = await visit.inbox.ask(WHICH)
+    page = await visit.open(ask)
+    await tap(page, "Other…")
+    await page.locator("#answer").fill("MariaDB")
+    await visit.inbox.notify("Done.")
+    on_phone = page.viewport_size == {"width": PHONE[0], "height": PHONE[1]}
+    told = page.locator("#toast" if on_phone else "#announcer")
+    await expect(told).to_have_text("Notice from shop-api")
+    await expect(page.locator("#answer")).to_be_focused()
+    await expect(page.locator("#answer")).to_have_value("MariaDB")
+    await expect(page.locator(".notice").filter(visible=True)).to_have_count(0 if on_phone else 1)

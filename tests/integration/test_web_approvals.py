@@ -1,0 +1,278 @@
+"""Approvals in the inbox: what its pages and its API show of them, and who can settle one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import httpx2
+import pytest
+
+from chatbridge.core import form
+from chatbridge.core.errors import NotHere
+from chatbridge.core.model import ALLOW, Answer, Ask, Outcome, Person, Status, View
+from chatbridge.core.policy import Policy
+from tests.fakes.inbox import COMMAND, LONG_COMMAND
+from tests.fakes.web import MARK, Web, running_web
+
+CODE = COMMAND.subject.code if COMMAND.subject else ""
+ALLOW_IT = {"answers": [{"questionId": COMMAND.id, "values": ["allow"]}]}
+
+
+@pytest.fixture
+async def web(tmp_path: Path) -> AsyncIterator[Web]:
+    async with running_web(tmp_path) as web:
+        yield web
+
+
+def settled_on(folder: Path, *channels: str) -> AbstractAsyncContextManager[Web]:
+    return running_web(folder, policy=Policy(approval_channels=frozenset(channels)))
+
+
+async def now(web: Web, ask: Ask) -> Ask:
+    return await web.desk.inbox.ask(ask.id)
+
+
+async def tap(web: Web, ask: Ask, do: str, **fields: str | int) -> httpx2.Response:
+    """A tap as the script sends it, on the step that is shown."""
+    step = (await now(web, ask)).draft.step
+    data = {"do": do, "step": str(step)} | {name: str(value) for name, value in fields.items()}
+    return await web.browser.post(f"/asks/{ask.id}/form", data=data, headers=MARK)
+
+
+async def page_of(web: Web, ask: Ask) -> str:
+    return (await web.browser.get(f"/asks/{ask.id}/card")).text
+
+
+async def verdict(web: Web, ask: Ask) -> tuple[Answer, ...]:
+    outcome = (await now(web, ask)).outcome
+    return outcome.answers if outcome else ()
+
+
+# ── who can settle one ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("channels", [(), ("telegram",), ("web",), ("terminal", "web")])
+async def test_the_token_neither_allows_nor_denies_whatever_the_settings_say(
+    tmp_path: Path, channels: tuple[str, ...]
+) -> None:
+    async with settled_on(tmp_path, *channels) as web:
+        ask = await web.desk.ask(COMMAND)
+        before = await now(web, ask)
+        bodies: list[Any] = [ALLOW_IT, {"answers": [{"questionId": "other"}]}, {"answers": []}]
+        for body in bodies:
+            refused = await web.script.post(f"/api/asks/{ask.id}/answer", json=body)
+            assert refused.status_code == 403
+            assert str(NotHere(ask.id, channels=())).split(" only ")[0] in refused.json()["error"]
+        for reason in ({}, {"reason": "no"}):
+            refused = await web.script.post(f"/api/asks/{ask.id}/cancel", json=reason)
+            assert refused.status_code == 403
+        form_of = f"/asks/{ask.id}/form"
+        tapped = await web.script.post(form_of, data={"do": "choose", "step": "0", "option": "0"})
+        assert tapped.status_code == 401  # the token opens no page
+        assert await now(web, ask) == before
+
+
+async def test_even_with_the_cookie_the_api_settles_none(web: Web) -> None:
+    """The API asks for no second tap, and cannot know what was shown."""
+    ask = await web.desk.ask(LONG_COMMAND)
+    body = {"answers": [{"questionId": LONG_COMMAND.id, "values": ["session"]}]}
+    refused = await web.browser.post(f"/api/asks/{ask.id}/answer", json=body)
+    assert refused.status_code == 403
+    assert (await web.browser.post(f"/api/asks/{ask.id}/cancel", json={})).status_code == 403
+    assert await now(web, ask) == ask
+
+
+async def test_the_page_settles_it_only_if_the_owner_named_the_inbox(tmp_path: Path) -> None:
+    async with settled_on(tmp_path, "telegram", "matrix") as web:
+        ask = await web.desk.ask(COMMAND)
+        for do, fields in (
+            ("choose", {"option": 0}),
+            ("choose", {"option": 2}),
+            ("ask_session", {}),
+            ("other", {}),
+            ("other", {"text": "no"}),
+            ("text", {"text": "allow"}),
+            ("cancel", {"reason": "no"}),
+        ):
+            refused = await tap(web, ask, do, **fields)
+            assert refused.status_code == 403, do
+            told = unquote(refused.headers["x-chatbridge-toast"])
+            assert told == "Allow or deny this in Matrix or Telegram."
+        assert await now(web, ask) == ask
+        page = await page_of(web, ask)
+        assert "Allow or deny this in Matrix or Telegram." in page
+        assert "<button" not in page
+
+
+async def test_nobody_but_a_named_channel_gets_past_the_inboxs_own_door(web: Web) -> None:
+    ask = await web.desk.ask(COMMAND)
+    script = Person(name="a script", channel="terminal")
+    with pytest.raises(NotHere):
+        await web.desk.inbox.put(ask.id, form.Choose(step=0, option=ALLOW), person=script)
+    with pytest.raises(NotHere):
+        await web.desk.inbox.answer(ask.id, (Answer(values=("allow",)),), person=script)
+    with pytest.raises(NotHere):
+        await web.desk.inbox.cancel(ask.id, reason=None, person=script)
+    assert await now(web, ask) == ask
+
+
+# ── the page, without its script ──────────────────────────────────────────────────────────────────
+
+
+def forms(page: str) -> dict[str, dict[str, str]]:
+    """What each button sends, by the button's id."""
+    found = {}
+    for inside in re.findall(r"<form method=\"post\"[^>]*>(.*?)</form>", page, re.DOTALL):
+        fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="(\w+)">', inside))
+        for button in re.findall(r'<button[^>]* id="([\w-]+)"', inside):
+            found[button] = fields
+    return found
+
+
+async def press(web: Web, ask: Ask, button: str, **more: str) -> None:
+    page = (await web.browser.get(f"/asks/{ask.id}")).text
+    sent = await web.browser.post(f"/asks/{ask.id}/form", data=forms(page)[button] | more)
+    assert sent.status_code == 303, sent.text
+
+
+async def test_the_pages_own_buttons_allow_once(web: Web) -> None:
+    ask = await web.desk.ask(COMMAND)
+    await press(web, ask, "allow")
+    assert await verdict(web, ask) == (Answer(values=("allow",)),)
+    page = await page_of(web, ask)
+    assert "Allowed once" in page
+    assert "You, here" in page
+    assert "Handing over." in page
+
+
+async def test_the_check_box_leads_to_the_second_tap_and_back(web: Web) -> None:
+    ask = await web.desk.ask(COMMAND)
+    await press(web, ask, "session")
+    assert (await now(web, ask)).draft.view is View.SESSION
+    page = await page_of(web, ask)
+    assert 'aria-checked="true"' in page
+    assert "Allow this exact command until the session ends?" in page
+    await press(web, ask, "session")
+    assert (await now(web, ask)).draft.view is View.QUESTION
+    await press(web, ask, "session")
+    await press(web, ask, "allow-session")
+    assert await verdict(web, ask) == (Answer(values=("session",)),)
+
+
+async def test_a_reason_is_asked_for_on_a_screen_of_its_own(web: Web) -> None:
+    ask = await web.desk.ask(COMMAND)
+    await press(web, ask, "deny-why")
+    page = await page_of(web, ask)
+    assert 'id="why"' in page
+    assert 'id="allow"' not in page
+    await tap(web, ask, "text", text="Not on a Friday.")
+    assert await verdict(web, ask) == (Answer(values=("deny",), custom_text="Not on a Friday."),)
+    assert "“Not on a Friday.”" in await page_of(web, ask)
+
+
+async def test_the_sheet_denies_with_its_reason_in_one_go(web: Web) -> None:
+    ask = await web.desk.ask(COMMAND)
+    too_long = await tap(web, ask, "other", text="x" * 10_001)
+    assert too_long.status_code == 422
+    assert await now(web, ask) == ask
+    await tap(web, ask, "other", text="Not on a Friday.")
+    assert await verdict(web, ask) == (Answer(values=("deny",), custom_text="Not on a Friday."),)
+
+
+async def test_a_sheet_of_an_older_step_changes_nothing(web: Web) -> None:
+    ask = await web.desk.ask(COMMAND)
+    await tap(web, ask, "ask_session")
+    before = await now(web, ask)
+    stale = await tap(web, ask, "other", text="no", step=0)
+    assert stale.status_code == 409
+    assert await now(web, ask) == before
+
+
+async def test_a_long_command_can_be_denied_at_once_and_allowed_once_it_was_shown(web: Web) -> None:
+    ask = await web.desk.ask(LONG_COMMAND)
+    buttons = forms(await page_of(web, ask))
+    assert "deny" in buttons
+    assert "show-all" in buttons
+    assert not {"allow", "session"} & buttons.keys()
+    await press(web, ask, "show-all")
+    page = await page_of(web, ask)
+    assert page.count("<span>of</span>") == 200
+    await press(web, ask, "allow")
+    assert await verdict(web, ask) == (Answer(values=("allow",)),)
+
+
+# ── what is shown ─────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_list_names_the_command_and_what_silence_means(web: Web) -> None:
+    await web.desk.ask(COMMAND)
+    rows = (await web.browser.get("/rows")).text
+    assert re.search(r"🔐\s*<code>terraform apply -var-file=prod.tfvars plan.out</code>", rows)
+    assert "denied if nobody answers" in rows
+
+
+async def test_a_hostile_command_is_shown_and_nothing_else(web: Web) -> None:
+    assert COMMAND.subject
+    subject = replace(
+        COMMAND.subject,
+        code="</pre><script>alert(1)</script> \u202ex",
+        folder="<b>~</b>",
+        language="</pre>",
+    )
+    ask = await web.desk.ask(replace(COMMAND, subject=subject))
+    for page in (await page_of(web, ask), (await web.browser.get("/rows")).text):
+        assert "<script>alert" not in page
+        assert "<b>~" not in page
+    assert "&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt; ⟨U+202E⟩x" in await page_of(web, ask)
+
+
+async def test_the_history_says_how_each_ended(web: Web) -> None:
+    allowed, denied = await web.desk.ask(COMMAND), await web.desk.ask(COMMAND)
+    await tap(web, allowed, "choose", option=0)
+    await tap(web, denied, "other", text="Not on a Friday.")
+    late = await web.desk.ask(COMMAND, timeout=60)
+    await web.desk.time_out(late)
+    history = (await web.browser.get("/history")).text
+    tags = re.findall(r'<span class="tag [\w]*">([^<]+)</span>', history)
+    assert sorted(tags) == ["Allowed once", "Denied", "Denied"]
+    assert "“Not on a Friday.”" in history
+    assert "No answer" in history
+    assert "Skipped" not in history
+    page = await page_of(web, late)
+    assert "Nobody answered by" in page
+    assert "Answer anyway" not in page
+    assert "The agent was told so" not in page
+
+
+async def test_the_api_shows_what_it_is_about(web: Web) -> None:
+    ask = await web.desk.ask(COMMAND)
+    found = (await web.script.get(f"/api/asks/{ask.id}")).json()
+    assert found["questions"][0]["type"] == "approval"
+    assert found["questions"][0]["subject"] == {
+        "code": CODE,
+        "language": "bash",
+        "file": None,
+        "folder": "~/code/infra",
+    }
+    await tap(web, ask, "choose", option=2)
+    ended = (await web.script.get(f"/api/asks/{ask.id}")).json()
+    assert ended["outcome"]["answers"] == [{"questionId": COMMAND.id, "values": ["deny"]}]
+    assert ended["outcome"]["channel"] == "web"
+
+
+async def test_an_answer_of_elsewhere_is_told_with_its_place(web: Web) -> None:
+    ask = await web.desk.ask(COMMAND)
+    ada = Person(name="Ada", channel="telegram")
+    await web.desk.inbox.put(ask.id, form.Choose(step=0, option=ALLOW), person=ada)
+    ended = await now(web, ask)
+    assert ended.status is Status.ANSWERED
+    assert isinstance(ended.outcome, Outcome)
+    page = await page_of(web, ask)
+    assert "Allowed once" in page
+    assert "<bdi>Ada</bdi>, Telegram" in page

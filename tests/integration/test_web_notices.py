@@ -1,0 +1,170 @@
+"""Notices in the inbox: on the list, in the API, over the event stream, and who counts as there."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core.model import Person, Project
+from chatbridge.core.notice import Level
+from chatbridge.core.policy import DAY
+from tests.fakes.inbox import CONFIRM, TEXT
+from tests.fakes.web import Web, running_web
+from tests.fakes.web_stream import Stream, stream
+
+ELSEWHERE = Person(name="Ada", channel="elsewhere")
+
+
+@pytest.fixture
+async def web(tmp_path: Path) -> AsyncIterator[Web]:
+    async with running_web(tmp_path) as web:
+        yield web
+
+
+async def listed(web: Web) -> list[str]:
+    page = (await web.browser.get("/?all")).text
+    return re.findall(r'<li class="notice.*?</li>', page, re.DOTALL)
+
+
+# ── showing ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_list_has_them_below_the_questions_newest_first(web: Web) -> None:
+    await web.desk.ask(CONFIRM)
+    await web.desk.notify("Older", level=Level.ERROR)
+    web.clock.advance(60)
+    await web.desk.notify("All **412** pass.", title="Night run")
+    newest, older = await listed(web)
+    assert "ℹ️ Info" in newest
+    assert "Night run" in newest
+    assert "<p>All <strong>412</strong> pass.</p>" in newest
+    assert "<time " in newest
+    assert "❌ Error" in older
+    page = (await web.browser.get("/?all")).text
+    assert page.index(CONFIRM.text) < page.index("Night run")
+
+
+async def test_yesterdays_are_gone_and_twenty_are_enough(web: Web) -> None:
+    await web.desk.notify("old")
+    web.clock.advance(DAY + 1)
+    for i in range(25):
+        await web.desk.notify(f"number {i}")
+    shown = await listed(web)
+    assert len(shown) == 20
+    assert "number 24" in shown[0]
+    web.clock.advance(DAY + 1)
+    assert await listed(web) == []
+    assert (await web.script.get("/api/notices")).json() == []
+
+
+async def test_without_any_the_list_says_nothing_of_them(web: Web) -> None:
+    page = (await web.browser.get("/?all")).text
+    assert re.search(r'<section class="notices"[^>]* hidden>', page)
+
+
+async def test_what_an_agent_writes_in_one_is_only_text(web: Web) -> None:
+    await web.desk.notify(
+        "<img src=x> [click](javascript:alert(1)) \u202e",
+        title="<b>\u200b",
+        project=Project(key="/x", name="<i>x</i>", label="<u>"),
+    )
+    (shown,) = await listed(web)
+    for tag in ("<img", "<b>⟨", "<i>", "<u>", "<a ", "href"):
+        assert tag not in shown
+    assert "&lt;img src=x&gt;" in shown
+    assert "⟨U+202E⟩" in shown
+    assert "&lt;b&gt;⟨U+200B⟩" in shown
+
+
+async def test_the_api_lists_them_for_those_who_are_let_in(web: Web) -> None:
+    notice = await web.desk.notify("The disk is full.", title="Disk", level=Level.WARNING)
+    (found,) = (await web.script.get("/api/notices")).json()
+    assert found == {
+        "id": notice.id,
+        "level": "warning",
+        "title": "Disk",
+        "message": "The disk is full.",
+        "at": found["at"],
+        "agent": {
+            "name": "Claude Code",
+            "client": "claude-code",
+            "project": "shop-api",
+            "label": None,
+        },
+    }
+    for path in ("/api/notices", "/notices"):
+        refused = await web.stranger.get(path)
+        assert refused.status_code in (401, 303)
+        assert "disk" not in refused.text.lower()
+
+
+# ── live, and who is there ────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_open_page_is_told_and_a_notice_that_it_was_told_is_noted(web: Web) -> None:
+    async with stream(web, page=True) as page, stream(web) as script:
+        await both_reading(web, page, script)
+        notice = await web.desk.notify("Done.")
+        for reader in (page, script):
+            name, told = await reader.event()
+            assert (name, told["id"], told["message"]) == ("notice", notice.id, "Done.")
+        assert await web.desk.shown_on(notice) == {"web"}
+
+
+async def test_a_notice_that_only_a_script_reads_along_has_reached_nobody(web: Web) -> None:
+    async with stream(web) as script:
+        ask = await web.desk.ask(CONFIRM)
+        assert (await script.next())["id"] == ask.id
+        notice = await web.desk.notify("Done.")
+        assert (await script.event())[0] == "notice"
+        assert await web.desk.shown_on(notice) == set()
+        assert await web.desk.inbox.post(ask.id, surface="web") is None
+
+
+async def test_an_ask_that_an_open_page_shows_has_a_post(web: Web) -> None:
+    async with stream(web, page=True) as page:
+        await both_reading(web, page)
+        ask = await web.desk.ask(TEXT)
+        await page.next()
+        await until_noted(web, ask.id)
+
+
+async def test_a_page_that_opens_later_is_noted_for_each_open_ask_once(web: Web) -> None:
+    first, second = await web.desk.ask(CONFIRM), await web.desk.ask(TEXT)
+    ended = await web.desk.ask(CONFIRM)
+    await web.desk.inbox.cancel(ended.id, reason=None, person=ELSEWHERE)
+    async with stream(web) as script:
+        await script.next()
+    for ask in (first, second):
+        assert await web.desk.inbox.post(ask.id, surface="web") is None
+    async with stream(web, page=True):
+        await until_noted(web, first.id)
+        await until_noted(web, second.id)
+    await web.desk.inbox.extend(first.id)
+    async with stream(web, "Last-Event-ID: 1", page=True) as page:
+        await page.next()
+        await both_reading(web, page)
+    post = await web.desk.inbox.post(first.id, surface="web")
+    assert post is not None
+    assert post.revision == first.revision
+    assert await web.desk.inbox.post(ended.id, surface="web") is None
+
+
+async def until_noted(web: Web, ask_id: str) -> None:
+    async with asyncio.timeout(5):
+        while True:
+            if await web.desk.inbox.post(ask_id, surface="web") is not None:
+                return
+            await asyncio.sleep(0.002)
+
+
+async def both_reading(web: Web, *readers: Stream) -> None:
+    """Once all of them have been told of something new."""
+    ask = await web.desk.ask(CONFIRM)
+    for reader in readers:
+        while (await reader.next())["id"] != ask.id:
+            pass

@@ -1,0 +1,71 @@
+"""What an approval is about reaches the page to the letter, however it is laid out."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from chatbridge.channels.web.subject import SPLIT_UP_TO, changes, command, diff
+
+SHELL = st.text(st.sampled_from("ab -='\"\\\n\t<>&$|;") | st.characters(), max_size=60)
+LINES = st.lists(st.sampled_from(["+a", "-b", " c", "@@ -1 +1 @@", "--- x", "+++ y", "<b>", ""]))
+
+
+def read(shown: Markup) -> str:
+    """What a person sees, and copies."""
+    assert not re.search(r"<(?!/?span)", shown)
+    return html.unescape(re.sub(r"</?span[^>]*>", "", shown))
+
+
+@given(SHELL)
+def test_a_command_is_shown_to_the_letter(code: str) -> None:
+    assert read(command(code)) == code
+
+
+def test_a_very_long_command_too() -> None:
+    code = "echo <b> & " * SPLIT_UP_TO
+    assert read(command(code)) == code
+
+
+@given(LINES.map("\n".join) | SHELL)
+def test_a_diff_is_shown_to_the_letter(code: str) -> None:
+    head, middle, tail, hidden = diff(code)
+    assert read(head) + read(middle) + read(tail) == code
+    assert middle.count("<span") == hidden
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        ("git push --force", ["git", "push", "--force"]),
+        ("echo 'a b' \"c d\"", ["echo", "'a b'", '"c d"']),
+        ("a\\ b c", ["a\\ b", "c"]),
+        ("--name='x y'z", ["--name='x y'z"]),
+        ("it's fine", ["it's", "fine"]),
+        ("one\n  two", ["one", "two"]),
+    ],
+)
+def test_each_argument_stays_in_one_piece(code: str, arguments: list[str]) -> None:
+    assert [html.unescape(a) for a in re.findall(r"<span>(.*?)</span>", command(code))] == arguments
+
+
+def test_lines_that_look_like_file_names_still_count_once_the_changes_have_begun() -> None:
+    code = "--- a\n+++ b\n@@ -1,3 +1,2 @@\n--- a comment of SQL\n+++ more\n-x\n same\n"
+    assert changes(code) == (1, 2)
+    shown = diff(code)[0]
+    assert '<span class="place">--- a\n</span>' in shown
+    assert '<span class="removed">--- a comment of SQL\n</span>' in shown
+
+
+def test_only_a_long_diff_is_cut_and_its_ends_are_seen() -> None:
+    short, long = ("\n".join(f"+{i}" for i in range(n)) for n in (30, 60))
+    assert diff(short)[3] == 0
+    head, _, tail, hidden = diff(long)
+    assert hidden == 60 - 14 - 8
+    assert read(head).startswith("+0\n")
+    assert read(tail).endswith("+59")
