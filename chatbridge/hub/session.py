@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
+from chatbridge.hub.forms import Forms
 from chatbridge.lines import MAX_LINE, Overlong
 
 log = logging.getLogger(__name__)
@@ -52,11 +53,15 @@ class Session:
         self._confirms = confirms
         self._requests: set[str] = set()
         """The requests of this connection that have no response yet."""
+        self._forms = Forms()
 
     async def serve(self, server: Server[Any]) -> None:
         """Until the other side closes."""
         read, write = _Reading(self), _Writing(self)
-        await server.run(read, write, server.create_initialization_options())
+        try:
+            await server.run(read, write, server.create_initialization_options())
+        finally:
+            read.stop()
 
     def mute(self) -> None:
         """From now on nothing is sent and nobody counts as cancelled: the SDK would answer every
@@ -120,6 +125,8 @@ class Session:
             self._requests.add(json.dumps(message.id))
         if isinstance(message, types.JSONRPCNotification):
             await self._note_cancelled(message)
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._forms.closed(message.id)
         return SessionMessage(message, metadata=ServerMessageMetadata(request_context=self))
 
     async def _repaired(self, line: bytes) -> types.JSONRPCMessage | None:
@@ -160,11 +167,28 @@ class Session:
             case {"chatbridge": "delivered", "request": request}:
                 await self._callers.delivered(self._name(request))
                 await self._say({"chatbridge": "acknowledged", "request": request})
+            case {"chatbridge": "reply", "call": call, "response": {"result": dict(result)}}:
+                await self._take_reply(json.dumps(call), result)
             case {"chatbridge": "resumed"}:
                 await self._callers.resumed(self.link, repeated=self._requests)
             case {"chatbridge": what}:
                 log.debug("link %s: private line %r is not known", self.link, what)
         return True
+
+    async def _take_reply(self, call: str, result: dict[str, Any]) -> None:
+        """The client has filled in a form of an earlier hub. The call was repeated just before;
+        its tool may have shown the form anew, or be about to."""
+        if call not in self._requests or result.get("action") != "accept":
+            return  # to decline a form that is taken away says nothing: it is shown anew
+        form = self._forms.reply(call, result)
+        if form is not None:
+            gone = {"requestId": form, "reason": "already answered"}
+            method = "notifications/cancelled"
+            await self._say({"jsonrpc": "2.0", "method": method, "params": gone})
+
+    def next_reply(self) -> Awaitable[SessionMessage]:
+        """A reply that came on no line of its own."""
+        return self._forms.replies.get()
 
     def _name(self, request: object) -> CallName:
         return CallName(link=self.link, request=json.dumps(request))
@@ -180,9 +204,13 @@ class Session:
         message = item.message
         line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         if isinstance(message, types.JSONRPCRequest):
-            line = _with_call(line, item)
+            call = _call_of(item)
+            if self._forms.answered(json.dumps(call), message.id):
+                return
+            line = json.dumps({**json.loads(line), "chatbridgeCall": call}).encode()
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._requests.discard(json.dumps(message.id))
+            self._forms.forget(json.dumps(message.id))
         await self._write(line)
         if isinstance(message, types.JSONRPCResponse) and self.present and not self._confirms:
             await self._note_delivered(self._name(message.id))
@@ -205,11 +233,10 @@ class Session:
             self.present = False
 
 
-def _with_call(line: bytes, item: SessionMessage) -> bytes:
-    """A request of ours with the call it is made for, so that the link can route a late reply."""
+def _call_of(item: SessionMessage) -> types.RequestId | None:
+    """The call that a request of ours is made for: the link routes a late reply by it."""
     metadata = item.metadata
-    call = metadata.related_request_id if isinstance(metadata, ServerMessageMetadata) else None
-    return json.dumps({**json.loads(line), "chatbridgeCall": call}).encode()
+    return metadata.related_request_id if isinstance(metadata, ServerMessageMetadata) else None
 
 
 class _Stream:
@@ -234,18 +261,41 @@ class _Stream:
 
 
 class _Reading(_Stream):
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._line: asyncio.Future[SessionMessage | None] | None = None
+
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
         try:
-            message = await self._session.next_message()
+            message = await self._next()
         except Exception:
             self._session.mute()
             raise
         if message is None:
             raise StopAsyncIteration
         return message
+
+    async def _next(self) -> SessionMessage | None:
+        """The next line's message, or a reply, whichever comes first."""
+        line = self._line or asyncio.ensure_future(self._session.next_message())
+        reply = asyncio.ensure_future(self._session.next_reply())
+        self._line = line
+        ends: set[asyncio.Future[Any]] = {line, reply}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            reply.cancel()
+        if reply.done() and not reply.cancelled():
+            return reply.result()
+        self._line = None
+        return line.result()
+
+    def stop(self) -> None:
+        if self._line is not None:
+            self._line.cancel()
 
     async def receive(self) -> SessionMessage | Exception:
         return await self.__anext__()

@@ -6,15 +6,18 @@ result. What the arguments may be is in `ask_user_input`, what results look like
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from mcp_types import CallToolResult, Icon, Tool, ToolAnnotations
 
-from chatbridge.core.model import AskRequest, Project
+from chatbridge.core.model import Ask, AskRequest, Project
 from chatbridge.projects import settings_of
 from chatbridge.tools.ask_user_input import Limits, parse
 from chatbridge.tools.ask_user_schema import input_schema
 from chatbridge.tools.call import Peer, ToolCall
+from chatbridge.tools.elicitation import Elicitation
+from chatbridge.tools.elicitation_form import window_of
 from chatbridge.tools.outcomes import told
 from chatbridge.tools.waiting import Waiting
 
@@ -45,8 +48,10 @@ class AskUser:
     name = "ask_user"
     always = False
 
-    def __init__(self, waiting: Waiting) -> None:
+    def __init__(self, waiting: Waiting, elicitation: Elicitation | None = None) -> None:
+        """`elicitation`: where questions are shown in the client's own window, too."""
         self._waiting = waiting
+        self._elicitation = elicitation
         self._policy = waiting.broker.policy
 
     def definition(self, project: Project, peer: Peer) -> Tool:
@@ -79,8 +84,17 @@ class AskUser:
             timeout=given.timeout,
         )
         ask, waiting = await self._waiting.ask(request, call)
-        ended = await self._waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
+        async with self._beside(ask, call, wait=given.wait):
+            ended = await self._waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
         return await told(self._waiting, ended or ask, waiting, call)
+
+    def _beside(
+        self, ask: Ask, call: ToolCall, *, wait: bool
+    ) -> contextlib.AbstractAsyncContextManager[None]:
+        """The client's window, for as long as the call waits."""
+        if self._elicitation is None or not wait:
+            return contextlib.nullcontext()
+        return self._elicitation.beside(ask, call, window_of(ask.questions, title=ask.title))
 
     def _limits(self, project: Project) -> Limits:
         """The argument comes before the project's file, that before the owner's default."""
