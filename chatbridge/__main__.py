@@ -14,6 +14,7 @@ COMMANDS = {
     "hub": ("chatbridge.hub.start", "the process that holds the questions and talks to your chats"),
     "stop": ("chatbridge.cli.stop", "stop the hub"),
     "inbox": ("chatbridge.cli.inbox", "open the inbox in the browser"),
+    "hook": ("chatbridge.cli.hook", "what Claude Code's hooks call"),
     "demo": ("chatbridge.cli.demo", "ask yourself a question, to see how it looks"),
 }
 

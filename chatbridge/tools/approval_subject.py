@@ -1,0 +1,146 @@
+"""What an approval shows of a tool's use: the command, the diff, or the input as it came.
+
+What is shown is what is allowed: an input with a member that is not understood, or of another
+shape, is shown whole. Left out of a command are only words about it, and how long it may take.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+from chatbridge.core.draw_approval import HEAD, TAIL
+from chatbridge.core.model import Project, Subject
+from chatbridge.core.text import one_line, shortened, visible
+from chatbridge.tools.approval_diff import COMPARED, effort, replaced, written
+
+Json = dict[str, Any]
+
+COMMAND, CHANGE = "Run this command?", "Change this file?"
+LONG_TEXT, LONG_LINES = 3_000, 20
+"""Above either, a person sees only the ends at first, and nothing can be allowed before all of it
+was shown."""
+TOOL_NAME = 100
+EVERYWHERE, WHOLE = "every occurrence", "the whole file"
+_ASIDE = {"description", "timeout", "run_in_background"}
+_CELL_MODES = ("replace", "insert", "delete")
+
+
+def subject_of(tool: str, given: Json, project: Project) -> tuple[str, Subject]:
+    """The question in our words, and what it is about in the agent's."""
+    if tool == "Bash" and (command := _command(given)) is not None:
+        folder = _folder(project)
+        return COMMAND, _whole_first(Subject(code=command, language="bash", folder=folder))
+    path, diff = _path(given), _diff(tool, given)
+    if path is not None and diff:
+        return CHANGE, Subject(code=diff, language="diff", file=_within(path, project))
+    code = json.dumps(given, ensure_ascii=False, indent=2)
+    name = shortened(one_line(tool), TOOL_NAME).replace("`", "'")
+    return f"Use `{name}`?", _whole_first(Subject(code=code, language="json"))
+
+
+def _whole_first(subject: Subject) -> Subject:
+    """A command cannot be taken back; a file can, so a diff's middle may stay unread."""
+    shown = visible(subject.code)  # where hidden characters take room, too
+    units = len(shown.encode("utf-16-le", "surrogatepass")) // 2  # as chats count them
+    # So many lines in few words are all on the card: there would be nothing left to show.
+    lines = shown.count("\n") >= LONG_LINES and len(shown) > HEAD + TAIL
+    return replace(subject, whole_first=units > LONG_TEXT or lines)
+
+
+def _command(given: Json) -> str | None:
+    command = given.get("command")
+    if not isinstance(command, str) or not command.strip():
+        return None
+    return command if given.keys() - _ASIDE == {"command"} else None
+
+
+# ── files ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _diff(tool: str, given: Json) -> str | None:
+    """None or nothing: it is to be shown as it came."""
+    match tool:
+        case "Edit":
+            edit = _edit({key: value for key, value in given.items() if key != "file_path"})
+            return _edited([edit]) if edit else None
+        case "MultiEdit":
+            edits = given.get("edits")
+            if not isinstance(edits, list) or given.keys() != {"file_path", "edits"}:
+                return None
+            known = [edit for edit in map(_edit, edits) if edit is not None]
+            return _edited(known) if len(known) == len(edits) else None
+        case "Write":
+            content = given.get("content")
+            if not isinstance(content, str) or given.keys() != {"file_path", "content"}:
+                return None
+            return _headed(WHOLE, written(content))
+        case "NotebookEdit":
+            return _cell(given)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    old: str
+    new: str
+    everywhere: bool
+
+
+def _edit(found: object) -> _Edit | None:
+    if not isinstance(found, dict) or found.keys() - {"old_string", "new_string", "replace_all"}:
+        return None
+    old, new = found.get("old_string"), found.get("new_string")
+    everywhere = found.get("replace_all", False)
+    if not isinstance(old, str) or not isinstance(new, str) or not isinstance(everywhere, bool):
+        return None
+    return _Edit(old, new, everywhere) if old != new else None
+
+
+def _edited(edits: list[_Edit]) -> str:
+    compare = sum(effort(edit.old, edit.new) for edit in edits) <= COMPARED
+    shown = []
+    for number, edit in enumerate(edits, 1):
+        which = f"{number} of {len(edits)}" if len(edits) > 1 else ""
+        header = ", ".join(part for part in (which, edit.everywhere and EVERYWHERE) if part)
+        shown.append(_headed(header, replaced(edit.old, edit.new, compare=compare)))
+    return "\n".join(shown)
+
+
+def _cell(given: Json) -> str | None:
+    known = {"notebook_path", "cell_id", "cell_type", "edit_mode", "new_source"}
+    if given.keys() - known or not all(isinstance(value, str) for value in given.values()):
+        return None
+    mode, source = given.get("edit_mode", "replace"), given.get("new_source", "")
+    if mode not in _CELL_MODES:
+        return None
+    named = [mode, given.get("cell_type", ""), "cell", given.get("cell_id", "")]
+    return _headed(one_line(" ".join(named)), written(source))
+
+
+def _headed(header: str, diff: str) -> str:
+    return "\n".join(part for part in (f"@@ {header} @@" if header else "", diff) if part)
+
+
+def _path(given: Json) -> str | None:
+    """A relative one could mean two files; then the input is shown as it came."""
+    path = given.get("file_path") or given.get("notebook_path")
+    return path if isinstance(path, str) and path.startswith("/") else None
+
+
+def _within(path: str, project: Project) -> str:
+    """From the project's folder on, if it is in there beyond doubt."""
+    inside = project.key.startswith("/") and path.startswith(f"{project.key}/")
+    return path[len(project.key) + 1 :] if inside and os.path.normpath(path) == path else path
+
+
+def _folder(project: Project) -> str | None:
+    """The project's, as its owner would write it."""
+    if not project.key.startswith("/"):
+        return None
+    home = os.path.expanduser("~").rstrip("/")
+    if home and (project.key == home or project.key.startswith(f"{home}/")):
+        return f"~{project.key[len(home) :]}"
+    return project.key

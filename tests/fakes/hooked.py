@@ -1,0 +1,81 @@
+"""`chatbridge hook` as Claude Code runs it: a process, an event on its standard input."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+from tests.fakes.link_client import ROOT
+
+Json = dict[str, Any]
+PATIENCE = 40.0
+"""Longer than a hook looks for a hub."""
+EVENT: Json = {
+    "session_id": "5f2a",
+    "transcript_path": "/home/ada/.claude/projects/shop/5f2a.jsonl",
+    "permission_mode": "default",
+}
+LIST: Json = {"command": "ls -l", "description": "Lists files"}
+
+
+def permission(cwd: object, *, session: str = "5f2a", given: Json = LIST) -> Json:
+    return {
+        **EVENT,
+        "session_id": session,
+        "cwd": str(cwd),
+        "hook_event_name": "PermissionRequest",
+        "tool_name": "Bash",
+        "tool_input": given,
+    }
+
+
+class Hook:
+    """`event` may be bytes that are no event at all."""
+
+    def __init__(self, event: Json | bytes, environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "chatbridge", "hook"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment},
+        )
+        assert self.process.stdin is not None
+        data = event if isinstance(event, bytes) else json.dumps(event).encode()
+        self.process.stdin.write(data)
+        self.process.stdin.close()
+        self.process.stdin = None  # communicate() would write to it
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def says(self) -> Json | None:
+        """Its decision; None if it has none. It always succeeds."""
+        said, complaints = self.process.communicate(timeout=PATIENCE)
+        assert self.process.returncode == 0, complaints
+        assert b"Traceback" not in complaints, complaints.decode()
+        if not said:
+            return None
+        output: Json = json.loads(said)
+        assert output.keys() == {"hookSpecificOutput"}
+        found: Json = output["hookSpecificOutput"]
+        return found
+
+
+def hooked(event: Json | bytes, environment: dict[str, str]) -> Json | None:
+    with Hook(event, environment) as hook:
+        return hook.says()

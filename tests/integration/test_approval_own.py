@@ -1,0 +1,175 @@
+"""An agent tries to approve its own request, or to get more out of a person's word than was given.
+Each attempt is denied, or asked anew."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core import form
+from chatbridge.core.errors import AskEnded, NotHere, ToolInputError
+from chatbridge.core.model import ALLOW, Answer, Person, Project, Status
+from chatbridge.core.policy import DAY
+from chatbridge.tools.clients import Client
+from tests.fakes.approving import (
+    ALLOWED,
+    ClaudeCode,
+    allow,
+    allow_for_session,
+    denial,
+    deny,
+    put,
+    verdict,
+)
+from tests.fakes.world import World, world
+
+TERMINAL = Person(name="agent", channel="terminal")
+YES = (Answer(values=("allow",)),)
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path) as it:
+        yield it
+
+
+async def asked_again(claude: ClaudeCode) -> None:
+    """The same command gets a card of its own, and a no on that counts."""
+    async with claude.wanting() as (call, ask):
+        await deny(claude.world, ask)
+        assert denial(await call)[0] == "denied"
+
+
+# ── ways in ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_waiting_for_the_approvals_id_tells_nothing_and_changes_nothing(hub: World) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting() as (call, ask):
+        with pytest.raises(ToolInputError, match="no question with this id"):
+            await claude.call("wait_for_answer", {"askId": ask.id}, delivered=False)
+        assert (await hub.now(ask)).open
+        await allow(hub, ask)
+        await call
+        with pytest.raises(ToolInputError, match="no question with this id"):
+            await claude.call("wait_for_answer", {"askId": ask.id}, delivered=False)
+
+
+async def test_a_second_call_for_the_same_command_is_a_second_card(hub: World) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting() as (first, one), claude.wanting() as (second, other):
+        assert one.id != other.id
+        await allow(hub, one)
+        assert verdict(await first) == ALLOWED
+        assert (await hub.now(other)).open
+        await deny(hub, other)
+        assert denial(await second)[0] == "denied"
+
+
+@pytest.mark.parametrize("channel", ["terminal", "web", "matrix", "", "Telegram"])
+async def test_only_the_channels_for_approvals_can_give_one(tmp_path: Path, channel: str) -> None:
+    async with world(tmp_path, approval_channels=frozenset({"telegram"})) as hub:  # type: ignore[arg-type]
+        claude = ClaudeCode(hub)
+        elsewhere = Person(name="somebody", channel=channel)
+        async with claude.wanting() as (call, ask):
+            with pytest.raises(NotHere):
+                await put(hub, ask, form.Choose(step=0, option=ALLOW), person=elsewhere)
+            with pytest.raises(NotHere):
+                await hub.inbox.answer(ask.id, YES, person=elsewhere)
+            with pytest.raises(NotHere):
+                await hub.inbox.cancel(ask.id, reason=None, person=elsewhere)
+            assert (await hub.now(ask)).open
+            there = Person(name="Ada", channel="telegram")
+            await put(hub, ask, form.Choose(step=0, option=ALLOW), person=there)
+            assert verdict(await call) == ALLOWED
+
+
+# ── a repeated call ───────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_repeated_call_is_the_same_approval(hub: World) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting(number=1, delivered=False) as (_, ask):
+        repeated = claude.wanting(number=1)
+        async with repeated as (call, same):
+            assert same.id == ask.id
+            assert len(await hub.store.open_asks()) == 1
+            await allow(hub, ask)
+            assert verdict(await call) == ALLOWED
+
+
+async def test_a_call_that_has_its_answer_is_asked_again_under_the_same_id(hub: World) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting(number=1) as (call, ask):
+        await allow(hub, ask)
+        assert verdict(await call) == ALLOWED
+    async with claude.wanting(number=1) as (call, again):
+        assert again.id != ask.id
+        await deny(hub, again)
+        assert denial(await call)[0] == "denied"
+
+
+# ── a person's word of another time or place ──────────────────────────────────────────────────────
+
+
+async def test_the_same_command_after_a_time_out_is_asked_again(hub: World) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting() as (call, _):
+        assert denial(await claude.outwaited(call))[0] == "timed_out"
+    await asked_again(claude)
+
+
+async def test_what_one_session_may_do_another_may_not(hub: World) -> None:
+    async with ClaudeCode(hub, link="link-1").wanting() as (call, ask):
+        await allow_for_session(hub, ask)
+        assert verdict(await call) == ALLOWED
+    await asked_again(ClaudeCode(hub, link="link-2"))
+
+
+async def test_what_a_session_may_do_in_one_project_it_may_not_in_another(hub: World) -> None:
+    async with ClaudeCode(hub).wanting() as (call, ask):
+        await allow_for_session(hub, ask)
+        assert verdict(await call) == ALLOWED
+    await asked_again(ClaudeCode(hub, project=Project(key="/src/bank", name="bank")))
+
+
+@pytest.mark.parametrize("limit", [None, 60.0], ids=["its deadline", "the client's limit"])
+async def test_a_late_approval_allows_nothing(hub: World, limit: float | None) -> None:
+    timeout = DAY if limit else None
+    claude = ClaudeCode(hub, client=Client(limit=limit), timeout=timeout)
+    async with claude.wanting() as (call, ask):
+        denial(await claude.outwaited(call))
+    for late in (allow, allow_for_session):
+        with pytest.raises(AskEnded):
+            await late(hub, ask)
+    with pytest.raises(AskEnded):
+        await put(hub, ask, form.AnswerAnyway(step=0))
+    with pytest.raises(AskEnded):
+        await hub.inbox.answer(ask.id, YES, person=Person(name="Ada", channel="web"))
+    assert (await hub.now(ask)).status is Status.TIMED_OUT
+    await asked_again(claude)
+
+
+async def test_an_approval_that_nobody_waited_for_is_not_kept_for_the_next_call(hub: World) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting() as (_, ask):
+        pass  # its client has cut the call
+    await claude.gone()
+    await allow(hub, ask)
+    assert not (await hub.now(ask)).kept
+    await asked_again(ClaudeCode(hub, link="link-2"))
+
+
+async def test_an_open_approval_is_not_taken_over_by_another_call(hub: World) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting() as (_, ask):
+        pass
+    await claude.gone()
+    async with ClaudeCode(hub, link="link-2").wanting() as (call, again):
+        assert again.id != ask.id
+        await allow(hub, ask)
+        assert (await hub.now(again)).open
+        await deny(hub, again)
+        assert denial(await call)[0] == "denied"

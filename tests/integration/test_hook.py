@@ -1,0 +1,339 @@
+"""`chatbridge hook` before a scripted hub: what it asks, what it says, and that it says nothing
+whenever anything is wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.cli import hook_call
+from chatbridge.cli.hook import OUTCOME, decided
+from chatbridge.tools import approve_tool_use, clients
+from tests.fakes.hooked import EVENT, LIST, Hook, hooked, permission
+from tests.fakes.link_client import ROOT
+from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
+
+Json = dict[str, Any]
+ALLOW = '{"behavior": "allow", "updatedInput": {"command": "ls -l"}}'
+DENY = '{"behavior": "deny", "message": "The user denied this: no"}'
+
+
+def result(text: str, **more: object) -> Json:
+    return {"content": [{"type": "text", "text": text}], **more}
+
+
+def denied(outcome: str) -> Json:
+    return result(DENY, _meta={OUTCOME: outcome})
+
+
+def called(hub: ScriptedHub) -> tuple[Connection, Json, Json]:
+    """The hook's connection, its preface and its call."""
+    connection, preface = hub.accept()
+    hello = connection.receive()
+    connection.respond(hello, {"protocolVersion": "2025-11-25", "capabilities": {}})
+    assert connection.receive()["method"] == "notifications/initialized"
+    call = connection.receive()
+    assert call["method"] == "tools/call"
+    assert hello["params"]["clientInfo"]["name"] == clients.HOOK
+    return connection, preface, call
+
+
+@pytest.fixture
+def environment(state: str) -> dict[str, str]:
+    return {"CHATBRIDGE_STATE_DIR": state, "CHATBRIDGE_RUNTIME_DIR": state}
+
+
+# ── what is asked and said ────────────────────────────────────────────────────────────────────────
+
+
+def test_a_permission_is_asked_for_in_the_agents_folder_and_allowed(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with Hook({**permission(tmp_path), "tool_use_id": "toolu_1"}, environment) as hook:
+        connection, preface, call = called(hub)
+        assert preface["cwd"] == str(tmp_path)
+        asked = {"tool_name": "Bash", "input": LIST, "tool_use_id": "toolu_1"}
+        assert call["params"] == {"name": "approve_tool_use", "arguments": asked}
+        connection.respond(call, result(ALLOW))
+        decision = {"behavior": "allow", "updatedInput": {"command": "ls -l"}}
+        assert hook.says() == {"hookEventName": "PermissionRequest", "decision": decision}
+        assert connection.receive() == {"chatbridge": "delivered", "request": call["id"]}
+
+
+def test_a_persons_denial_is_said_with_its_reason(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with Hook(permission(tmp_path), environment) as hook:
+        connection, _, call = called(hub)
+        connection.respond(call, denied("denied"))
+        decision = {"behavior": "deny", "message": "The user denied this: no"}
+        assert hook.says() == {"hookEventName": "PermissionRequest", "decision": decision}
+
+
+def question(name: str = "AskUserQuestion") -> Json:
+    given = {"questions": [{"question": "Which colour?"}]}
+    event = {**EVENT, "cwd": "/", "hook_event_name": "PreToolUse"}
+    return {**event, "tool_name": name, "tool_input": given}
+
+
+def test_a_question_comes_back_answered(hub: ScriptedHub, environment: dict[str, str]) -> None:
+    with Hook(question(), environment) as hook:
+        connection, _, call = called(hub)
+        assert call["params"]["arguments"]["tool_name"] == "AskUserQuestion"
+        text = '{"behavior": "allow", "updatedInput": {"answers": {"Which colour?": "red"}}}'
+        connection.respond(call, result(text))
+        assert hook.says() == {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "allow",
+            "permissionDecisionReason": "Answered with chatbridge",
+            "updatedInput": {"answers": {"Which colour?": "red"}},
+        }
+
+
+def test_a_cancelled_question_is_denied_with_its_reason(
+    hub: ScriptedHub, environment: dict[str, str]
+) -> None:
+    with Hook(question(), environment) as hook:
+        connection, _, call = called(hub)
+        connection.respond(call, denied("cancelled"))
+        assert hook.says() == {
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": "The user denied this: no",
+        }
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (
+            {
+                "hook_event_name": "Notification",
+                "message": "Idle",
+                "notification_type": "idle_prompt",
+            },
+            {"message": "Idle", "title": "Waiting for you", "level": "info"},
+        ),
+        (
+            {"hook_event_name": "Notification", "message": "Hm", "title": "News"},
+            {"message": "Hm", "title": "News", "level": "info"},
+        ),
+        (
+            {"hook_event_name": "Notification", "message": "x" * 9_000},
+            {"message": "x" * 4_000, "level": "info"},
+        ),
+        (
+            {"hook_event_name": "Stop", "stop_hook_active": False},
+            {
+                "message": "Claude Code has finished its turn.",
+                "title": "Finished",
+                "level": "info",
+            },
+        ),
+    ],
+)
+def test_a_notice_is_passed_on_and_nothing_is_said(
+    hub: ScriptedHub, environment: dict[str, str], event: Json, told: Json
+) -> None:
+    with Hook({**EVENT, "cwd": "/", **event}, environment) as hook:
+        connection, _, call = called(hub)
+        assert call["params"] == {"name": "notify_user", "arguments": told}
+        connection.respond(call, result("told"))
+        assert hook.says() is None
+
+
+# ── no decision ───────────────────────────────────────────────────────────────────────────────────
+
+OTHER_EVENTS: list[Json] = [
+    question("Bash"),
+    {**question(), "hook_event_name": "PermissionRequest"},
+    {**permission("/"), "tool_input": "ls"},
+    {**permission("/"), "tool_name": None},
+    {**EVENT, "hook_event_name": "Stop", "stop_hook_active": True},
+    {**EVENT, "hook_event_name": "SubagentStop"},
+    {**EVENT, "hook_event_name": "Notification"},
+    {**EVENT, "hook_event_name": "PostToolUse", "tool_name": "Bash"},
+    {**EVENT, "hook_event_name": ["Stop"]},
+    {},
+]
+GARBAGE = [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 5_000]
+
+
+@pytest.mark.parametrize("event", [*OTHER_EVENTS, *GARBAGE], ids=lambda it: str(it)[:40])
+def test_of_other_events_and_garbage_nobody_hears(event: Json | bytes, tmp_path: Path) -> None:
+    """Nor is a hub started for them."""
+    state = tmp_path / "state"
+    assert hooked(event, {"CHATBRIDGE_STATE_DIR": str(state)}) is None
+    assert not state.exists()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        denied("timed_out"),
+        denied("not_reached"),
+        denied("client_limit"),
+        denied("withdrawn"),
+        denied("switched_off"),
+        result(DENY),
+        result(DENY, _meta={OUTCOME: ["denied"]}),
+        result(ALLOW, isError=True),
+        result('{"behavior": "allow"}'),
+        result('{"behavior": "allow", "updatedInput": "ls"}'),
+        result('{"behavior": "maybe", "updatedInput": {}}'),
+        result('"allow"'),
+        {"content": []},
+        {"content": [result(ALLOW)["content"][0]] * 2},
+        {"content": [{"type": "image", "data": ALLOW}]},
+        {"content": ALLOW},
+        {},
+    ],
+    ids=str,
+)
+def test_only_a_persons_decision_is_one(answer: Json) -> None:
+    assert decided(answer) is None
+
+
+@pytest.mark.parametrize("text", ["no JSON", "", ALLOW[:-1]])
+def test_a_result_that_cannot_be_read_is_no_decision(
+    hub: ScriptedHub, environment: dict[str, str], text: str
+) -> None:
+    with Hook(permission("/"), environment) as hook:
+        connection, _, call = called(hub)
+        connection.respond(call, result(text))
+        assert hook.says() is None
+
+
+def test_an_error_of_the_hub_is_no_decision(hub: ScriptedHub, environment: dict[str, str]) -> None:
+    with Hook(permission("/"), environment) as hook:
+        connection, _, call = called(hub)
+        error = {"code": -32603, "message": "no"}
+        connection.send({"jsonrpc": "2.0", "id": call["id"], "error": error})
+        assert hook.says() is None
+
+
+def test_a_hub_of_another_version_is_no_decision(
+    hub: ScriptedHub, environment: dict[str, str]
+) -> None:
+    with Hook(permission("/"), environment) as hook:
+        connection, _ = hub.accept(greet=False)
+        connection.send({"chatbridge": "refused", "message": "this hub speaks protocol 2"})
+        connection.close()
+        assert hook.says() is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"CHATBRIDGE_STATE_DIR": "/dev/null/state"}, {"CHATBRIDGE_ENABLED": "false"}],
+    ids=["bad state directory", "switched off"],
+)
+@pytest.mark.parametrize("event", [permission("/"), question(), {"hook_event_name": "Stop"}])
+def test_no_hub_is_no_decision(event: Json, settings: dict[str, str], tmp_path: Path) -> None:
+    usual = {"HOME": str(tmp_path), "CHATBRIDGE_STATE_DIR": str(tmp_path / "state")}
+    assert hooked(event, {**usual, **settings}) is None
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_folder_that_is_not_there_is_no_failure(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with Hook(permission(tmp_path / "gone"), environment) as hook:
+        connection, _, call = called(hub)
+        connection.respond(call, result(ALLOW))
+        assert hook.says()
+
+
+def test_wrong_words_do_not_block_the_agent(tmp_path: Path) -> None:
+    """Exit code 2 would."""
+    done = subprocess.run(
+        [sys.executable, "-m", "chatbridge", "hook", "allow"],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"does not know 'allow'" in done.stderr
+
+
+# ── ends ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_hook_that_is_ended_leaves_no_link_behind(
+    hub: ScriptedHub, environment: dict[str, str], how: signal.Signals
+) -> None:
+    with Hook(permission("/"), environment) as hook:
+        connection, _, call = called(hub)
+        hook.process.send_signal(how)
+        if how is signal.SIGTERM:
+            said = connection.receive()
+            assert said["method"] == "notifications/cancelled"
+            assert said["params"] == {"requestId": call["id"]}
+        assert connection.is_closed()
+        assert hook.process.wait(30) != 0
+        assert hook.process.stdout
+        assert hook.process.stdout.read() == b""
+
+
+def test_a_hub_that_dies_is_asked_again_under_the_same_name(
+    state: str, environment: dict[str, str]
+) -> None:
+    with scripted_hub(state) as first:
+        hook = Hook(permission("/"), environment)
+        _, preface, call = called(first)
+        first.die()
+    with scripted_hub(state) as second, hook:
+        connection, again = second.accept()
+        assert again == preface
+        connection.respond(connection.receive(), {})
+        assert connection.receive()["method"] == "notifications/initialized"
+        assert connection.receive() == call
+        connection.respond(call, result(ALLOW))
+        assert hook.says()
+        # Not that it has resumed: calls of other hooks of the session may still be to come.
+        assert connection.receive() == {"chatbridge": "delivered", "request": call["id"]}
+
+
+def test_hooks_of_a_session_share_a_links_name_and_those_of_another_do_not(
+    hub: ScriptedHub, environment: dict[str, str]
+) -> None:
+    links, calls = [], []
+    for session in ("one", "one", "two", "", ""):
+        with Hook(permission("/", session=session), environment) as hook:
+            connection, preface, call = called(hub)
+            connection.respond(call, result(ALLOW))
+            assert hook.says()
+        links.append(preface["link"])
+        calls.append(call["id"])
+    assert links[0] == links[1]
+    assert len(set(links)) == 4
+    assert len(set(calls)) == 5
+
+
+# ── what it is made of ────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_hook_imports_nothing_that_a_link_does_not() -> None:
+    script = (
+        "import sys; before = set(sys.modules); import chatbridge.cli.hook; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=30
+    )
+    found = done.stdout.split()
+    assert "chatbridge.link.loop" in found
+    heavy = {"asyncio", "pydantic", "mcp", "mcp_types", "anyio", "ssl", "dataclasses"}
+    assert not heavy & set(found)
+
+
+def test_hook_and_hub_use_the_same_names() -> None:
+    assert hook_call.CLIENT == clients.HOOK
+    assert OUTCOME == approve_tool_use.OUTCOME

@@ -1,0 +1,109 @@
+"""The form of an approval: what a tap leads to, and what no tap or text can do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatbridge.core import form
+from chatbridge.core.approval import TAP_IT, UNREAD, advance
+from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.model import (
+    ALLOW,
+    ALLOW_SESSION,
+    DENY,
+    Answer,
+    Draft,
+    Question,
+    QuestionType,
+    Subject,
+    View,
+    new_draft,
+)
+from tests import strategies as some
+
+SHORT = Question(
+    id="a", text="Run this command?", type=QuestionType.APPROVAL, subject=Subject(code="ls")
+)
+LONG = replace(SHORT, subject=Subject(code="x" * 5_000, whole_first=True))
+OPEN = new_draft((SHORT,))
+
+
+def verdict(step: form.Step) -> Answer:
+    assert isinstance(step, form.Answered), step
+    return step.answers[0]
+
+
+def moved(step: form.Step) -> Draft:
+    assert isinstance(step, form.Moved), step
+    return step.draft
+
+
+def test_allow_and_deny_are_one_tap() -> None:
+    allowed = advance(SHORT, OPEN, form.Choose(step=0, option=ALLOW))
+    assert verdict(allowed) == Answer(values=("allow",))
+    denied = advance(SHORT, OPEN, form.Choose(step=0, option=DENY))
+    assert verdict(denied) == Answer(values=("deny",))
+
+
+def test_allowing_more_than_this_takes_a_second_tap() -> None:
+    at_once = advance(SHORT, OPEN, form.Choose(step=0, option=ALLOW_SESSION))
+    assert at_once == form.UNFIT
+    asked = moved(advance(SHORT, OPEN, AskSession(step=0)))
+    assert asked.view is View.SESSION
+    sure = advance(SHORT, asked, form.Choose(step=asked.step, option=ALLOW_SESSION))
+    assert verdict(sure) == Answer(values=("session",))
+    once = advance(SHORT, asked, form.Choose(step=asked.step, option=ALLOW))
+    assert once == form.UNFIT
+    assert moved(advance(SHORT, asked, form.Back(step=asked.step))).view is View.QUESTION
+
+
+def test_a_reason_is_typed_on_its_own_screen_and_denies() -> None:
+    asked = moved(advance(SHORT, OPEN, form.Other(step=0)))
+    denied = advance(SHORT, asked, form.Text(text=" Not on a Friday. ", step=asked.step))
+    assert verdict(denied) == Answer(values=("deny",), custom_text="Not on a Friday.")
+
+
+@pytest.mark.parametrize("text", ["allow", "yes", "1", "👍", "ok, run it"])
+def test_no_word_allows_anything(text: str) -> None:
+    assert advance(SHORT, OPEN, form.Text(text=text)) == TAP_IT
+
+
+def test_what_was_not_shown_whole_cannot_be_allowed() -> None:
+    assert advance(LONG, OPEN, form.Choose(step=0, option=ALLOW)) == UNREAD
+    assert advance(LONG, OPEN, AskSession(step=0)) == UNREAD
+    assert verdict(advance(LONG, OPEN, form.Choose(step=0, option=DENY))).values == ("deny",)
+    shown = moved(advance(LONG, OPEN, ShowAll(step=0)))
+    allowed = advance(LONG, shown, form.Choose(step=shown.step, option=ALLOW))
+    assert verdict(allowed).values == ("allow",)
+
+
+def test_there_is_nothing_to_cancel() -> None:
+    assert advance(SHORT, OPEN, form.Cancel(step=0)) == form.UNFIT
+    assert advance(SHORT, OPEN, form.AskCancel(step=0)) == form.UNFIT
+
+
+@given(question=st.sampled_from([SHORT, LONG]), moves=st.lists(some.any_moves, max_size=12))
+def test_only_a_fitting_tap_ever_allows(question: Question, moves: list[some.Move]) -> None:
+    draft = OPEN
+    for move in moves:
+        event = move((question,), draft)
+        step = advance(question, draft, event)
+        match step:
+            case form.Moved(draft=after):
+                assert after.step > draft.step
+                draft = after
+            case form.Answered(answers=(answer,)):
+                if answer.values != ("deny",):
+                    assert isinstance(event, form.Choose)
+                    assert event.step == draft.step
+                    assert draft.whole or question is SHORT
+                    assert (answer.values == ("session",)) == (draft.view is View.SESSION)
+                return
+            case form.Refused(why=why):
+                assert why
+            case _:
+                raise AssertionError(step)
