@@ -6,13 +6,14 @@ to the client. An ask whose callers have all gone stays open; its answer is kept
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
 
 from chatbridge.core import asks
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Ask, Call, CallName
+from chatbridge.core.model import Ask, AskRequest, Call, CallName
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Store, Transaction
 
@@ -32,6 +33,7 @@ class Callers:
         self._committed = committed
         self._present: dict[str, int] = {}
         """How many connections each link has: one may open before the end of another is seen."""
+        self._absent_forgotten = asyncio.Event()
 
     # ── links and calls come and go ───────────────────────────────────────────────────────────────
 
@@ -84,8 +86,34 @@ class Callers:
 
     async def forget_absent_links(self) -> None:
         """After a start: links that have not come back in time have gone."""
-        await self._clock.sleep(self._policy.return_within)
+        try:
+            await self._clock.sleep(self._policy.return_within)
+            await self._forget_absent()
+        finally:
+            self._absent_forgotten.set()
 
+    async def twins_known(self, request: AskRequest, name: CallName) -> None:
+        """After a start an ask may have a caller that died with the hub. A new call with the same
+        content waits until it is known whether that one comes back: then it goes on with the ask
+        instead of asking a second time."""
+
+        async def work(tx: Transaction) -> bool:
+            if await tx.call(name) is not None:
+                return False
+            for link in await tx.live_links():
+                if link in self._present:
+                    continue
+                for call in await tx.live_calls_of(link):
+                    ask = await tx.ask(call.ask_id)
+                    same = ask and ask.fingerprint == request.fingerprint
+                    if ask and same and ask.project.key == request.project.key:
+                        return True
+            return False
+
+        if not self._absent_forgotten.is_set() and await self._store.write(work):
+            await self._absent_forgotten.wait()
+
+    async def _forget_absent(self) -> None:
         async def work(tx: Transaction) -> list[Ask]:
             gone = [link for link in await tx.live_links() if link not in self._present]
             calls = [call for link in gone for call in await tx.live_calls_of(link)]
@@ -99,7 +127,7 @@ class Callers:
     async def _end(self, tx: Transaction, calls: list[Call]) -> list[Ask]:
         now = self._clock.time()
         for call in calls:
-            await tx.save_call(replace(call, ended_at=now))
+            await tx.save_call(replace(call, ended_at=call.ended_at or now))
         changed = []
         for ask_id in dict.fromkeys(call.ask_id for call in calls):
             ask = await tx.ask(ask_id)
@@ -135,6 +163,9 @@ class Callers:
         ask = await tx.ask(call.ask_id)
         if ask is None or ask.fingerprint != fingerprint:
             return None
+        if self._given_up(call):  # while no hub was there
+            changed = await self._end(tx, [call])
+            return changed[0] if changed else ask, call
         if not call.live:
             call = replace(call, ended_at=None)
             await tx.save_call(call)
@@ -148,9 +179,10 @@ class Callers:
         return after
 
     async def release_tickets(self, tx: Transaction, link: str, fingerprint: str) -> None:
-        """An agent that asks again what it holds a ticket for goes on with that ask."""
+        """An agent that asks again what it holds a ticket for goes on with that ask; so does one
+        that has given the earlier call up without a word."""
         for call in await tx.live_calls_of(link):
-            if not call.ticket:
+            if not call.ticket and not self._given_up(call):
                 continue
             ask = await tx.ask(call.ask_id)
             if ask is not None and ask.fingerprint == fingerprint:
@@ -172,24 +204,39 @@ class Callers:
         """The link has written the call's response to its client."""
         now = self._clock.time()
 
-        async def work(tx: Transaction) -> Ask | None:
+        async def work(tx: Transaction) -> list[Ask]:
             call = await tx.call(name)
             if call is None or call.delivered_at is not None:
-                return None
-            ended = call.ended_at if call.ticket else call.ended_at or now
-            if call.counts_until is not None and now > call.counts_until:
-                # Its client had given up by then: the answer waits for the next call.
-                await tx.save_call(replace(call, ended_at=call.ended_at or now))
-                return None
-            await tx.save_call(replace(call, delivered_at=now, ended_at=ended))
+                return []
+            if self._given_up(call):
+                return await self._end(tx, [call])  # the answer waits for the next call
+            call = replace(call, delivered_at=now)
+            if call.ticket:
+                await tx.save_call(call)
+                return []
             ask = await tx.ask(call.ask_id)
-            if ask is None or ask.open or call.ticket or ask.delivered_at is not None:
-                return None
+            if ask is None or ask.open:
+                return await self._end(tx, [call])  # it was told of an error
+            await tx.save_call(replace(call, ended_at=call.ended_at or now))
+            if ask.delivered_at is not None:
+                return []
             if ask.late is not None and not call.late:
-                return None  # what it carried was the time-out, not the late answer
+                return []  # what it carried was the time-out, not the late answer
             after = asks.delivered(ask, now=now)
-            return after if await tx.save_ask(after, was=ask.status) else None
+            return [after] if await tx.save_ask(after, was=ask.status) else []
 
-        ask = await self._store.write(work)
-        if ask is not None:
-            self._committed(ask)
+        self._tell(await self._store.write(work))
+
+    async def count_until(self, name: CallName, until: float) -> None:
+        """A response to this call reaches nobody after that time."""
+
+        async def work(tx: Transaction) -> None:
+            call = await tx.call(name)
+            if call is not None:
+                await tx.save_call(replace(call, counts_until=until))
+
+        await self._store.write(work)
+
+    def _given_up(self, call: Call) -> bool:
+        """Whether its client has given it up without saying so."""
+        return call.counts_until is not None and self._clock.time() > call.counts_until

@@ -17,11 +17,13 @@ class Reach:
     """The channels that have shown it."""
     missing: tuple[tuple[str, str], ...] = ()
     """The channels that have not, each with the reason."""
+    unsure: bool = False
+    """It may be on its way to one of them just now, or that is not known."""
 
     @property
     def nobody(self) -> str | None:
         """Said to the agent when nobody can have seen it."""
-        if self.shown:
+        if self.shown or self.unsure:
             return None
         if not self.missing:
             return "Nobody could be reached: no channel is set up."
@@ -34,6 +36,7 @@ class Reach:
         return " and ".join(_place(name) for name in self.shown)
 
 
+UNSURE = Reach(unsure=True)
 Reached = Callable[[str], Awaitable[Reach]]
 """How far the ask of this id has come."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, TextContent, Tool
 
-from chatbridge.clock import SystemClock
 from chatbridge.core.model import Agent, Ask, Call, CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.tools.clients import Client
@@ -54,13 +54,18 @@ class ToolCall:
     peer: Peer
     report: Callable[[float, str], Awaitable[None]] | None
     """Sends progress; None if the client did not ask for it."""
-    clock: Clock = field(default_factory=SystemClock)
+    clock: Clock
     elicit: Elicit | None = None
     """None if the client cannot, or only by ending the call."""
     replies: Mapping[str, ElicitResult] = field(default_factory=dict)
     """What the client's window was filled in with, where this call is the one after."""
     state: str | None = None
     """What we gave the client for the call after. It comes from outside: check its signature."""
+    began: float = field(init=False)
+    """When it came to this hub, in monotonic time."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "began", self.clock.monotonic())
 
     @property
     def agent(self) -> Agent:
@@ -72,11 +77,23 @@ class ToolCall:
         return self.peer.client.patience(progress=self.report is not None)
 
     @property
-    def counts_for(self) -> float | None:
-        """For how long a response to this call still reaches its client; None: as long as the
-        client does not say otherwise."""
+    def silent_after(self) -> float | None:
+        """After how long its client has given the call up without a word; None: never."""
         client = self.peer.client
         return None if client.cancels else client.gives_up(progress=self.report is not None)
+
+    @property
+    def counts_for(self) -> float | None:
+        """For how long from now on a response to this call still reaches its client; None: as long
+        as the client does not say otherwise."""
+        limit = self.silent_after
+        return None if limit is None else limit - (self.clock.monotonic() - self.began)
+
+    def since(self, call: Call) -> float:
+        """When the client's call began, also to an earlier hub, in monotonic time: that stands
+        still while the machine sleeps, as the timers of clients do, and cannot be set."""
+        clock = self.clock
+        return min(self.began, clock.monotonic() - max(clock.time() - call.started_at, 0.0))
 
     async def watch(
         self,
@@ -89,13 +106,11 @@ class ToolCall:
         """The ask once it has ended; None if the limit comes first, counted from the call's own
         beginning. Meanwhile the client is shown that the call is alive, and `where` it waits."""
         task: asyncio.Future[Ask] = asyncio.ensure_future(waiting)
-        clock = self.clock
-        # Waited since the call came, also to an earlier hub; a stepped clock cannot turn it back.
-        began = clock.monotonic() - max(clock.time() - call.started_at, 0.0)
+        clock, began = self.clock, self.since(call)
         until = None if limit is None else began + limit
         try:
             while not task.done():
-                pause = None if self.report is None else HEARTBEAT
+                pause = None if self.report is None else self.peer.client.beat(HEARTBEAT)
                 if until is not None:
                     left = max(until - clock.monotonic(), 0.0)
                     if not left:
@@ -142,6 +157,13 @@ class ToolHandler(Protocol):
 
 def text_result(text: str, *, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
+
+
+def json_result(value: dict[str, Any]) -> CallToolResult:
+    """JSON as text, and the same as structured content: some clients show only the one, some only
+    the other."""
+    text = json.dumps(value, ensure_ascii=False)
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
 
 
 def _waiting_on(place: str) -> str:

@@ -3,13 +3,17 @@ theirs may take. The owner's settings come before the table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from chatbridge.core.model import Agent
 
-EARLIER_SHARE = 0.1
-EARLIER_AT_LEAST, EARLIER_AT_MOST = 1.0, 15.0
+EARLIER_SHARE = 0.15
+EARLIER_AT_LEAST, EARLIER_AT_MOST = 2.0, 20.0
+"""A client counts from when it sent the call, which may have had to wait for a hub to start."""
+BEATS_PER_IDLE = 3.0
+"""One heartbeat may be late, and the call is still alive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,39 +42,54 @@ class Client:
         limits = (self.limit, None if progress else self.idle)
         return min((limit for limit in limits if limit is not None), default=None)
 
+    def beat(self, usual: float) -> float:
+        """How often it has to hear that a call is alive."""
+        return usual if self.idle is None else min(usual, self.idle / BEATS_PER_IDLE)
+
 
 _MINUTE, _HOUR = 60.0, 3600.0
 HOOK = "chatbridge-hook"
 KNOWN: dict[str, Client] = {
     "claude-code": Client(shown="Claude Code", limit=27 * _HOUR, idle=30 * _MINUTE),
     "claude-ai": Client(shown="Claude"),
-    "codex-mcp-client": Client(shown="Codex", limit=300.0, cancels=False),
-    "gemini-cli-mcp-client": Client(shown="Gemini CLI", limit=600.0),
+    "codex": Client(shown="Codex", limit=300.0, cancels=False),
+    "gemini-cli": Client(shown="Gemini CLI", limit=600.0),
     "opencode": Client(shown="opencode", idle=60.0),
     "cline": Client(shown="Cline", limit=60.0),
     "zed": Client(shown="Zed", limit=60.0, cancels=False),
     "goose": Client(shown="Goose", limit=300.0, cancels=False),
-    "visual studio code": Client(shown="VS Code"),
-    "cursor-vscode": Client(shown="Cursor"),
-    "windsurf-client": Client(shown="Windsurf"),
+    "visual-studio-code": Client(shown="VS Code"),
+    "cursor": Client(shown="Cursor"),
+    "windsurf": Client(shown="Windsurf"),
     HOOK: Client(shown="Claude Code", limit=600.0, cancels=False),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The table with what the owner has set: by name, whatever its case."""
+    """The table with what the owner has set. An entry of the owner's replaces the table's whole."""
 
     own: Mapping[str, Client] = field(default_factory=dict)
 
     def of(self, name: str | None) -> Client:
-        folded = (name or "").lower()
-        return self.own.get(folded) or KNOWN.get(folded) or Client()
+        return _found(self.own, name or "") or _found(KNOWN, name or "") or Client()
 
 
 def agent_of(client: str | None, title: str | None = None) -> Agent:
     """The agent behind a client's name, as people know it."""
     if not client:
         return Agent(client="", name="agent")
-    known = KNOWN.get(client.lower())
+    known = _found(KNOWN, client)
     return Agent(client=client, name=(known and known.shown) or title or client)
+
+
+def _found(table: Mapping[str, Client], name: str) -> Client | None:
+    """By the longest entry that the name begins with, word by word: programs add an edition, a
+    version or the server's name to theirs (`Visual Studio Code - Insiders`)."""
+    given = _words(name)
+    fits = [entry for entry in table if (words := _words(entry)) and given[: len(words)] == words]
+    return table[max(fits, key=len)] if fits else None
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[^\W_]+", name.lower())

@@ -3,14 +3,13 @@ question. The keys and sentences are the contract's."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from mcp_types import CallToolResult, TextContent
+from mcp_types import CallToolResult
 
 from chatbridge.core.model import Answer, Ask, Call, QuestionType, Status
 from chatbridge.core.reach import Reach
-from chatbridge.tools.call import ToolCall, text_result
+from chatbridge.tools.call import ToolCall, json_result, text_result
 from chatbridge.tools.waiting import Waiting
 
 QUESTIONS = "questions"
@@ -34,7 +33,7 @@ def result_of(ask: Ask, call: Call, reach: Reach) -> CallToolResult:
     """The ended ask as this call's result."""
     if ask.dialect == QUESTION:
         return _sentence(ask, reach)
-    return _json(_outcome(ask, call, reach))
+    return json_result(_outcome(ask, call, reach))
 
 
 def ticket_of(ask: Ask, reach: Reach) -> CallToolResult:
@@ -53,12 +52,7 @@ def ticket_of(ask: Ask, reach: Reach) -> CallToolResult:
         "next": "The question is still open. Call wait_for_answer with this askId, and again "
         "until the result is no longer pending.",
     }
-    return _json({**ticket, "delivery": nobody} if nobody else ticket)
-
-
-def _json(value: dict[str, Any]) -> CallToolResult:
-    text = json.dumps(value, ensure_ascii=False)
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
+    return json_result({**ticket, "delivery": nobody} if nobody else ticket)
 
 
 def _answers(ask: Ask) -> tuple[Answer, ...]:

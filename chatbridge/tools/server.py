@@ -10,6 +10,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import mcp_types as types
@@ -18,7 +19,7 @@ from mcp.server.lowlevel import Server
 
 from chatbridge import __version__
 from chatbridge.core.callers import Callers
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.errors import ChatbridgeError, StoreError
 from chatbridge.core.model import CallName
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
@@ -40,8 +41,9 @@ Ask when a decision is theirs to make: one to three short questions in a call, t
 each, and good options so that a tap is enough. Answered: go on with what they chose. Cancelled: \
 they declined; go another way or stop, and mind the reason. Timed out: nobody answered, which is \
 not a yes; take the safe way, or ask again later.
-A result with "pending": true is a ticket: the question is still open. Call wait_for_answer with \
-its askId, and again, until it is no longer pending."""
+A result that is "pending" or says "still open" is a ticket and no answer: call wait_for_answer \
+with its askId, and again, until there is an outcome. If a call breaks off without a result, ask \
+again in the same words: it goes on with the same question, and nobody is asked twice."""
 
 
 def build_server(
@@ -88,9 +90,11 @@ def build_server(
         except ChatbridgeError as error:
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, tool.name, details)
+            await _carries_no_answer(callers, call)
             return text_result(str(error), is_error=True)
         except Exception:
             log.exception("Session failed call=%s tool=%s", call.id, tool.name)
+            await _carries_no_answer(callers, call)
             return text_result(
                 f"chatbridge failed inside; its log has the details under call {call.id}. "
                 "The question may have been shown: call again to go on with it",
@@ -109,6 +113,12 @@ def build_server(
     )
     server.middleware.clear()  # traces of every message, which nobody here collects
     return server
+
+
+async def _carries_no_answer(callers: Callers, call: ToolCall) -> None:
+    """An answer that was given before the tool failed is kept: the error does not tell it."""
+    with suppress(StoreError):
+        await callers.count_until(call.name, 0.0)
 
 
 def _caller(ctx: ServerRequestContext[Any, Any]) -> Any:

@@ -68,15 +68,16 @@ class WaitForAnswer:
         ask_id, limit = _parsed(arguments)
         try:
             ask, waiting = await self._waiting.broker.follow(
-                ask_id, call.name, project=call.project.key, counts_for=call.counts_for
+                ask_id,
+                call.name,
+                project=call.project.key,
+                tools=self._told.keys(),
+                counts_for=call.counts_for,
             )
         except UnknownAsk as error:
             raise _unknown(ask_id, error.known) from None
-        told = self._told.get(ask.tool)
-        if told is None:
-            raise _unknown(ask_id, ())
         ended = await self._waiting.ended(ask, waiting, call, limit=limit)
-        return await told(self._waiting, ended or ask, waiting, call)
+        return await self._told[ask.tool](self._waiting, ended or ask, waiting, call)
 
 
 def _unknown(ask_id: str, known: tuple[str, ...]) -> ToolInputError:

@@ -8,11 +8,15 @@ from __future__ import annotations
 import logging
 
 from chatbridge.core.broker import Broker
-from chatbridge.core.model import Ask, AskRequest, Call
-from chatbridge.core.reach import Reach, Reached
+from chatbridge.core.errors import StoreError
+from chatbridge.core.model import Ask, AskRequest, Call, is_approval
+from chatbridge.core.reach import UNSURE, Reach, Reached
 from chatbridge.tools.call import ToolCall
 
 log = logging.getLogger(__name__)
+
+STEP = 5.0
+"""By how much wall time may run apart from monotonic time before it counts as a step."""
 
 
 class Waiting:
@@ -23,26 +27,66 @@ class Waiting:
 
     async def ask(self, request: AskRequest, call: ToolCall) -> tuple[Ask, Call]:
         """The ask that this call waits for. :raises TooManyOpenAsks:"""
+        if not is_approval(request.questions):
+            await self.broker.callers.twins_known(request, call.name)
         ask, waiting = await self.broker.ask(request, call.name, counts_for=call.counts_for)
         log.info("ask %s call=%s project=%s", ask.id, call.id, call.project.name)
         return ask, waiting
 
     async def ended(
-        self, ask: Ask, waiting: Call, call: ToolCall, *, limit: float | None
+        self,
+        ask: Ask,
+        waiting: Call,
+        call: ToolCall,
+        *,
+        limit: float | None,
+        endless: bool = False,
     ) -> Ask | None:
-        """The ask once it has ended; None if the limit or the client's own comes first."""
+        """The ask once it has ended; None if the limit or the client's own comes first. An endless
+        wait has no limit: where the client gives up without a word, its call then counts as gone,
+        so that it can ask again."""
         ended: Ask | None = ask
         if ask.open:
-            limits = (limit, self.broker.policy.max_block, call.patience)
-            least = min((one for one in limits if one is not None), default=None)
-
-            async def where() -> str:
-                return (await self._reached(ask.id)).places
-
-            ended = await call.watch(self.broker.ended(ask.id), waiting, limit=least, where=where)
+            since = call.since(waiting)
+            if endless:
+                ended = await self._watched(ask, waiting, call, limit=call.silent_after)
+                if ended is None:
+                    await self.broker.callers.left(call.name)
+                    ended = await self._watched(ask, waiting, call, limit=None)
+            else:
+                limits = (limit, self.broker.policy.max_block, call.patience)
+                least = min((one for one in limits if one is not None), default=None)
+                ended = await self._watched(ask, waiting, call, limit=least)
+            await self._recount(waiting, call, since)
         if ended is not None:
             log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
         return ended
 
     async def reach(self, ask: Ask) -> Reach:
-        return await self._reached(ask.id)
+        """Who can have seen it. What is not known now is no reason to withhold an answer."""
+        try:
+            return await self._reached(ask.id)
+        except StoreError as error:
+            log.warning("ask %s: where it was shown is not known: %s", ask.id, error)
+            return UNSURE
+
+    async def _watched(
+        self, ask: Ask, waiting: Call, call: ToolCall, *, limit: float | None
+    ) -> Ask | None:
+        async def where() -> str:
+            return (await self.reach(ask)).places
+
+        return await call.watch(self.broker.ended(ask.id), waiting, limit=limit, where=where)
+
+    async def _recount(self, waiting: Call, call: ToolCall, since: float) -> None:
+        """Say until when the response counts, if the wall clock was set or the machine slept
+        meanwhile: the client's own timer did not notice."""
+        if waiting.counts_until is None or call.silent_after is None:
+            return
+        until = call.clock.time() + since + call.silent_after - call.clock.monotonic()
+        if abs(until - waiting.counts_until) <= STEP:
+            return
+        try:
+            await self.broker.callers.count_until(call.name, until)
+        except StoreError as error:
+            log.warning("call %s: its client's limit is not known: %s", call.id, error)

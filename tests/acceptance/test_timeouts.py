@@ -43,4 +43,7 @@ async def test_a_call_that_waits_sends_progress_that_rises_and_says_for_how_long
     await asyncio.wait_for(asyncio.shield(questions.result), 30 + PATIENCE)
     assert questions.progress
     assert all(before < after for (before, _), (after, _) in pairwise(questions.progress))
-    assert all(message and message.startswith("waiting") for _, message in questions.progress)
+    assert all(
+        message and message.startswith("waiting on web inbox, ")
+        for _, message in questions.progress
+    )

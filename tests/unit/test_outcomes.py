@@ -24,12 +24,15 @@ from chatbridge.core.model import (
     QuestionType,
     Status,
 )
-from chatbridge.tools.outcomes import QUESTION, QUESTIONS, result_of, ticket_of
+from chatbridge.core.reach import UNSURE, Reach
+from chatbridge.tools.outcomes import QUESTION, QUESTIONS, TIMED_OUT, result_of, ticket_of
 
 NOW = 1000.0
 OPTIONS = (Option(label="A"), Option(label="B"), Option(label="C"))
 TEXT = Question(id="t", text="What?")
 SELECT = Question(id="s", text="Which?", type=QuestionType.SELECT, options=OPTIONS)
+SEEN = Reach(shown=("telegram",), missing=(("web", "no page was open"),))
+NOBODY = Reach(missing=(("telegram", "it cannot be reached"), ("web", "no page was open")))
 MULTI = Question(id="m", text="Which ones?", type=QuestionType.MULTI_SELECT, options=OPTIONS)
 
 
@@ -61,16 +64,16 @@ def text_of(result: CallToolResult) -> str:
     return block.text
 
 
-def told(ask: Ask, call: Call | None = None) -> dict[str, Any]:
-    result = result_of(ask, call or call_of(ask))
+def told(ask: Ask, call: Call | None = None, reach: Reach = SEEN) -> dict[str, Any]:
+    result = result_of(ask, call or call_of(ask), reach)
     found: dict[str, Any] = json.loads(text_of(result))
     assert result.structured_content == found
     assert not result.is_error
     return found
 
 
-def said(ask: Ask) -> tuple[str, bool]:
-    result = result_of(ask, call_of(ask))
+def said(ask: Ask, reach: Reach = SEEN) -> tuple[str, bool]:
+    result = result_of(ask, call_of(ask), reach)
     assert result.structured_content is None
     return text_of(result), bool(result.is_error)
 
@@ -182,7 +185,7 @@ def test_a_single_question_without_an_answer_is_an_error_with_the_documented_sen
 
 def test_a_ticket_is_no_outcome_and_names_the_ask_and_the_tool_to_call() -> None:
     ask = opened(QUESTIONS, TEXT)
-    ticket = ticket_of(ask).structured_content
+    ticket = ticket_of(ask, SEEN).structured_content
     assert ticket
     assert [ticket[flag] for flag in ("answered", "cancelled", "timedOut")] == [False] * 3
     assert (ticket["pending"], ticket["askId"]) == (True, ask.id)
@@ -191,7 +194,7 @@ def test_a_ticket_is_no_outcome_and_names_the_ask_and_the_tool_to_call() -> None
 
 def test_a_single_questions_ticket_is_one_sentence_with_the_id() -> None:
     ask = opened(QUESTION, TEXT)
-    ticket = ticket_of(ask)
+    ticket = ticket_of(ask, SEEN)
     assert not ticket.is_error
     assert ticket.structured_content is None
     assert ask.id in text_of(ticket)
@@ -200,4 +203,37 @@ def test_a_single_questions_ticket_is_one_sentence_with_the_id() -> None:
 
 def test_letters_of_all_alphabets_are_written_as_they_are() -> None:
     ask = ended(opened(QUESTIONS, TEXT), Status.ANSWERED, answer("Größe 😀"))
-    assert "Größe 😀" in text_of(result_of(ask, call_of(ask)))
+    assert "Größe 😀" in text_of(result_of(ask, call_of(ask), SEEN))
+
+
+# ── nobody could be reached ───────────────────────────────────────────────────────────────────────
+
+UNREACHED = "Nobody could be reached. Telegram: it cannot be reached; web inbox: no page was open."
+
+
+def test_a_time_out_that_nobody_can_have_seen_says_so_and_one_that_was_seen_does_not() -> None:
+    ask = ended(opened(QUESTIONS, TEXT), Status.TIMED_OUT)
+    assert told(ask, reach=NOBODY)["delivery"] == UNREACHED
+    assert "delivery" not in told(ask)
+    assert "delivery" not in told(ask, reach=UNSURE)
+
+
+def test_a_single_questions_time_out_that_nobody_can_have_seen_has_a_second_sentence() -> None:
+    ask = ended(opened(QUESTION, TEXT), Status.TIMED_OUT)
+    assert said(ask, NOBODY) == (f"{TIMED_OUT} {UNREACHED}", True)
+    assert said(ask) == (TIMED_OUT, True)
+
+
+@pytest.mark.parametrize("status", [Status.ANSWERED, Status.CANCELLED])
+def test_what_a_person_has_ended_was_seen_whatever_is_known_of_its_cards(status: Status) -> None:
+    given = (answer("x"),) if status is Status.ANSWERED else ()
+    assert "delivery" not in told(ended(opened(QUESTIONS, TEXT), status, *given), reach=NOBODY)
+    assert UNREACHED not in said(ended(opened(QUESTION, TEXT), status, *given), NOBODY)[0]
+
+
+def test_a_ticket_says_whether_anybody_can_have_seen_the_question() -> None:
+    for dialect in (QUESTIONS, QUESTION):
+        ask = opened(dialect, TEXT)
+        assert UNREACHED in text_of(ticket_of(ask, NOBODY))
+        assert "Nobody" not in text_of(ticket_of(ask, SEEN))
+        assert "Nobody" not in text_of(ticket_of(ask, UNSURE))

@@ -8,10 +8,13 @@ from itertools import pairwise
 
 import pytest
 
+from chatbridge.clock import SystemClock
 from chatbridge.core import asks
 from chatbridge.core.model import Agent, Ask, AskRequest, Call, CallName, Project, Question
 from chatbridge.tools import call as calls
-from chatbridge.tools.call import ToolCall
+from chatbridge.tools.call import Peer, ToolCall
+from chatbridge.tools.clients import Client
+from tests.fakes.clock import StillClock
 
 NAME = CallName(link="l", request="1")
 PROJECT, AGENT = Project(key="/p", name="p"), Agent(client="c", name="C")
@@ -43,9 +46,12 @@ def started(seconds_ago: float) -> Call:
     return Call(name=NAME, ask_id=ASK.id, question_ids=("q",), started_at=time.time() - seconds_ago)
 
 
-def tool_call(beats: Beats | None) -> ToolCall:
+def tool_call(beats: Beats | None, client: Client | None = None) -> ToolCall:
     report = beats.report if beats else None
-    return ToolCall(name=NAME, id="call", project=PROJECT, agent=AGENT, report=report)
+    peer = Peer(agent=AGENT, client=client or Client())
+    return ToolCall(
+        name=NAME, id="call", project=PROJECT, peer=peer, report=report, clock=SystemClock()
+    )
 
 
 @pytest.mark.parametrize("seconds_ago", [0.0, -3600.0, 7300.0])
@@ -100,3 +106,50 @@ async def test_a_cancelled_call_waits_no_more() -> None:
     with pytest.raises(asyncio.CancelledError):
         await watching
     assert end.cancelled()
+
+
+async def test_the_heartbeat_says_where_the_question_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "HEARTBEAT", 0.005)
+    beats = Beats(1)
+    end: asyncio.Future[Ask] = asyncio.get_running_loop().create_future()
+
+    async def where() -> str:
+        return "Telegram"
+
+    watching = asyncio.create_task(
+        tool_call(beats).watch(end, started(150.0), limit=None, where=where)
+    )
+    await asyncio.wait_for(beats.enough.wait(), 30)
+    watching.cancel()
+    assert beats.heard[0][1] == "waiting on Telegram, 2 min"
+
+
+@pytest.mark.parametrize(("idle", "every"), [(None, 15.0), (1800.0, 15.0), (9.0, 3.0)])
+def test_a_client_hears_of_its_call_at_least_three_times_before_it_would_give_up(
+    idle: float | None, every: float
+) -> None:
+    assert Client(idle=idle).beat(15.0) == every
+
+
+def stood_still(clock: StillClock, client: Client) -> ToolCall:
+    peer = Peer(agent=AGENT, client=client)
+    return ToolCall(name=NAME, id="call", project=PROJECT, peer=peer, report=None, clock=clock)
+
+
+def test_a_response_counts_from_when_the_call_came_and_only_where_the_client_is_silent() -> None:
+    clock = StillClock()
+    silent = stood_still(clock, Client(limit=60.0, cancels=False))
+    clock.advance(10)
+    assert silent.counts_for == 50.0
+    assert stood_still(clock, Client(limit=60.0)).counts_for is None
+    assert stood_still(clock, Client(cancels=False)).counts_for is None
+
+
+def test_a_calls_age_is_that_of_the_first_time_it_was_made_and_sleep_adds_nothing() -> None:
+    clock = StillClock()
+    repeated = Call(name=NAME, ask_id="a", question_ids=("q",), started_at=clock.time() - 100)
+    call = stood_still(clock, Client())
+    since = call.since(repeated)
+    assert since == clock.monotonic() - 100
+    made = Call(name=NAME, ask_id="a", question_ids=("q",), started_at=clock.time() + 3)
+    assert call.since(made) == call.began

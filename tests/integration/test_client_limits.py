@@ -1,0 +1,138 @@
+"""Clients with their limits, as they are known and as somebody might write one, in front of a
+person who answers after eight hours: each gets the answer, once, and one card is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chatbridge.tools.clients import KNOWN, Client, Clients
+from tests.fakes.night import Agent, GivesUp, Night
+from tests.fakes.patient import HOUR, WatchedClock
+
+MADE_UP = {
+    "brisk": Client(limit=3.0, cancels=False),
+    "nervous": Client(idle=36.0),
+    "both": Client(limit=900.0, idle=100.0),
+}
+CLIENTS = Clients(MADE_UP)
+NIGHT = 8 * HOUR
+
+
+def agent(name: str, client: Client, how: GivesUp, *, progress: bool) -> Agent:
+    return Agent(
+        client=name,
+        clock=WatchedClock(),
+        gives_up=how,
+        limit=client.limit,
+        idle=client.idle,
+        progress=progress,
+    )
+
+
+async def gets_it_once(night: Night) -> None:
+    """The answer, whole; one card; and the next identical question is a new one."""
+    (told,) = night.agent.answers
+    assert told["answers"] == [{"questionId": "c", "values": ["blue"]}]
+    assert not (await night.delivered()).kept
+    night.agent.ask()
+    await night.agent.is_heard(night.here)
+    assert len(await night.here.asks()) == 2
+
+
+def can(client: Client, how: GivesUp) -> bool:
+    """One that is said to cancel its calls does not give up in silence."""
+    return how is not GivesUp.SILENTLY or not client.cancels
+
+
+WITH_OUTAGES = [
+    (name, client, how)
+    for name, client in {**KNOWN, **MADE_UP}.items()
+    for how in GivesUp
+    if can(client, how)
+]
+
+
+@pytest.mark.parametrize("progress", [True, False], ids=["progress", "no progress"])
+@pytest.mark.parametrize(("name", "client"), {**KNOWN, **MADE_UP}.items())
+async def test_a_call_ends_with_a_ticket_before_its_client_would_give_up_all_night_long(
+    tmp_path: Path, name: str, client: Client, progress: bool
+) -> None:
+    waits = agent(name, client, GivesUp.SILENTLY, progress=progress)
+    async with Night(tmp_path, waits, clients=CLIENTS) as night:
+        await night.answered_at(waits.clock.monotonic() + NIGHT)
+        assert waits.answers[0].get("late") is None
+        await gets_it_once(night)
+
+
+@pytest.mark.parametrize("progress", [True, False], ids=["progress", "no progress"])
+@pytest.mark.parametrize(("name", "client", "how"), WITH_OUTAGES)
+async def test_a_client_that_gives_up_while_no_hub_is_there_goes_on_with_the_same_card(
+    tmp_path: Path, name: str, client: Client, how: GivesUp, progress: bool
+) -> None:
+    waits = agent(name, client, how, progress=progress)
+    async with Night(tmp_path, waits, clients=CLIENTS) as night:
+        began = waits.clock.monotonic()
+        await night.outage((client.gives_up(progress=False) or 120.0) + 5.0)
+        await night.answered_at(began + NIGHT)
+        await gets_it_once(night)
+
+
+@pytest.mark.parametrize("progress", [True, False], ids=["progress", "no progress"])
+@pytest.mark.parametrize("how", [GivesUp.CANCELS, GivesUp.DROPS])
+async def test_a_client_that_nobody_knows_and_that_gives_up_goes_on_with_the_same_card(
+    tmp_path: Path, how: GivesUp, progress: bool
+) -> None:
+    waits = agent("unheard-of", Client(limit=1000.0), how, progress=progress)
+    async with Night(tmp_path, waits) as night:
+        await night.answered_at(waits.clock.monotonic() + NIGHT)
+        assert waits.rounds > 20
+        await gets_it_once(night)
+
+
+async def test_a_known_client_whose_owner_has_shortened_its_limit_is_answered_all_the_same(
+    tmp_path: Path,
+) -> None:
+    """Its settings say so to chatbridge, too; those replace what is known."""
+    own = Clients({"claude-code": Client(limit=30.0, cancels=False)})
+    waits = agent("claude-code", Client(limit=30.0), GivesUp.SILENTLY, progress=True)
+    async with Night(tmp_path, waits, clients=own) as night:
+        await night.answered_at(waits.clock.monotonic() + NIGHT)
+        await gets_it_once(night)
+
+
+OUTAGES = st.lists(st.integers(1, 4000), max_size=2)
+
+
+@settings(max_examples=30)
+@given(
+    limit=st.integers(3, 3000),
+    how=st.sampled_from(GivesUp),
+    known=st.booleans(),
+    progress=st.booleans(),
+    answer_after=st.integers(0, 30_000),
+    outages=OUTAGES,
+)
+def test_whatever_the_limit_and_whenever_the_hub_dies_the_answer_comes_once_and_from_one_card(
+    limit: int, how: GivesUp, known: bool, progress: bool, answer_after: int, outages: list[int]
+) -> None:
+    known = known or how is GivesUp.SILENTLY
+    client = Client(limit=float(limit), cancels=how is not GivesUp.SILENTLY)
+    clients = Clients({"some": client}) if known else Clients()
+
+    async def one_night(folder: Path) -> None:
+        waits = agent("some", client, how, progress=progress)
+        async with Night(folder, waits, clients=clients) as night:
+            began = waits.clock.monotonic()
+            for seconds in outages:
+                await night.outage(seconds + 0.37)  # never at the very moment of a limit
+            await night.answered_at(began + answer_after)
+            await gets_it_once(night)
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(one_night(Path(folder)))
