@@ -39,8 +39,9 @@ demo: $(VENV) ## Try it: a hub, a web inbox and a pretend agent, on this machine
 test: check ## Everything: style, types, import contracts, and all tests
 	@.ci/browser set-up
 	@.ci/synapse set-up
+	@.ci/inspector set-up
 	@echo "  pytest    with $(WORKERS) workers"
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	@.ci/scratch $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 .PHONY: check
 check: lint types contracts ## Style, types and import contracts, without the tests
@@ -81,9 +82,9 @@ lock: ## Compile requirements.txt and .ci/synapse.txt anew, with the newest vers
 	@$(COMPILE) .ci/synapse.in --output-file .ci/synapse.txt
 
 .PHONY: clean
-clean: ## Remove .venv, .synapse, caches and build products
-	rm -rf .venv .synapse .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache \
-		build dist
+clean: ## Remove .venv, .synapse, .inspector, caches and build products
+	rm -rf .venv .synapse .inspector .hypothesis .import_linter_cache .mypy_cache \
+		.pytest_cache .ruff_cache build dist
 	find chatbridge tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: stale

@@ -27,14 +27,27 @@ settings.register_profile(
 settings.register_profile("explore", deadline=None, max_examples=5000)
 settings.load_profile("repeatable")
 
-FIND_BROWSER = Path(__file__).parent.parent / ".ci" / "browser"
-NO_BROWSER = "no Chromium or Google Chrome on PATH"
+CI = Path(__file__).parent.parent / ".ci"
+MISSING = {
+    "browser": "no Chromium or Google Chrome on PATH",
+    "inspector": "no MCP inspector",
+}
+"""Marks of tests that need what not every machine can have, and why they are then skipped."""
+HOW = {
+    "browser": "The web inbox was not tried in a browser. To test it, install one and run again:\n"
+    "apt-get install chromium (on Ubuntu, where that is no .deb: Google Chrome's). As root, or\n"
+    "where sudo asks for no password, make test installs Debian's by itself unless\n"
+    "CHATBRIDGE_INSTALL_BROWSER=0.",
+    "inspector": "No client by others has listed and called the tools. .ci/inspector set-up says\n"
+    "why it could not be installed: it needs PyPI, for Node, and npm.",
+}
 
 
 @cache
-def browser_path() -> str | None:
-    found = subprocess.run([FIND_BROWSER, "find"], capture_output=True, text=True)
-    return found.stdout.strip() or None
+def found(part: str) -> str | None:
+    """The path of what tests with this mark need."""
+    looked = subprocess.run([CI / part, "find"], capture_output=True, text=True)
+    return looked.stdout.strip() or None
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +63,7 @@ def log_levels() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The browser's executable. For tests marked `browser`."""
-    path = browser_path()
+    path = found("browser")
     assert path, "a test that takes `chromium` needs @pytest.mark.browser"
     return path
 
@@ -64,25 +77,35 @@ def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def inspector_command() -> str:
+    """The MCP inspector's. For tests marked `inspector`."""
+    path = found("inspector")
+    assert path, "a test that takes `inspector_command` needs @pytest.mark.inspector"
+    return path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those with the acceptance tests' shared connections come first. Workers start with tests that
+    are side by side, so one worker opens them, and not each."""
+    items.sort(key=lambda item: "connections" not in getattr(item, "fixturenames", ()))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("browser") and not browser_path():
-        if os.environ.get("CHATBRIDGE_REQUIRE_BROWSER") == "1":
-            pytest.fail(f"{NO_BROWSER}, and CHATBRIDGE_REQUIRE_BROWSER=1", pytrace=False)
-        pytest.skip(NO_BROWSER)
+    for part, why in MISSING.items():
+        if item.get_closest_marker(part) and not found(part):
+            required = f"CHATBRIDGE_REQUIRE_{part.upper()}"
+            if os.environ.get(required) == "1":
+                pytest.fail(f"{why}, and {required}=1", pytrace=False)
+            pytest.skip(why)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = terminalreporter.getreports("skipped")
-    skipped = sum(NO_BROWSER in str(report.longrepr) for report in reports)
-    if not skipped:
-        return
-    terminalreporter.write_sep("!", f"NOT TESTED: {skipped} browser tests", yellow=True, bold=True)
-    terminalreporter.write_line(
-        f"The web inbox was not tried in a browser: {NO_BROWSER}.\n"
-        "To test it, install one and run again: apt-get install chromium (on Ubuntu, where that\n"
-        "is no .deb: Google Chrome's). As root, or where sudo asks for no password, make test\n"
-        "installs Debian's by itself unless CHATBRIDGE_INSTALL_BROWSER=0.",
-        yellow=True,
-        bold=True,
-    )
-    terminalreporter.write_sep("!", yellow=True, bold=True)
+    for part, why in MISSING.items():
+        skipped = sum(why in str(report.longrepr) for report in reports)
+        if skipped:
+            title = f"NOT TESTED: {skipped} {part} tests: {why}"
+            terminalreporter.write_sep("!", title, yellow=True, bold=True)
+            terminalreporter.write_line(HOW[part], yellow=True, bold=True)
+            terminalreporter.write_sep("!", yellow=True, bold=True)
