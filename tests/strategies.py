@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from chatbridge.core import form
+from chatbridge.core.events import AskSession, ShowAll
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -54,9 +55,13 @@ _options = st.builds(Option, label=words, description=st.none() | texts)
 _option_lists = st.lists(_options, min_size=1, max_size=4, unique_by=lambda option: option.label)
 
 
+FORM_TYPES = [kind for kind in QuestionType if kind is not QuestionType.APPROVAL]
+"""What can stand in a form; an approval has one of its own."""
+
+
 @st.composite
 def questions(draw: st.DrawFn, *, number: int = 0) -> Question:
-    kind = draw(st.sampled_from(QuestionType))
+    kind = draw(st.sampled_from(FORM_TYPES))
     takes_options = kind in (QuestionType.SELECT, QuestionType.MULTI_SELECT)
     return Question(
         id=f"q{number}",
@@ -66,6 +71,7 @@ def questions(draw: st.DrawFn, *, number: int = 0) -> Question:
         required=draw(st.booleans()),
         placeholder=draw(st.none() | texts),
         on_timeout=draw(st.none() | st.just(Answer(values=("declared\u202e",)))),
+        takes_ask_back=draw(st.booleans()),
     )
 
 
@@ -87,6 +93,11 @@ _bare: list[type[form.Event]] = [
     form.Submit,
     form.AskCancel,
     form.AnswerAnyway,
+    form.AskExplain,
+    form.Explain,
+    form.Rephrase,
+    AskSession,
+    ShowAll,
 ]
 _relative_events: st.SearchStrategy[form.Event] = st.one_of(
     st.builds(form.Choose, step=_offsets, option=_numbers),
@@ -125,7 +136,13 @@ def fitting(asked: Sequence[Question], draft: Draft) -> list[form.Event]:
     """The events that a person can bring about from what is shown."""
     step, leave = draft.step, form.AskCancel(step=draft.step)
     if draft.view is View.CANCEL:
-        return [form.Back(step=step)]
+        back: list[form.Event] = [form.Back(step=step)]
+        if draft.at < len(asked) and asked[draft.at].takes_ask_back:
+            return [*back, form.AskExplain(step=step), form.Rephrase(step=step)]
+        return back
+    if draft.view is View.EXPLAIN:
+        explained = form.Text(text=f"text for {draft.at}", step=step)
+        return [form.Back(step=step), form.Explain(step=step), explained]
     if draft.view is View.REVIEW:
         edits = [form.Edit(step=step, question=i) for i in range(len(asked))]
         return [form.Back(step=step), leave, *edits]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 
 from chatbridge.core import asks, timing
@@ -103,17 +103,27 @@ class Broker:
         return ask, call
 
     async def follow(
-        self, ask_id: str, name: CallName, *, project: str, counts_for: float | None = None
+        self,
+        ask_id: str,
+        name: CallName,
+        *,
+        project: str,
+        tools: Collection[str] | None = None,
+        counts_for: float | None = None,
     ) -> tuple[Ask, Call]:
-        """One more caller of an ask, by its id.
+        """One more caller of an ask, by its id. An approval has the one that asked for it.
 
-        :raises UnknownAsk: there is none of this id in this project.
+        :raises UnknownAsk: there is none of this id in this project, or none of these tools.
         """
         now = self._clock.time()
 
+        def fits(ask: Ask) -> bool:
+            mine = ask.project.key == project and not ask.approval
+            return mine and (tools is None or ask.tool in tools)
+
         async def work(tx: Transaction) -> tuple[Ask, Call]:
             ask = await tx.ask(ask_id)
-            if ask is None or ask.project.key != project:
+            if ask is None or not fits(ask):
                 raise UnknownAsk(ask_id)
             known = await self.callers.known(tx, name, ask.fingerprint)
             if known is not None:
@@ -135,7 +145,7 @@ class Broker:
         try:
             ask, call = await self._store.write(work)
         except UnknownAsk:
-            here = [a.id for a in await self._store.open_asks() if a.project.key == project]
+            here = [ask.id for ask in await self._store.open_asks() if fits(ask)]
             raise UnknownAsk(ask_id, known=tuple(here)) from None
         self._committed(ask)
         return ask, call

@@ -41,8 +41,8 @@ NOTHING_GOES = (RetryLater, ChatRefused, TokenRejected, StoreError)
 
 class Delivery:
     def __init__(self, store: Store, *, clock: Clock) -> None:
-        self.taken: Callable[[str], None] = lambda _notice_id: None
-        """Told when a surface has shown a notice."""
+        self.tried: Callable[[str], None] = lambda _notice_id: None
+        """Told when a surface has tried to show a notice."""
         self._store = store
         self._clock = clock
         self._lanes: list[Lane] = []
@@ -57,10 +57,14 @@ class Delivery:
         for lane in self._lanes:
             lane.add_notice(notice)
 
+    def about_to_show(self, notice_id: str) -> bool:
+        """Whether a surface that works has not come to this notice yet."""
+        return any(lane.about_to_show(notice_id) for lane in self._lanes)
+
     async def serve(self, surface: Surface, *, ready: asyncio.Event) -> None:
         """Keep one surface up to date until cancelled, once it is ready. Changes count from now
         on; what was missed before is shown first."""
-        lane = Lane(surface, self._store, self._clock, taken=self.taken)
+        lane = Lane(surface, self._store, self._clock, tried=self.tried)
         self._lanes.append(lane)
         try:
             await ready.wait()
@@ -73,10 +77,10 @@ class Lane:
     """One surface's work: the newest state of each ask that it may not show yet."""
 
     def __init__(
-        self, surface: Surface, store: Store, clock: Clock, *, taken: Callable[[str], None]
+        self, surface: Surface, store: Store, clock: Clock, *, tried: Callable[[str], None]
     ) -> None:
         self._surface = surface
-        self._taken = taken
+        self._tried = tried
         self._store = store
         self._clock = clock
         self._meter = Meter(surface.pace)
@@ -106,6 +110,9 @@ class Lane:
     def add_notice(self, notice: Notice) -> None:
         self._notices[notice.id] = notice
         self._work.set()
+
+    def about_to_show(self, notice_id: str) -> bool:
+        return notice_id in self._notices and not self._trouble.failures
 
     async def run(self) -> None:
         while pause := await self._catch_up():
@@ -203,14 +210,18 @@ class Lane:
             self._meter.spend(self._clock.monotonic(), edit=False)
             if await self._surface.announce(notice):
                 await self._store.write(work)
-                self._taken(notice.id)
         except NOTHING_GOES as error:
             after = error.after if isinstance(error, RetryLater) else None
             self._refused = isinstance(error, ChatRefused)
-            return self._pause(f"notice {notice.id} not shown yet", error, after=after)
+            pause = self._pause(f"notice {notice.id} not shown yet", error, after=after)
+            self._tried(notice.id)
+            return pause
         except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the asks nor the channels
             log.error("%s: notice %s cannot be shown: %s", name, notice.id, error)
         self._notices.pop(notice.id, None)
+        if self._trouble.failures:
+            self._trouble = Trouble()
+        self._tried(notice.id)
         return 0.0
 
     def _put_back(self, ask: Ask, *, first: bool) -> None:

@@ -72,7 +72,7 @@ def draw(
         question=visible(question.text) if question else "",
         required=question.required if question else True,
         placeholder=one_line(question.placeholder) if question and question.placeholder else None,
-        entered=ask.draft.entries[ask.draft.at].text if question else None,
+        entered=_entered(ask) if question else None,
         changed_by=ask.draft.by,
         choices=_choices(ask, question) if question and view is View.QUESTION else (),
         lines=_lines(ask, view),
@@ -93,6 +93,12 @@ def draw(
         verdict=verdict_of(ask),
         only_on=only_on,
     )
+
+
+def _entered(ask: Ask) -> str | None:
+    """The text given as an answer to the question that is shown."""
+    entry = ask.draft.entries[ask.draft.at]
+    return entry.text if entry.ask_back is None else None
 
 
 def _state(ask: Ask) -> State:
@@ -116,8 +122,10 @@ def _state(ask: Ask) -> State:
 
 
 def _title(ask: Ask) -> str | None:
-    """A title that the question repeats says nothing."""
-    title = one_line(ask.title or "")
+    """The ask's, or that of the question that is shown. One that the question repeats says
+    nothing."""
+    own = ask.questions[ask.draft.at].title if ask.draft.at < len(ask.questions) else None
+    title = one_line(ask.title or own or "")
     only = one_line(ask.questions[0].text) if len(ask.questions) == 1 else ""
     return None if not title or title.casefold() in only.casefold() else title
 
@@ -250,10 +258,11 @@ def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Butto
         buttons.append(Button(role=Role.SKIP, label="Skip", does=form.Skip(step=step)))
     if question.type is QuestionType.MULTI_SELECT:
         entry = draft.entries[draft.at]
-        if entry.text is not None:
+        other = _entered(ask)
+        if other is not None:
             drop = form.DropOther(step=step)
-            buttons.append(Button(role=Role.DROP_OTHER, label=one_line(entry.text), does=drop))
-        label = f"Done ({len(entry.picked) + (entry.text is not None)})"
+            buttons.append(Button(role=Role.DROP_OTHER, label=one_line(other), does=drop))
+        label = f"Done ({len(entry.picked) + (other is not None)})"
         buttons.append(Button(role=Role.DONE, label=label, does=form.Done(step=step)))
     return buttons
 

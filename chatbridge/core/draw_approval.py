@@ -22,8 +22,8 @@ def drawn_subject(ask: Ask) -> Subject | None:
     if subject is None:
         return None
     code = visible(subject.code)
-    if unread(question, ask.draft):
-        hidden = len(code) - HEAD - TAIL
+    hidden = len(code) - HEAD - TAIL
+    if unread(question, ask.draft) and hidden > 0:
         code = f"{code[:HEAD]}\n… {hidden:,} characters …\n{code[-TAIL:]}"
     return replace(
         subject,

@@ -99,6 +99,7 @@ class ToolInputError(ChatbridgeError):
     """A tool was called with arguments it does not take."""
 
     def __init__(self, sentence: str, *, path: str, given: str, accepted: str) -> None:
+        self.path = path
         super().__init__(f"{sentence}\n{path}: given {given}; accepted: {accepted}")
 
 

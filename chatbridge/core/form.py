@@ -210,13 +210,13 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
         case DropOther():
             if not multi:
                 return UNFIT
-            return Moved(draft=_enter(draft, replace(entry, text=None)))
+            return Moved(draft=_enter(draft, replace(_answering(entry), text=None)))
         case Done():
             if not multi:
                 return UNFIT
             if _lacks_choice(question, entry):
                 return NONE_PICKED
-            return _move_on(questions, _enter(draft, replace(_answering(entry), done=True)))
+            return _move_on(questions, _enter(draft, replace(entry, done=True)))
         case Text(text=text):
             if question.type is QuestionType.CONFIRM:
                 return UNFIT
@@ -244,7 +244,8 @@ def _answering(entry: Entry) -> Entry:
 
 def _lacks_choice(question: Question, entry: Entry) -> bool:
     multi = question.type is QuestionType.MULTI_SELECT
-    return multi and question.required and not entry.picked and entry.text is None
+    answered = entry.picked or entry.text is not None or entry.ask_back is not None
+    return multi and question.required and not answered
 
 
 def _take_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:

@@ -5,18 +5,32 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
+from typing import Protocol
 
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.notice import Level, Notice
 from chatbridge.core.ports import Clock, Store, Transaction
 
 
+class Announcer(Protocol):
+    """Whoever shows notices."""
+
+    tried: Callable[[str], None]
+    """Told when a surface has tried to show the notice of this id."""
+
+    def announce(self, notice: Notice) -> None: ...
+
+    def about_to_show(self, notice_id: str) -> bool:
+        """Whether a surface that works has not come to this notice yet."""
+        ...
+
+
 class Notices:
-    def __init__(self, store: Store, *, clock: Clock, announce: Callable[[Notice], None]) -> None:
-        """`announce` is told of each new notice, after it was kept."""
+    def __init__(self, store: Store, delivery: Announcer, *, clock: Clock) -> None:
         self._store = store
+        self._delivery = delivery
         self._clock = clock
-        self._announce = announce
+        delivery.tried = self._tried
         self._waiting: dict[str, asyncio.Event] = {}
 
     async def send(
@@ -46,26 +60,23 @@ class Notices:
 
         notice = await self._store.write(work)
         if notice.id == fresh.id:
-            self._announce(notice)
+            self._delivery.announce(notice)
         return notice
 
-    def taken(self, notice_id: str) -> None:
-        """A surface has shown this notice."""
+    def _tried(self, notice_id: str) -> None:
         if waiting := self._waiting.get(notice_id):
             waiting.set()
 
-    async def surfaces(
-        self, notice: Notice, *, enough: Callable[[frozenset[str]], bool], within: float
-    ) -> frozenset[str]:
-        """The surfaces that have taken this notice, once they are enough or the time is over."""
+    async def surfaces(self, notice: Notice, *, within: float) -> frozenset[str]:
+        """The surfaces that have shown this notice, once all that work have tried or the time is
+        over."""
         news = self._waiting.setdefault(notice.id, asyncio.Event())
         limit = asyncio.ensure_future(self._clock.sleep(within))
         try:
             while True:
                 news.clear()
-                taken = frozenset(await self._store.notice_surfaces(notice.id))
-                if limit.done() or enough(taken):
-                    return taken
+                if limit.done() or not self._delivery.about_to_show(notice.id):
+                    return frozenset(await self._store.notice_surfaces(notice.id))
                 heard = asyncio.ensure_future(news.wait())
                 await asyncio.wait({limit, heard}, return_when=asyncio.FIRST_COMPLETED)
                 heard.cancel()

@@ -46,7 +46,8 @@ class Transaction(Protocol):
 
     async def kept_twin(self, *, project: str, fingerprint: str, now: float) -> Ask | None:
         """The newest ask with this content whose answer is kept: answered (in time or late),
-        not delivered, not discarded, `kept_until` after `now`, and without a live call."""
+        not delivered, not discarded, `kept_until` after `now`, and without a live call. The
+        holder of a ticket counts as one until the answer is called kept."""
         ...
 
     async def count_open_asks_of(self, *, project: str, client: str) -> int:
@@ -100,6 +101,10 @@ class Store(Protocol):
         ...
 
     async def ask(self, ask_id: str) -> Ask | None: ...
+
+    async def asks_by_prefix(self, *, project: str, prefix: str) -> Sequence[Ask]:
+        """The asks of this project whose id begins like this, open or ended, in the ids' order."""
+        ...
 
     async def open_asks(self) -> Sequence[Ask]:
         """All open asks, the nearest deadline first, those without one last."""

@@ -21,6 +21,7 @@ TOLD_AT_MOST = 10
 """In a hub's life: agents must not be able to flood a chat with remarks about themselves."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
+ON_ITS_WAY = 5.0
 NOT_SHOWN = {"web": "no page was open"}
 
 
@@ -58,10 +59,13 @@ class LineUp:
     def names(self) -> list[str]:
         return [slot.name for slot in self._slots]
 
-    def reach(self, surfaces: Iterable[str]) -> Reach:
-        """Which channels these surfaces belong to, and why the others are not among them."""
+    def reach(self, surfaces: Iterable[str], *, since: float | None = None) -> Reach:
+        """Which channels these surfaces belong to, and why the others are not among them. What is
+        there `since` a moment may be on its way to any channel that works."""
         shown = {surface.partition(":")[0] for surface in surfaces}
+        new = since is not None and self._clock.time() - since < ON_ITS_WAY
         return Reach(
+            unsure=new and any(slot.trouble is None for slot in self._slots),
             shown=tuple(slot.name for slot in self._slots if slot.name in shown),
             missing=tuple(
                 (slot.name, slot.trouble or NOT_SHOWN.get(slot.name, "not shown yet"))

@@ -25,6 +25,7 @@ from chatbridge.core.callers import Callers
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.health import Health
 from chatbridge.core.intake import Intake
+from chatbridge.core.model import Ask
 from chatbridge.core.notices import Notices
 from chatbridge.core.ports import Channel
 from chatbridge.core.reach import Reach
@@ -34,15 +35,13 @@ from chatbridge.hub.line_up import LineUp
 from chatbridge.hub.links import Links
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.log import hide, set_level
+from chatbridge.hub.toolbox import clients_of, tools_of
 from chatbridge.link.preface import NAMED_SETTINGS
 from chatbridge.settings import Matrix, Settings, Telegram, load
 from chatbridge.store.sqlite import SqliteStore
-from chatbridge.tools import outcomes
-from chatbridge.tools.ask_user import AskUser
-from chatbridge.tools.call import ToolHandler
-from chatbridge.tools.clients import Client, Clients
+from chatbridge.tools.journal import Journal
+from chatbridge.tools.journal_keeper import JournalKeeper
 from chatbridge.tools.server import build_server
-from chatbridge.tools.wait_for_answer import WaitForAnswer
 from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)
@@ -129,30 +128,43 @@ async def open_hub(
         stack.push_async_callback(store.close)
         delivery = Delivery(store, clock=clock)
         line_up = LineUp(delivery, clock=clock)
+        keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
+        stack.push_async_callback(keeper.close)
+
+        def changed(ask: Ask) -> None:
+            delivery.changed(ask)
+            keeper.changed(ask)
+
         broker = Broker(
             store,
             clock=clock,
             policy=settings.policy(),
-            changed=delivery.changed,
+            changed=changed,
             drained=line_up.drained,
         )
-        notices = Notices(store, clock=clock, announce=delivery.announce)
-        delivery.taken = notices.taken
+        intake = Intake(broker, store=store, clock=clock)
         background = Background()
         stack.push_async_callback(background.close)
 
         async def reached(ask_id: str) -> Reach:
-            return line_up.reach(await store.surfaces_of(ask_id))
+            ask = await store.ask(ask_id)
+            surfaces = await store.surfaces_of(ask_id)
+            return line_up.reach(surfaces, since=ask.created_at if ask else None)
 
         server = build_server(
-            _tools(Waiting(broker, reached), settings),
-            callers=broker.callers,
-            clients=Clients(
-                {
-                    name.lower(): Client(limit=own.limit, idle=own.idle, cancels=own.cancels)
-                    for name, own in settings.clients.items()
-                }
+            tools_of(
+                settings,
+                waiting=Waiting(broker, reached),
+                intake=intake,
+                store=store,
+                notices=Notices(store, delivery, clock=clock),
+                channels=line_up,
+                keeper=keeper,
+                state=lock.state,
+                clock=clock,
             ),
+            callers=broker.callers,
+            clients=clients_of(settings),
             clock=clock,
             after_call=_sweeper(broker, background, clock),
             spawn=background.spawn,
@@ -169,7 +181,8 @@ async def open_hub(
         if settings.matrix.on:
             line_up.add("matrix", lambda: _matrix(settings.matrix, config, lock, clock))
         background.spawn(broker.run())
-        background.spawn(line_up.run(Intake(broker, store=store, clock=clock)))
+        background.spawn(line_up.run(intake))
+        background.spawn(keeper.catch_up())
         yield Hub(settings=settings, callers=broker.callers, server=server, tell=line_up.tell)
 
 
@@ -178,16 +191,6 @@ def stop_on_signals() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop
-
-
-def _tools(waiting: Waiting, settings: Settings) -> list[ToolHandler]:
-    if not settings.enabled:
-        return []
-    known: list[ToolHandler] = [
-        AskUser(waiting),
-        WaitForAnswer(waiting, {AskUser.name: outcomes.told}),
-    ]
-    return [tool for tool in known if tool.name in settings.tools]
 
 
 def _web(settings: Settings, lock: Lock, clock: SystemClock, health: Health) -> Channel:

@@ -34,6 +34,10 @@ SWEPT_AT_ONCE = 200
 DECODED_AT_ONCE = 100
 """Asks made from rows before the event loop gets its turn: about 5 ms."""
 
+BY_PREFIX = """
+    SELECT * FROM asks WHERE id >= :prefix AND id < :prefix || char(1114111)
+    AND project = :project ORDER BY id
+"""
 OPEN_ASKS = """
     SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq
 """
@@ -134,6 +138,9 @@ class SqliteStore:
             return known
         rows = await self._reading.rows(ASK, (ask_id,))
         return ask_of(rows[0]) if rows else None
+
+    async def asks_by_prefix(self, *, project: str, prefix: str) -> Sequence[Ask]:
+        return await self._asks(BY_PREFIX, {"project": project, "prefix": prefix})
 
     async def open_asks(self) -> Sequence[Ask]:
         return await self._asks(OPEN_ASKS)

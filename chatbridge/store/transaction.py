@@ -47,7 +47,8 @@ KEPT_TWIN = """
     WHERE delivered_at IS NULL AND discarded = 0 AND kept_until > :now
     AND fingerprint = :fingerprint AND project = :project
     AND (status = 'answered' OR late IS NOT NULL)
-    AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.ended_at IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.ended_at IS NULL
+                    AND NOT (calls.ticket AND asks.kept))
     ORDER BY seq DESC LIMIT 1
 """
 COUNT_OPEN_ASKS_OF = """

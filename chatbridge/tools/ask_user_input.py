@@ -1,7 +1,4 @@
-"""What `ask_user` takes: its arguments as questions. The schema is in `ask_user_schema`.
-
-A refusal's first line is the contract's sentence; the second says where, what and what else.
-"""
+"""What `ask_user` takes: its arguments as questions. The schema is in `ask_user_schema`."""
 
 from __future__ import annotations
 
@@ -21,8 +18,8 @@ from pydantic import (
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Option, Question, QuestionType
-from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.outcomes import QUESTION, QUESTIONS
+from chatbridge.tools.refusal import misshapen, refused
 
 SHORTEST_TIMEOUT = 10.0
 MAX_QUESTIONS = 10
@@ -133,9 +130,9 @@ def _asked(
     given: _Arguments, arguments: Mapping[str, Any], *, declared_defaults: bool
 ) -> tuple[str, tuple[Question, ...]]:
     if given.questions is None and given.question is None:
-        raise _refused(NO_QUESTION, "questions", arguments.get("questions"), "1 to 10 questions")
+        raise refused(NO_QUESTION, "questions", arguments.get("questions"), "1 to 10 questions")
     if given.questions is not None and given.question is not None:
-        raise _refused(
+        raise refused(
             "Validation error: give either question or questions, not both",
             "question",
             given.question,
@@ -150,7 +147,7 @@ def _asked(
     ids = [q.id for q in questions]
     for i, question_id in enumerate(ids):
         if question_id in ids[:i]:
-            raise _refused(
+            raise refused(
                 "Validation error: question ids must be unique",
                 f"questions[{i}].id",
                 question_id,
@@ -172,7 +169,7 @@ def _question(given: _Question, path: str, *, declared_defaults: bool) -> Questi
     _check_text(given.question, f"{path}.question")
     choosing = given.type in (QuestionType.SELECT, QuestionType.MULTI_SELECT)
     if choosing and not given.options:
-        raise _refused(NO_OPTIONS, f"{path}.options", given.options, "at least one option")
+        raise refused(NO_OPTIONS, f"{path}.options", given.options, "at least one option")
     question = Question(
         id=given.id or _new_id(),
         text=given.question,
@@ -194,11 +191,11 @@ def _choices(options: _Options, path: str) -> tuple[Option, ...]:
     for i, label in enumerate(labels):
         place = f"{path}.options[{i}]".lstrip(".")
         if not label:
-            raise _refused(
+            raise refused(
                 "Validation error: an option needs a label", place, options[i].label, "some text"
             )
         if label in labels[:i]:
-            raise _refused(
+            raise refused(
                 "Validation error: option labels must be unique", place, label, "another label"
             )
     return tuple(Option(label=o.label, description=o.description) for o in options)
@@ -209,21 +206,21 @@ def _default(question: Question, given: str | list[str], path: str) -> Answer:
     values = (given,) if isinstance(given, str) else tuple(given)
     sentence = "Validation error: onTimeout does not fit the question"
     if question.type is QuestionType.CONFIRM:
-        raise _refused(sentence, path, given, "nothing: a confirm is never answered by silence")
+        raise refused(sentence, path, given, "nothing: a confirm is never answered by silence")
     if question.type is QuestionType.TEXT:
         if len(values) != 1 or not values[0].strip():
-            raise _refused(sentence, path, given, "one text")
+            raise refused(sentence, path, given, "one text")
         return Answer(values=values)
     labels = [o.label for o in question.options]
     one = question.type is QuestionType.SELECT
     if not values or (one and len(values) != 1) or any(v not in labels for v in values):
-        raise _refused(sentence, path, given, ", ".join(labels))
+        raise refused(sentence, path, given, ", ".join(labels))
     return Answer(values=tuple(label for label in labels if label in values))
 
 
 def _check_text(text: str, path: str) -> None:
     if not text.strip():
-        raise _refused(NO_TEXT, path, text, "some text")
+        raise refused(NO_TEXT, path, text, "some text")
 
 
 def _timeout(milliseconds: int | None, limits: Limits) -> float:
@@ -231,7 +228,7 @@ def _timeout(milliseconds: int | None, limits: Limits) -> float:
         return limits.default
     seconds = milliseconds / 1000
     if not SHORTEST_TIMEOUT <= seconds <= limits.longest:
-        raise _refused(
+        raise refused(
             "Validation error: timeout is out of range",
             "timeout",
             milliseconds,
@@ -247,33 +244,17 @@ def _new_id() -> str:
 # ── refusals ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _refused(sentence: str, path: str, given: object, accepted: str) -> ToolInputError:
-    return ToolInputError(
-        sentence,
-        path=path,
-        given=shortened(repr(given), 120),
-        accepted=shortened(one_line(accepted), 400),
-    )
-
-
 def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputError:
     """The first problem that the shape check found, in the contract's words where it has some."""
     first = error.errors(include_url=False)[0]
-    # What pydantic adds for unions and validators is no part of the path.
-    parts = [p for p in first["loc"] if isinstance(p, int) or p in _FIELDS]
-    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts).lstrip(".")
-    kind, given, names = first["type"], first["input"], [p for p in parts if isinstance(p, str)]
-    accepted = first["msg"][0].lower() + first["msg"][1:]
-    if path == "questions" and kind == "too_short":
-        return _refused(NO_QUESTION, path, given, "1 to 10 questions")
-    if path == "questions" and kind == "too_long":
+    kind, given, path = first["type"], first["input"], first["loc"]
+    if path == ("questions",) and kind == "too_short":
+        return refused(NO_QUESTION, "questions", given, "1 to 10 questions")
+    if path == ("questions",) and kind == "too_long":
         count = len(arguments["questions"])
-        return _refused(TOO_MANY, path, f"{count} questions", "1 to 10 questions")
-    if names[-1] == "question" and kind in ("string_too_short", "missing"):
-        return _refused(NO_TEXT, path, None if kind == "missing" else given, "some text")
-    if kind == "string_too_long":
-        size = f"{len(given):,} characters"
-        return ToolInputError(
-            f"Validation error: {names[-1]} is too long", path=path, given=size, accepted=accepted
-        )
-    return _refused(f"Validation error: {path} is not valid", path, given, accepted)
+        return refused(TOO_MANY, "questions", f"{count} questions", "1 to 10 questions")
+    refusal = misshapen(error, _FIELDS)
+    if path[-1] == "question" and kind in ("string_too_short", "missing"):
+        given = None if kind == "missing" else given
+        return refused(NO_TEXT, refusal.path, given, "some text")
+    return refusal

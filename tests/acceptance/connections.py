@@ -7,13 +7,14 @@ left in the task that entered it. Asks do not meet: every connection has a proje
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 
 from mcp_types import CallToolResult
 
 from tests.acceptance.bridge import CARRIERS, MODES, Connection, Home, connected, new_home
 from tests.acceptance.examples import SINGLE_TIMEOUT, TIMEOUT, Example
+from tests.acceptance.open_page import open_page
 
 SETTINGS: dict[str, dict[str, str]] = {
     "plain": {},
@@ -93,8 +94,13 @@ class Connections:
         home = self._home(name, key.settings)
         project = home.project(key.project)
         try:
-            async with connected(home, project, carrier=key.carrier, mode=key.mode) as connection:
+            async with AsyncExitStack() as stack:
+                connection = await stack.enter_async_context(
+                    connected(home, project, carrier=key.carrier, mode=key.mode)
+                )
                 if key == _usual(key.carrier, key.mode):
+                    # The documents' time-outs are those of somebody who could have answered.
+                    await stack.enter_async_context(open_page(home.person))
                     self._expiries[key] = (
                         _expiry(connection, TIMEOUT),
                         _expiry(connection, SINGLE_TIMEOUT),

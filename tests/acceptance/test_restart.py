@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 from collections.abc import Iterator
@@ -20,13 +21,20 @@ from tests.fakes.house import COLOURS, Agent, House, house
 
 BLUE = [{"questionId": "c", "values": ["blue"]}]
 ENDINGS = pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+NUMBERS = itertools.count(1)
 ERAS = pytest.mark.parametrize("stateless", [False, True], ids=["handshake", "stateless"])
 
 
-@pytest.fixture
-def home() -> Iterator[House]:
+@pytest.fixture(scope="module")
+def machine() -> Iterator[House]:
+    """One for all tests here: the hub that a test leaves is the next one's to kill."""
     with house() as here:
         yield here
+
+
+@pytest.fixture
+def home(machine: House) -> House:
+    return machine.with_project(f"project-{next(NUMBERS)}")
 
 
 def nothing_more(agent: Agent) -> None:

@@ -181,6 +181,15 @@ async def test_a_kept_answer_with_a_live_call_is_not_handed_over_twice(store: St
     assert await kept_twin(store, ask) is None
 
 
+async def test_a_ticket_holds_an_answer_back_only_until_it_is_called_kept(store: Store) -> None:
+    fresh = answered(an_ask(), kept_until=KEPT["kept_until"])
+    await keep(store, fresh, a_call(fresh, ticket=True))
+    assert await kept_twin(store, fresh) is None
+    kept = answered(an_ask(), **KEPT)
+    await keep(store, kept, a_call(kept, link="link-2", ticket=True))
+    assert await kept_twin(store, kept) == kept
+
+
 async def test_open_asks_come_by_deadline_and_those_without_one_last(store: Store) -> None:
     never, late, soon = an_ask(deadline=None), an_ask(deadline=9.5), an_ask(deadline=3.25)
     await keep(store, never, late, answered(an_ask()), soon)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from chatbridge.core.errors import PostGone
 from chatbridge.core.model import Ask
+from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Inbox, Shown, Surface
 
@@ -27,6 +28,8 @@ class Chat:
         self.told: list[str] = []
         self.lose_response = False
         self.shown: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
+        self.notices: list[Notice] = []
+        self.somebody_looks = True
 
     async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
         ready()
@@ -56,4 +59,10 @@ class Chat:
         if self.lose_response:
             self.lose_response = False
             raise ConnectionResetError
-        return Shown(place=place)
+        return Shown(place=place, seen=self.somebody_looks)
+
+    async def announce(self, notice: Notice) -> bool:
+        if self.faults:
+            raise self.faults.pop(0)
+        self.notices.append(notice)
+        return self.somebody_looks

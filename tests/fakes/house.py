@@ -19,6 +19,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,15 @@ class House:
             "CHATBRIDGE_RUNTIME_DIR": str(self.state),
             **settings,
         }
+        self._only: str | None = None
+
+    def with_project(self, name: str) -> House:
+        """The same machine for an agent in another project, whose asks are all that is seen."""
+        here = copy(self)
+        here.project = self.state.parent / name
+        here._only = name
+        (here.project / ".git").mkdir(parents=True)
+        return here
 
     # ── processes ─────────────────────────────────────────────────────────────────────────────────
 
@@ -166,11 +176,13 @@ class House:
 
     def asks(self) -> list[Json]:
         found: list[Json] = self.api("/api/asks?status=open")
-        return found
+        return [ask for ask in found if self._sees(ask)]
 
     def until(self, fits: Callable[[Json], bool] = lambda ask: True) -> Json:
         """The first open ask that fits, now or as soon as it comes."""
-        return self._watch(lambda ask: ask["status"] == "open" and fits(ask), known=self.asks)
+        return self._watch(
+            lambda ask: ask["status"] == "open" and self._sees(ask) and fits(ask), known=self.asks
+        )
 
     def until_it(self, ask: Json, fits: Callable[[Json], bool]) -> Json:
         """This ask once it fits."""
@@ -179,6 +191,9 @@ class House:
             return [self.api(f"/api/asks/{ask['id']}")]
 
         return self._watch(lambda seen: seen["id"] == ask["id"] and fits(seen), known=known)
+
+    def _sees(self, ask: Json) -> bool:
+        return self._only is None or ask["agent"]["project"] == self._only
 
     def _watch(self, fits: Callable[[Json], bool], *, known: Callable[[], list[Json]]) -> Json:
         until = time.monotonic() + PATIENCE

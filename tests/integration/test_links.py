@@ -17,12 +17,15 @@ import pytest
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Status
+from chatbridge.core.reach import Reach, Reached
 from chatbridge.hub.links import Links
 from chatbridge.hub.wiring import digests
 from chatbridge.link.preface import preface
 from chatbridge.settings import load
 from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
+from chatbridge.tools.waiting import Waiting
 from tests.fakes.world import BLUE, OWNER, World, world
 
 STRANGER = 65534
@@ -37,14 +40,25 @@ sys.stdout.buffer.write(sock.recv(4096))
 """
 
 
+async def nobody(_ask_id: str) -> Reach:
+    return Reach()
+
+
 @asynccontextmanager
 async def door(
-    hub: World, path: Path, *, told: list[str] | None = None, **settings: str
+    hub: World,
+    path: Path,
+    *,
+    told: list[str] | None = None,
+    reached: Reached = nobody,
+    **settings: str,
 ) -> AsyncIterator[Links]:
     """`told` is what the owner hears."""
     server = build_server(
-        [AskUser(hub.broker)],
+        [AskUser(Waiting(hub.broker, reached))],
         callers=hub.broker.callers,
+        clients=Clients(),
+        clock=hub.clock,
         after_call=lambda: None,
         spawn=asyncio.ensure_future,
     )
@@ -268,3 +282,24 @@ async def test_a_stopping_hub_says_so_and_answers_no_open_call(tmp_path: Path) -
         assert await link.hear() == {}
         assert (await hub.now(ask)).alone_since is None
         link.close()
+
+
+async def test_an_answer_that_its_failing_tool_did_not_tell_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(_ask_id: str) -> Reach:
+        raise RuntimeError("a mistake of ours")
+
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s", reached=broken):
+        link = await Link.connect(tmp_path / "s")
+        await link.ask(1)
+        ask = await hub.until(lambda ask: ask.open)
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        while (response := await link.hear()).get("id") != 1:
+            pass
+        assert response["result"]["isError"]
+        link.say({"chatbridge": "delivered", "request": 1})
+        kept = await hub.until(lambda ask: ask.kept)
+        assert kept.delivered_at is None
+        link.close()
+    assert "a mistake of ours" in caplog.text

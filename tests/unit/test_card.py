@@ -154,7 +154,7 @@ def test_t7_other_asks_for_a_text_and_leads_back_to_the_options() -> None:
 def test_t8_cancel_asks_first_from_a_question_and_from_the_review(at: int, question: str) -> None:
     draft = Draft(entries=(Entry(), Entry()), view=View.CANCEL, at=at)
     shown = card(ask(SELECT, TEXT, draft=draft))
-    assert roles(shown) == [Role.BACK, Role.CANCEL_NOW]
+    assert roles(shown) == [Role.EXPLAIN, Role.REPHRASE, Role.BACK, Role.CANCEL_NOW]
     assert shown.question == question
 
 

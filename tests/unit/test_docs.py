@@ -15,6 +15,7 @@ from chatbridge.__main__ import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+CONTRACTS = ROOT / "docs" / "contracts.md"
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 MODULE = re.compile(r"`((?:\w+/)+\w+\.py)(?:::\w+)?`")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
@@ -58,6 +59,16 @@ def test_every_promise_names_tests_and_each_of_them_exists() -> None:
     for promise in promises:
         named = TEST.findall(promise)
         assert named, promise
+        for file, test in named:
+            assert test in functions_of(ROOT / file), f"{file}::{test}"
+
+
+def test_every_line_about_a_contract_names_tests_that_exist_or_says_why_there_is_none() -> None:
+    rows = re.findall(r"^\| (?!in the document|what \|)(.*)$", CONTRACTS.read_text(), re.MULTILINE)
+    assert rows
+    for row in rows:
+        named = TEST.findall(row)
+        assert named or "nothing to show" in row, row
         for file, test in named:
             assert test in functions_of(ROOT / file), f"{file}::{test}"
 

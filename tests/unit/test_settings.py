@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from chatbridge.core.errors import SettingsError
-from chatbridge.settings import Settings, load
+from chatbridge.settings import ClientLimits, Settings, load
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "config" / "chatbridge.example.toml"
@@ -49,7 +49,7 @@ def keys(model: type[BaseModel], prefix: str = "") -> set[str]:
 def written_keys(table: dict[str, Any], prefix: str = "") -> set[str]:
     found = set()
     for name, value in table.items():
-        table_here = isinstance(value, dict)
+        table_here = isinstance(value, dict) and name != "clients"  # names are up to the owner
         found |= written_keys(value, f"{name}.") if table_here else {prefix + name}
     return found
 
@@ -101,6 +101,18 @@ VARIABLES = {
     "tools": ("ask_user", ("ask_user",)),
     "store": ("sqlite:///srv/a.db", "sqlite:///srv/a.db"),
     "log_level": ("debug", "debug"),
+    "elicit": ("both", "both"),
+    "auq_timeout": ("8h", 28800.0),
+    "auq_max_questions": ("10", 10),
+    "auq_max_options": ("4", 4),
+    "approvals.channels": ("telegram,web", ("telegram", "web")),
+    "approvals.timeout": ("1h", 3600.0),
+    "journal.folder": ("notes/answers", "notes/answers"),
+    "journal.other_tools": ("false", False),
+    "clients": (
+        '{"cline": {"limit": "10min", "cancels": false}}',
+        {"cline": ClientLimits(limit=600.0, cancels=False)},
+    ),
     "web.enabled": ("0", False),
     "web.host": ("::1", "::1"),
     "web.port": ("9000", 9000),

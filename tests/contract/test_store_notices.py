@@ -1,0 +1,135 @@
+"""What every store keeps of notices, and what it finds for the tools: answers of a project, what
+was allowed for a session, where an ask has been shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chatbridge.core.model import (
+    Agent,
+    Answer,
+    Ask,
+    Call,
+    CallName,
+    Outcome,
+    Post,
+    Project,
+    Status,
+)
+from chatbridge.core.notice import Level, Notice
+from chatbridge.core.ports import Store, Transaction
+from tests.contract.asks import a_call, a_late_answer, an_ask, answered, timed_out
+
+DONE = Notice(
+    id="n-1",
+    call=CallName(link="link-1", request="7"),
+    project=Project(key="/src/shop", name="shop", label="laptop"),
+    agent=Agent(client="claude-code", name="Claude Code"),
+    title="Build",
+    message="It is done.\n\n`make test` was green.",
+    level=Level.WARNING,
+    at=1000.0,
+)
+
+
+async def keep(store: Store, *things: Ask | Call | Post | Notice) -> None:
+    async def work(tx: Transaction) -> None:
+        for thing in things:
+            match thing:
+                case Ask():
+                    await tx.add_ask(thing)
+                case Call():
+                    await tx.save_call(thing)
+                case Post():
+                    await tx.save_post(thing)
+                case Notice():
+                    await tx.add_notice(thing)
+
+    await store.write(work)
+
+
+async def show(store: Store, notice: Notice, surface: str) -> None:
+    await store.write(lambda tx: tx.save_notice_post(notice.id, surface=surface))
+
+
+async def test_a_notice_comes_back_as_it_was_kept_and_the_newest_first(store: Store) -> None:
+    later = replace(DONE, id="n-2", call=CallName(link="link-1", request="8"), at=2000.0)
+    await keep(store, DONE, later)
+    assert list(await store.notices(limit=10)) == [later, DONE]
+    assert list(await store.notices(limit=1)) == [later]
+
+
+async def test_a_repeated_call_finds_its_notice_and_leaves_no_second_one(store: Store) -> None:
+    await keep(store, DONE)
+    again = await store.write(lambda tx: tx.add_notice(replace(DONE, id="n-2", at=2000.0)))
+    assert again == DONE
+    assert list(await store.notices(limit=10)) == [DONE]
+
+
+async def test_a_client_that_uses_an_id_again_for_other_words_is_heard(store: Store) -> None:
+    other = replace(DONE, id="n-2", message="And something else.")
+    await keep(store, DONE, other)
+    assert len(await store.notices(limit=10)) == 2
+
+
+async def test_behind_are_the_notices_that_a_surface_has_not_shown_oldest_first(
+    store: Store,
+) -> None:
+    later = replace(DONE, id="n-2", call=CallName(link="link-2", request="7"), at=2000.0)
+    await keep(store, DONE, later)
+    assert list(await store.notices_behind(surface="telegram:1", since=0.0)) == [DONE, later]
+    assert list(await store.notices_behind(surface="telegram:1", since=1500.0)) == [later]
+    await show(store, DONE, "telegram:1")
+    await show(store, DONE, "telegram:1")
+    assert list(await store.notices_behind(surface="telegram:1", since=0.0)) == [later]
+    assert list(await store.notices_behind(surface="matrix:1", since=0.0)) == [DONE, later]
+    assert list(await store.notice_surfaces(DONE.id)) == ["telegram:1"]
+    assert not await store.notice_surfaces(later.id)
+
+
+async def test_a_sweep_takes_old_notices_along(store: Store) -> None:
+    later = replace(DONE, id="n-2", call=CallName(link="link-2", request="7"), at=2000.0)
+    await keep(store, DONE, later)
+    await show(store, DONE, "telegram:1")
+    await store.sweep(before=1500.0)
+    assert list(await store.notices(limit=10)) == [later]
+    assert not await store.notice_surfaces(DONE.id)
+
+
+async def test_the_answers_of_a_project_are_its_own_the_newest_first(store: Store) -> None:
+    first, second = answered(an_ask(), at=2000.0), answered(an_ask(), at=3000.0)
+    late = replace(timed_out(an_ask(), at=2500.0), late=a_late_answer())
+    elsewhere = answered(an_ask(project=Project(key="/src/other", name="other")))
+    await keep(store, first, second, late, elsewhere, an_ask(), timed_out(an_ask()))
+    found = await store.answers_in(project="/src/shop", limit=10)
+    assert [ask.id for ask in found] == [second.id, late.id, first.id]
+    assert [ask.id for ask in await store.answers_in(project="/src/shop", limit=1)] == [second.id]
+
+
+def verdict(word: str) -> Ask:
+    ask = replace(an_ask(), status=Status.ANSWERED, settled_at=2000.0, delivered_at=2000.0)
+    return replace(ask, outcome=Outcome(at=2000.0, answers=(Answer(values=(word,)),)))
+
+
+@pytest.mark.parametrize(
+    ("word", "allowed"), [("session", True), ("allow", False), ("deny", False)]
+)
+async def test_only_what_was_allowed_for_the_session_is(
+    store: Store, word: str, allowed: bool
+) -> None:
+    ask = verdict(word)
+    await keep(store, ask, a_call(ask, link="link-1"))
+    same = ask.fingerprint
+    assert await store.allowed_in_session(link="link-1", fingerprint=same) is allowed
+    assert not await store.allowed_in_session(link="link-2", fingerprint=same)
+    assert not await store.allowed_in_session(link="link-1", fingerprint="other words")
+
+
+async def test_an_ask_knows_where_it_has_been_shown(store: Store) -> None:
+    ask = an_ask()
+    await keep(store, ask)
+    assert not await store.surfaces_of(ask.id)
+    await keep(store, Post(ask_id=ask.id, surface="telegram:1", place="5", revision=1))
+    assert list(await store.surfaces_of(ask.id)) == ["telegram:1"]

@@ -1,0 +1,166 @@
+"""Notices: kept first, shown once on each surface, later if not now, and honest about it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.core.delivery import Delivery
+from chatbridge.core.errors import RetryLater, ToolInputError
+from chatbridge.core.model import Agent, CallName, Project
+from chatbridge.core.notice import Level
+from chatbridge.core.notices import Notices
+from chatbridge.hub.line_up import LineUp
+from chatbridge.tools.call import Peer, ToolCall
+from chatbridge.tools.notify_user import NotifyUser
+from tests.fakes.chat import Chat
+from tests.fakes.clock import StillClock
+from tests.fakes.world import PATIENCE, World, world
+
+CLAUDE = Peer(agent=Agent(client="claude-code", name="Claude Code"))
+
+
+class Desk:
+    """The tool as the hub has it, with pretend chats as channels."""
+
+    def __init__(self, hub: World, *chats: Chat) -> None:
+        self.delivery = Delivery(hub.store, clock=hub.clock)
+        self.line_up = LineUp(self.delivery, clock=hub.clock)
+        for chat in chats:
+            self.line_up.add(chat.name, lambda chat=chat: chat)  # type: ignore[misc]
+        self.notices = Notices(hub.store, self.delivery, clock=hub.clock)
+        self._tool = NotifyUser(self.notices, self.line_up)
+        self._hub = hub
+
+    async def notify(self, message: str, number: int = 1, **more: Any) -> dict[str, Any]:
+        call = ToolCall(
+            name=CallName(link="link-1", request=str(number)),
+            id="call",
+            project=Project(key="/src/shop", name="shop"),
+            peer=CLAUDE,
+            report=None,
+            clock=self._hub.clock,
+        )
+        result = await self._tool.run({"message": message, **more}, call)
+        text = result.content[0].text  # type: ignore[union-attr]
+        assert json.loads(text) == result.structured_content
+        assert not result.is_error
+        return dict(json.loads(text))
+
+
+@asynccontextmanager
+async def desk(path: Path, *chats: Chat, clock: StillClock | None = None) -> AsyncIterator[Desk]:
+    async with world(path, clock) as hub:
+        opened = Desk(hub, *chats)
+        running = asyncio.ensure_future(opened.line_up.run(hub.inbox))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await opened.line_up.drained()  # they are up
+            yield opened
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+def chat(name: str) -> Chat:
+    made = Chat()
+    made.name = name
+    return made
+
+
+async def test_a_notice_reaches_every_channel_and_the_result_says_which(tmp_path: Path) -> None:
+    telegram, matrix = chat("telegram"), chat("matrix")
+    async with desk(tmp_path, telegram, matrix) as here:
+        told = await here.notify("It is **done**.", title=" Build ", level="error")
+    assert told == {"sent": ["telegram", "matrix"], "waiting": []}
+    (seen,) = telegram.notices
+    assert (seen.message, seen.title, seen.level) == ("It is **done**.", "Build", Level.ERROR)
+    assert (seen.project.name, seen.agent.name) == ("shop", "Claude Code")
+    assert matrix.notices == [seen]
+
+
+async def test_a_repeated_call_is_the_same_notice(tmp_path: Path) -> None:
+    telegram = chat("telegram")
+    async with desk(tmp_path, telegram) as here:
+        for _ in range(3):
+            assert await here.notify("done") == {"sent": ["telegram"], "waiting": []}
+        await here.notify("done", number=2)
+    assert len(telegram.notices) == 2
+
+
+async def test_with_the_network_down_the_call_returns_and_the_notice_comes_later(
+    tmp_path: Path,
+) -> None:
+    telegram, clock = chat("telegram"), StillClock()
+    telegram.faults = [RetryLater("telegram cannot be reached")]
+    async with desk(tmp_path, telegram, clock=clock) as here:
+        told = await here.notify("done")
+        assert (told["sent"], told["waiting"]) == ([], ["telegram"])
+        assert told["delivery"].startswith("Nobody could be reached")
+        assert not telegram.notices
+        async with asyncio.timeout(PATIENCE):
+            while not telegram.notices:
+                clock.advance(1.0)
+                await asyncio.sleep(0)
+        assert (await here.notify("done")) == {"sent": ["telegram"], "waiting": []}
+    assert len(telegram.notices) == 1
+
+
+async def test_a_notice_that_a_dead_hub_had_not_sent_is_sent_by_the_next_one_once(
+    tmp_path: Path,
+) -> None:
+    clock, down, up = StillClock(), chat("telegram"), chat("telegram")
+    down.faults = [RetryLater("telegram cannot be reached", after=1e6)]
+    async with desk(tmp_path, down, clock=clock) as here:
+        await here.notify("done")
+    for _ in range(2):
+        async with desk(tmp_path, up, clock=clock) as here:
+            assert (await here.notify("done"))["sent"] == ["telegram"]
+    assert [notice.message for notice in up.notices] == ["done"]
+
+
+async def test_one_that_cannot_be_shown_does_not_keep_the_others(tmp_path: Path) -> None:
+    telegram = chat("telegram")
+    telegram.faults = [ValueError("this one is odd")]
+    async with desk(tmp_path, telegram) as here:
+        assert (await here.notify("odd"))["sent"] == []
+        assert (await here.notify("fine", number=2))["sent"] == ["telegram"]
+    assert [notice.message for notice in telegram.notices] == ["fine"]
+
+
+async def test_a_page_that_nobody_looks_at_has_reached_nobody(tmp_path: Path) -> None:
+    web = chat("web")
+    web.somebody_looks = False
+    async with desk(tmp_path, web) as here:
+        told = await here.notify("done")
+    assert told["sent"] == []
+    assert told["delivery"] == "Nobody could be reached. web inbox: no page was open."
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({}, "message"),
+        ({"message": " \n"}, "message"),
+        ({"message": "x" * 10_001}, "message"),
+        ({"message": 1}, "message"),
+        ({"message": "x", "title": "y" * 101}, "title"),
+        ({"message": "x", "level": "loud"}, "level"),
+    ],
+)
+async def test_bad_arguments_are_refused_with_their_path_and_nothing_is_sent(
+    tmp_path: Path, given: dict[str, Any], path: str
+) -> None:
+    telegram = chat("telegram")
+    async with desk(tmp_path, telegram) as here:
+        with pytest.raises(ToolInputError) as refused:
+            await here.notify(**{"message": None, **given})
+        assert f"\n{path}: given " in str(refused.value)
+        assert str(refused.value).startswith("Validation error: ")
+    assert not telegram.notices
