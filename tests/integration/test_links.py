@@ -51,7 +51,7 @@ async def door(
     *,
     told: list[str] | None = None,
     reached: Reached = nobody,
-    **settings: str,
+    settings: dict[str, str] | None = None,
 ) -> AsyncIterator[Links]:
     """`told` is what the owner hears."""
     server = build_server(
@@ -63,7 +63,7 @@ async def door(
         spawn=asyncio.ensure_future,
     )
     heard: list[str] = [] if told is None else told
-    links = Links(server, hub.broker.callers, settings=settings, tell=heard.append)
+    links = Links(server, hub.broker.callers, settings=settings or {}, tell=heard.append)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen()
@@ -161,7 +161,7 @@ async def test_a_link_started_with_other_settings_is_named_to_the_owner_without_
     settings = {"CHATBRIDGE_STORE": "same"}
     async with (
         world(tmp_path) as hub,
-        door(hub, tmp_path / "s", told=told, **settings) as links,
+        door(hub, tmp_path / "s", told=told, settings=settings) as links,
     ):
         theirs = {"CHATBRIDGE_STORE": "same", "CHATBRIDGE_TELEGRAM__TOKEN": "0123456789abcdef"}
         link = await Link.connect(tmp_path / "s", settings=theirs)
