@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 from chatbridge.cli.hook_call import NoAnswer, call_tool
@@ -63,12 +64,15 @@ FINISHED: Json = {"title": "Finished", "message": "Claude Code has finished its 
 
 
 def main(argv: list[str]) -> int:
+    while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass  # closed by whoever started us: none of our pipes shall be taken for it
+    os.close(spare)
     if "-h" in argv or "--help" in argv:
         print(HELP, end="")
         return 0
     if argv or sys.stdin is None or sys.stdin.isatty():
         problem = f"chatbridge hook does not know {argv[0]!r}" if argv else "There is no event"
-        sys.stderr.write(f"{problem}.\n\n{HELP}")
+        _complain(f"{problem}.\n\n{HELP}")
         return 1
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
@@ -76,8 +80,14 @@ def main(argv: list[str]) -> int:
         if said is not None:
             os.write(1, f"{json.dumps(said)}\n".encode())
     except (NoAnswer, OSError, ValueError, RecursionError) as error:
-        sys.stderr.write(f"chatbridge hook: no decision: {error}\n")
+        _complain(f"chatbridge hook: no decision: {error}\n")
     return 0
+
+
+def _complain(text: str) -> None:
+    """Where somebody can read it; where nobody can, that is no reason to fail."""
+    with suppress(OSError):
+        os.write(2, text.encode(errors="replace"))
 
 
 def _event(data: bytes) -> Json:

@@ -69,7 +69,7 @@ class Broker:
         """
         now = self._clock.time()
         timeout = request.timeout if request.timeout is not None else self.policy.default_timeout
-        deadline = now + max(timeout, self.policy.min_timeout)
+        deadline = min(now + max(timeout, self.policy.min_timeout), _latest(request))
         until = None if counts_for is None else now + counts_for
         endless = math.isinf(deadline)
         fresh = asks.opened(request, now=now, deadline=None if endless else deadline)
@@ -168,10 +168,15 @@ class Broker:
     async def time_out(self, ask_id: str) -> Ask:
         """End it now as if its deadline had passed, if it is still open."""
         now = self._clock.time()
-        return await self.change(
-            ask_id,
-            lambda ask: asks.timed_out(ask, now=now, policy=self.policy) if ask.open else ask,
-        )
+
+        def ended(ask: Ask) -> Ask:
+            if not ask.open:
+                return ask
+            if ask.deadline is not None:  # what cards say of it must not be yet to come
+                ask = replace(ask, deadline=min(ask.deadline, now))
+            return asks.timed_out(ask, now=now, policy=self.policy)
+
+        return await self.change(ask_id, ended)
 
     async def allowed_in_session(self, request: AskRequest, name: CallName) -> bool:
         """Whether the owner has allowed exactly this for the rest of the caller's session."""
@@ -323,3 +328,9 @@ class Broker:
         elif asks.undelivered(ask):
             when = now + self.policy.handover_within + patience
             self._agenda.add(when, Due.HANDOVER, ask.id)
+
+
+def _latest(request: AskRequest) -> float:
+    """An approval ends with its call, whatever the owner's floor."""
+    subject = request.questions[0].subject
+    return math.inf if subject is None or subject.latest is None else subject.latest

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from chatbridge.core import asks
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Ask, AskRequest, Call, CallName
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, Status
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Store, Transaction
 
@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 RETRY = 1.0
 """How long after a store error the end of a link is noted again."""
+FETCHED_WITHIN = 600.0
+"""So long a link waits for a hub; who fetches what was approved after that is no link."""
 
 
 class Callers:
@@ -66,7 +68,8 @@ class Callers:
         async def work(tx: Transaction) -> list[Ask]:
             call = await tx.call(name)
             waits = call is not None and call.live and call.delivered_at is None
-            return await self._end(tx, [call] if call is not None and waits else [])
+            ended = [call] if call is not None and waits else []
+            return await self._end(tx, ended, for_good=True)
 
         self._tell(await self._store.write(work))
 
@@ -80,7 +83,7 @@ class Callers:
                 ask = await tx.ask(call.ask_id)
                 if ask and ask.open and not call.ticket and call.name.request not in repeated:
                     gone.append(call)
-            return await self._end(tx, gone)
+            return await self._end(tx, gone, for_good=True)
 
         self._tell(await self._store.write(work))
 
@@ -124,7 +127,10 @@ class Callers:
         except StoreError as error:
             log.warning("calls of before the start stay live: %s", error)
 
-    async def _end(self, tx: Transaction, calls: list[Call]) -> list[Ask]:
+    async def _end(
+        self, tx: Transaction, calls: list[Call], *, for_good: bool = False
+    ) -> list[Ask]:
+        """`for_good`: their client has given them up, and will not repeat them."""
         now = self._clock.time()
         for call in calls:
             await tx.save_call(replace(call, ended_at=call.ended_at or now))
@@ -133,14 +139,15 @@ class Callers:
             ask = await tx.ask(ask_id)
             if ask is None or await tx.live_calls(ask_id):
                 continue
-            after = self._abandoned(ask, now)
+            after = self._abandoned(ask, now, for_good=for_good)
             if after is not ask and await tx.save_ask(after, was=ask.status):
                 changed.append(after)
         return changed
 
-    def _abandoned(self, ask: Ask, now: float) -> Ask:
-        """The ask after its last caller went."""
-        if ask.open and self._policy.withdraw_on_cancel:
+    def _abandoned(self, ask: Ask, now: float, *, for_good: bool) -> Ask:
+        """The ask after its last caller went. What nobody can fetch any more nobody should allow:
+        they would think that it ran."""
+        if ask.open and (self._policy.withdraw_on_cancel or (for_good and ask.approval)):
             return asks.withdrawn(ask, now=now)
         if ask.open:
             return asks.left_alone(ask, now=now)
@@ -161,7 +168,7 @@ class Callers:
         if call is None or call.delivered_at is not None:
             return None
         ask = await tx.ask(call.ask_id)
-        if ask is None or ask.fingerprint != fingerprint:
+        if ask is None or ask.fingerprint != fingerprint or self._spent(ask, call):
             return None
         if self._given_up(call):  # while no hub was there
             changed = await self._end(tx, [call])
@@ -170,6 +177,14 @@ class Callers:
             call = replace(call, ended_at=None)
             await tx.save_call(call)
         return await self.welcome(tx, ask), call
+
+    def _spent(self, ask: Ask, call: Call) -> bool:
+        """Whether an approval was given while this call had gone, or too long ago: it is not kept,
+        so a call of the same name is asked for anew."""
+        if not ask.approval or ask.status is not Status.ANSWERED or ask.settled_at is None:
+            return False
+        gone = call.ended_at is not None and call.ended_at <= ask.settled_at
+        return gone or self._clock.time() - ask.settled_at > FETCHED_WITHIN
 
     async def welcome(self, tx: Transaction, ask: Ask) -> Ask:
         """The ask with a caller again."""

@@ -90,6 +90,8 @@ class Lane:
         self._notices: OrderedDict[str, Notice] = OrderedDict()
         self._not_noted: dict[str, tuple[Post, tuple[str, ...]]] = {}
         """What is shown, but not yet known to the store."""
+        self._announced: set[str] = set()
+        """The same of notices."""
         self._work = asyncio.Event()
         self._refused = False
         self._trouble = Trouble()
@@ -208,8 +210,10 @@ class Lane:
 
         try:
             self._meter.spend(self._clock.monotonic(), edit=False)
-            if await self._surface.announce(notice):
+            if notice.id in self._announced or await self._surface.announce(notice):
+                self._announced.add(notice.id)
                 await self._store.write(work)
+                self._announced.discard(notice.id)
         except NOTHING_GOES as error:
             after = error.after if isinstance(error, RetryLater) else None
             self._refused = isinstance(error, ChatRefused)
@@ -293,12 +297,12 @@ class Lane:
         if not ask.open:
             self._posted.discard(ask.id)
         elif shown.seen and ask.id not in self._posted:
-            self._posted.add(ask.id)
             post = Post(
                 ask_id=ask.id, surface=self._surface.name, place=shown.place, revision=ask.revision
             )
             self._not_noted[ask.id] = (post, ())
             await self._note(ask.id)
+            self._posted.add(ask.id)
 
     async def _note(self, ask_id: str) -> None:
         """With a full disk every further try would otherwise post another card."""

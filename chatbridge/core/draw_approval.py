@@ -3,6 +3,7 @@ would cost. Pure."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from chatbridge.core import form
@@ -14,6 +15,20 @@ from chatbridge.core.text import one_line, visible
 
 HEAD, TAIL = 1_500, 800
 """So much of a long one is shown until the person asks for all of it."""
+_SPACES = re.compile(r"[^\S\n]{80,}")
+_EMPTY_LINES = re.compile(r"\n(?:[^\S\n]*\n){10,}")
+
+
+def legible(code: str) -> str:
+    """What hides is visible, and much that is blank is told instead of shown: what comes after it
+    would be out of sight."""
+    code = _SPACES.sub(lambda blank: f" ⟨{len(blank[0]):,} spaces⟩ ", visible(code))
+    return _EMPTY_LINES.sub(_counted, code)
+
+
+def _counted(blank: re.Match[str]) -> str:
+    lines = blank[0].count("\n") - 1
+    return f"\n⟨{lines:,} empty lines⟩\n"
 
 
 def drawn_subject(ask: Ask) -> Subject | None:
@@ -21,7 +36,7 @@ def drawn_subject(ask: Ask) -> Subject | None:
     subject = question.subject
     if subject is None:
         return None
-    code = visible(subject.code)
+    code = legible(subject.code)
     hidden = len(code) - HEAD - TAIL
     if unread(question, ask.draft) and hidden > 0:
         code = f"{code[:HEAD]}\n… {hidden:,} characters …\n{code[-TAIL:]}"

@@ -141,11 +141,14 @@ class Intake:
         if ask.approval and person.channel not in self._policy.approval_channels:
             raise NotHere(ask.id, channels=tuple(sorted(self._policy.approval_channels)))
 
-    async def notices(self, *, limit: int) -> Sequence[Notice]:
-        return await self._store.notices(limit=limit)
+    async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
+        return await self._store.notices(since=since, limit=limit)
 
     def latest_deadline(self, ask: Ask) -> float:
-        return ask.created_at + self._policy.max_timeout
+        longest = ask.created_at + self._policy.max_timeout
+        subject = ask.questions[0].subject
+        latest = subject.latest if subject else None
+        return longest if latest is None else min(longest, latest)
 
 
 def _noted(*notes: Note | None) -> list[Note]:

@@ -75,6 +75,8 @@ class Subject:
     """Where a command would run."""
     whole_first: bool = False
     """It is long, and cannot be undone: nothing can be allowed before all of it was shown."""
+    latest: float | None = None
+    """When its agent's client gives up at the latest: no deadline can be moved beyond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from typing import Protocol
 
+from chatbridge.core.beside import first_of
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.notice import Level, Notice
 from chatbridge.core.ports import Clock, Store, Transaction
@@ -71,16 +72,15 @@ class Notices:
         """The surfaces that have shown this notice, once all that work have tried or the time is
         over."""
         news = self._waiting.setdefault(notice.id, asyncio.Event())
-        limit = asyncio.ensure_future(self._clock.sleep(within))
-        try:
-            while True:
+
+        async def all_tried() -> None:
+            while self._delivery.about_to_show(notice.id):
                 news.clear()
-                if limit.done() or not self._delivery.about_to_show(notice.id):
-                    return frozenset(await self._store.notice_surfaces(notice.id))
-                heard = asyncio.ensure_future(news.wait())
-                await asyncio.wait({limit, heard}, return_when=asyncio.FIRST_COMPLETED)
-                heard.cancel()
+                await news.wait()
+
+        try:
+            await first_of(all_tried(), self._clock.sleep(within))
+            return frozenset(await self._store.notice_surfaces(notice.id))
         finally:
-            limit.cancel()
             if self._waiting.get(notice.id) is news:
                 del self._waiting[notice.id]

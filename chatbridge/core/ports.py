@@ -128,8 +128,8 @@ class Store(Protocol):
         """The surfaces that have a post of this ask."""
         ...
 
-    async def notices(self, *, limit: int) -> Sequence[Notice]:
-        """The newest first."""
+    async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
+        """Notices of after `since`, the newest first."""
         ...
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
@@ -242,8 +242,8 @@ class Inbox(Protocol):
         """Drop a note, if there is one."""
         ...
 
-    async def notices(self, *, limit: int) -> Sequence[Notice]:
-        """What agents told their owner, the newest first."""
+    async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
+        """What agents told their owner after `since`, the newest first."""
         ...
 
     def only_on(self, ask: Ask, channel: str) -> tuple[str, ...]:

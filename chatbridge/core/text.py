@@ -5,7 +5,9 @@ Used by the card for every string an agent wrote. Escaping for HTML is each chan
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from functools import lru_cache
 
 RECOMMENDED = "(recommended)"
 
@@ -26,13 +28,16 @@ def visible(text: str) -> str:
         return text
     text = text.replace("\r\n", "\n")
     # Of a long text's few different characters most need no second look.
-    suspects = {char for char in set(text) if _suspect(char)}
+    suspects = "".join(char for char in set(text) if _suspect(char))
     if not suspects:
         return text
-    return "".join(
-        f"⟨U+{ord(char):04X}⟩" if char in suspects and _tricky(text, i) else char
-        for i, char in enumerate(text)
-    )
+
+    def shown(found: re.Match[str]) -> str:
+        i = found.start()
+        tricky = _tricky(text[i - 1 : i], text[i], text[i + 1 : i + 2])
+        return f"⟨U+{ord(text[i]):04X}⟩" if tricky else text[i]
+
+    return re.sub(f"[{re.escape(suspects)}]", shown, text)
 
 
 def _suspect(char: str) -> bool:
@@ -43,10 +48,10 @@ def _suspect(char: str) -> bool:
     return selector or _ignorable(char) or _category(char) in ("Cc", "Cf", "Cs")
 
 
-def _tricky(text: str, i: int) -> bool:
+@lru_cache(maxsize=4096)
+def _tricky(before: str, char: str, after: str) -> bool:
     """Whether a character could deceive where it stands. Those that a script or an emoji needs
     there are no trick: they change how the neighbours look."""
-    char, before, after = text[i], text[i - 1 : i], text[i + 1 : i + 2]
     if char == _JOINER:  # family and flag emoji are several symbols joined by it
         return not (_after_virama(before) or (_symbol(before) and _symbol(after)))
     if char == _NON_JOINER:  # Persian and its relatives part letters with it

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import assert_never
 
+from chatbridge.core.ends import PLACES
 from chatbridge.core.model import Ask, Status
 
 CLEAR_WITHOUT_A_DAY = 20 * 3600.0
@@ -48,3 +50,12 @@ def ended_sentence(ask: Ask, *, now: float) -> str:
             return "This question is open again."
         case _:
             assert_never(ask.status)
+
+
+def only_there(channels: Sequence[str]) -> str:
+    """Where an approval can be settled, said on a channel that is none of these."""
+    known = [PLACES.get(each, each) for each in channels]
+    places = [place if place[:1].isupper() else f"the {place}" for place in known]
+    if not places:
+        return "This cannot be allowed here. It is denied when its time is up."
+    return f"Allow or deny this in {' or '.join(places)}."

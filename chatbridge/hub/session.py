@@ -195,6 +195,8 @@ class Session:
 
     async def _refuse(self, code: int, problem: str, request: object = None) -> None:
         log.warning("link %s: %s", self.link, problem)
+        if json.dumps(request) in self._requests:
+            request = None  # it was of a reply to a form, whose ids are ours: no call ends by that
         error = {"code": code, "message": problem}
         await self._say({"jsonrpc": "2.0", "id": request, "error": error})
 
@@ -207,7 +209,8 @@ class Session:
             call = _call_of(item)
             if self._forms.answered(json.dumps(call), message.id):
                 return
-            line = json.dumps({**json.loads(line), "chatbridgeCall": call}).encode()
+            if self._confirms:  # a link takes it out again; clients may refuse it
+                line = json.dumps({**json.loads(line), "chatbridgeCall": call}).encode()
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._requests.discard(json.dumps(message.id))
             self._forms.forget(json.dumps(message.id))

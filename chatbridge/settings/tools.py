@@ -22,15 +22,24 @@ def _inside(folder: str) -> str:
     return str(path)
 
 
+def _somewhere(channels: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if channels == ():
+        raise ValueError("name at least one channel, or leave it out; none could allow anything")
+    return channels
+
+
 ApprovalChannel = Literal["telegram", "matrix", "web"]
 
 
 class Approvals(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    channels: Annotated[tuple[ApprovalChannel, ...] | None, NoDecode, BeforeValidator(listed)] = (
-        None
-    )
+    channels: Annotated[
+        tuple[ApprovalChannel, ...] | None,
+        NoDecode,
+        BeforeValidator(listed),
+        AfterValidator(_somewhere),
+    ] = None
     """None: the chats that are set up, else the inbox's page."""
     timeout: Seconds | None = None
     """None: default_timeout."""

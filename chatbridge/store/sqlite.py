@@ -80,11 +80,11 @@ ANSWERED_IN_SESSION = """
 SURFACES_OF = """
     SELECT posts.surface FROM posts JOIN asks ON asks.seq = posts.ask WHERE asks.id = ?
 """
-NOTICES = "SELECT * FROM notices ORDER BY seq DESC LIMIT ?"
+NOTICES = "SELECT * FROM notices WHERE at > ? ORDER BY at DESC, seq DESC LIMIT ?"
 NOTICES_BEHIND = """
     SELECT * FROM notices WHERE at > :since AND NOT EXISTS (
         SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
-    ORDER BY seq
+    ORDER BY at, seq
 """
 NOTICE_SURFACES = """
     SELECT surface FROM notice_posts JOIN notices ON notices.seq = notice WHERE notices.id = ?
@@ -166,8 +166,8 @@ class SqliteStore:
     async def surfaces_of(self, ask_id: str) -> Sequence[str]:
         return [row["surface"] for row in await self._reading.rows(SURFACES_OF, (ask_id,))]
 
-    async def notices(self, *, limit: int) -> Sequence[Notice]:
-        return [notice_of(row) for row in await self._reading.rows(NOTICES, (limit,))]
+    async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
+        return [notice_of(row) for row in await self._reading.rows(NOTICES, (since, limit))]
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
         behind = {"surface": surface, "since": since}

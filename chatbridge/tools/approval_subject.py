@@ -11,9 +11,9 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chatbridge.core.draw_approval import HEAD, TAIL
+from chatbridge.core.draw_approval import HEAD, TAIL, legible
 from chatbridge.core.model import Project, Subject
-from chatbridge.core.text import one_line, shortened, visible
+from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.approval_diff import COMPARED, effort, replaced, written
 
 Json = dict[str, Any]
@@ -43,7 +43,7 @@ def subject_of(tool: str, given: Json, project: Project) -> tuple[str, Subject]:
 
 def _whole_first(subject: Subject) -> Subject:
     """A command cannot be taken back; a file can, so a diff's middle may stay unread."""
-    shown = visible(subject.code)  # where hidden characters take room, too
+    shown = legible(subject.code)  # where hidden characters take room, too
     units = len(shown.encode("utf-16-le", "surrogatepass")) // 2  # as chats count them
     # So many lines in few words are all on the card: there would be nothing left to show.
     lines = shown.count("\n") >= LONG_LINES and len(shown) > HEAD + TAIL

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
+from mcp_types import CallToolResult, TextContent, Tool
 
 from chatbridge.core.errors import ChatbridgeError, ToolInputError
 from chatbridge.core.model import (
@@ -26,13 +26,14 @@ from chatbridge.core.model import (
     QuestionType,
     Status,
 )
-from chatbridge.core.text import one_line, shortened
+from chatbridge.core.text import one_line
 from chatbridge.projects import settings_of
 from chatbridge.tools import approval_questions
 from chatbridge.tools.approval_subject import subject_of
-from chatbridge.tools.ask_user import ICON
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.clients import HOOK
+from chatbridge.tools.definition import described
+from chatbridge.tools.refusal import refused
 from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ Json = dict[str, Any]
 OUTCOME = "chatbridge/outcome"
 """In a denial's `_meta`: whether a person denied it, or what else came between."""
 LONGEST_NAME = 200
+LONGEST_INPUT = 400_000
+"""In characters of JSON. Nobody reads more, and to draw it would hold up every other agent."""
 
 DENIED = "The user denied this"
 CANCELLED = "The user will not answer this"
@@ -89,11 +92,11 @@ class ApproveToolUse:
         self._timeout = timeout
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return Tool(
-            name=self.name,
+        return described(
+            self.name,
             title="Approve the use of a tool",
             description=DESCRIPTION,
-            input_schema={
+            schema={
                 "type": "object",
                 "properties": {
                     "tool_name": {"type": "string", "description": "The tool that is to be used"},
@@ -102,14 +105,7 @@ class ApproveToolUse:
                 },
                 "required": ["tool_name", "input"],
             },
-            annotations=ToolAnnotations(
-                title="Approve the use of a tool",
-                read_only_hint=True,
-                destructive_hint=False,
-                idempotent_hint=False,
-                open_world_hint=True,
-            ),
-            icons=[ICON],
+            read_only=True,
         )
 
     async def run(self, arguments: Json, call: ToolCall) -> CallToolResult:
@@ -131,8 +127,11 @@ class ApproveToolUse:
 
     async def _approval(self, use: Use, call: ToolCall) -> CallToolResult:
         text, subject = subject_of(use.tool, use.given, call.project)
+        limit = self._limit(call)
+        if limit is not None:
+            subject = replace(subject, latest=call.clock.time() + limit)
         question = Question(id="approval", text=text, type=QuestionType.APPROVAL, subject=subject)
-        request = self._request(use, (question,), call, timeout=self._timeout)
+        request = self._request(use, (question,), call, timeout=self._longest(limit))
         broker = self._waiting.broker
         if await broker.allowed_in_session(request, call.name):
             log.info("allowed for this session call=%s project=%s", call.id, call.project.name)
@@ -150,6 +149,17 @@ class ApproveToolUse:
         if answer.values == (VERDICTS[DENY].label,):
             return _deny(_with_reason(DENIED, answer.custom_text), "denied")
         return _allow(use.given)
+
+    def _limit(self, call: ToolCall) -> float | None:
+        """After how long the call ends at the latest, whatever its card says."""
+        client = call.peer.client.gives_up(progress=call.report is not None)
+        limits = (client, self._policy.max_block)
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def _longest(self, limit: float | None) -> float:
+        """The card must not promise more time than the call has: then it is denied."""
+        own = self._policy.default_timeout if self._timeout is None else self._timeout
+        return own if limit is None else min(own, limit)
 
     # ── the client's own questions ────────────────────────────────────────────────────────────────
 
@@ -201,29 +211,28 @@ def _parsed(arguments: Json) -> Use:
     """:raises ToolInputError:"""
     tool, given = arguments.get("tool_name"), arguments.get("input")
     if not isinstance(tool, str) or not tool.strip() or len(tool) > LONGEST_NAME:
+        accepted = f"a tool's name of at most {LONGEST_NAME} characters"
+        raise refused("Validation error: tool_name is required", "tool_name", tool, accepted)
+    size = _size(given)
+    if not isinstance(given, dict) or size is None:
+        accepted = "the tool's input as an object"
+        raise refused("Validation error: input is required", "input", given, accepted)
+    if size > LONGEST_INPUT:
         raise ToolInputError(
-            "Validation error: tool_name is required",
-            path="tool_name",
-            given=shortened(repr(tool), 120),
-            accepted=f"a tool's name of at most {LONGEST_NAME} characters",
-        )
-    if not isinstance(given, dict) or not _is_json(given):
-        raise ToolInputError(
-            "Validation error: input is required",
+            "Validation error: input is too long",
             path="input",
-            given=shortened(repr(given), 120),
-            accepted="the tool's input as an object",
+            given=f"{size:,} characters of JSON",
+            accepted=f"at most {LONGEST_INPUT:,}",
         )
     return Use(tool=tool, given=given)
 
 
-def _is_json(given: Json) -> bool:
+def _size(given: object) -> int | None:
     """Python reads numbers as JSON that JSON does not have; the client could not read them back."""
     try:
-        json.dumps(given, allow_nan=False)
+        return len(json.dumps(given, allow_nan=False))
     except (ValueError, RecursionError):
-        return False
-    return True
+        return None
 
 
 def _with_reason(sentence: str, reason: str | None) -> str:

@@ -9,25 +9,18 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from mcp_types import CallToolResult, Icon, Tool, ToolAnnotations
+from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.model import Ask, AskRequest, Project
 from chatbridge.projects import settings_of
 from chatbridge.tools.ask_user_input import Limits, parse
 from chatbridge.tools.ask_user_schema import input_schema
 from chatbridge.tools.call import Peer, ToolCall
+from chatbridge.tools.definition import described
 from chatbridge.tools.elicitation import Elicitation
 from chatbridge.tools.elicitation_form import window_of
 from chatbridge.tools.outcomes import told
 from chatbridge.tools.waiting import Waiting
-
-ICON = Icon(
-    src="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
-    "%3Cpath fill='%230A6A50' d='M4 3h16a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2h-8l-5 4v-4H4a2 2 0 0 1-2-2"
-    "V5a2 2 0 0 1 2-2z'/%3E%3C/svg%3E",
-    mime_type="image/svg+xml",
-    sizes=["any"],
-)
 
 DESCRIPTION = """\
 Ask the person you work for and wait for the answer; it reaches them on their phone or in their \
@@ -55,19 +48,12 @@ class AskUser:
         self._policy = waiting.broker.policy
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return Tool(
-            name=self.name,
+        return described(
+            self.name,
             title="Ask the user",
             description=DESCRIPTION,
-            input_schema=input_schema(self._limits(project)),
-            annotations=ToolAnnotations(
-                title="Ask the user",
-                read_only_hint=True,
-                destructive_hint=False,
-                idempotent_hint=False,
-                open_world_hint=True,
-            ),
-            icons=[ICON],
+            schema=input_schema(self._limits(project)),
+            read_only=True,
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -28,6 +28,10 @@ MAX_LABEL = 1_000
 MAX_QUESTION = 1_000
 MAX_SINGLE_QUESTION = 100_000
 MAX_TITLE = 100
+
+AskedType = Literal["text", "select", "multi-select", "confirm"]
+"""An approval is none of them: an agent cannot make up a card for one."""
+ASKED_TYPES: tuple[str, ...] = get_args(AskedType)
 
 NO_QUESTION = "Validation error: questions array must have at least 1 item"
 TOO_MANY = "Validation error: questions array exceeds maximum of 10"
@@ -79,7 +83,7 @@ _Text = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
 class _Question(_Shape):
     id: str | None = Field(default=None, min_length=1, max_length=200)
     question: _Text
-    type: Annotated[QuestionType, Field(strict=False)] = QuestionType.TEXT
+    type: AskedType = "text"
     options: _Options | None = Field(default=None, max_length=MAX_OPTIONS)
     required: bool = True
     placeholder: str | None = Field(default=None, max_length=MAX_LABEL)
@@ -173,7 +177,7 @@ def _question(given: _Question, path: str, *, declared_defaults: bool) -> Questi
     question = Question(
         id=given.id or _new_id(),
         text=given.question,
-        type=given.type,
+        type=QuestionType(given.type),
         options=_choices(given.options or [], path) if choosing else (),
         required=given.required,
         placeholder=given.placeholder,

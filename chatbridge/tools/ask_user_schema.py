@@ -9,6 +9,7 @@ from typing import Any
 
 from chatbridge.core.model import QuestionType
 from chatbridge.tools.ask_user_input import (
+    ASKED_TYPES,
     MAX_OPTIONS,
     MAX_QUESTION,
     MAX_QUESTIONS,
@@ -46,7 +47,7 @@ def input_schema(limits: Limits) -> dict[str, Any]:
             },
             "title": {
                 "type": "string",
-                "description": "A heading for the whole set",
+                "description": "A heading that says what it is all about",
                 "maxLength": MAX_TITLE,
             },
             "timeout": {
@@ -89,7 +90,7 @@ def _question_schema() -> dict[str, Any]:
             },
             "type": {
                 "type": "string",
-                "enum": [str(kind) for kind in QuestionType],
+                "enum": [*ASKED_TYPES],
                 "default": str(QuestionType.TEXT),
                 "description": "text, one option, several options, or yes/no",
             },

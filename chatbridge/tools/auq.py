@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mcp_types import CallToolResult, Tool, ToolAnnotations
+from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.model import Ask, AskRequest, Call, Project
 from chatbridge.tools import auq_text
-from chatbridge.tools.ask_user import ICON
 from chatbridge.tools.auq_input import Limits, parse
 from chatbridge.tools.auq_schema import ask_schema
 from chatbridge.tools.call import Peer, ToolCall, text_result
+from chatbridge.tools.definition import described
 from chatbridge.tools.waiting import Waiting
 
 TITLE = "Ask the user with options"
@@ -50,19 +50,12 @@ class AskUserQuestions:
         self._timeout = math.inf if timeout is None else timeout
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return Tool(
-            name=self.name,
+        return described(
+            self.name,
             title=TITLE,
             description=DESCRIPTION,
-            input_schema=ask_schema(self._limits),
-            annotations=ToolAnnotations(
-                title=TITLE,
-                read_only_hint=False,
-                destructive_hint=False,
-                idempotent_hint=True,
-                open_world_hint=True,
-            ),
-            icons=[ICON],
+            schema=ask_schema(self._limits),
+            idempotent=True,
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:

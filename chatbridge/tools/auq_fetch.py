@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from mcp_types import CallToolResult, Tool, ToolAnnotations
+from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Ask, Project
 from chatbridge.core.ports import Store
 from chatbridge.core.text import shortened
 from chatbridge.tools import auq_text
-from chatbridge.tools.ask_user import ICON
 from chatbridge.tools.auq import AskUserQuestions
 from chatbridge.tools.auq_input import parse_fetch
 from chatbridge.tools.auq_schema import fetch_schema
 from chatbridge.tools.call import Peer, ToolCall, text_result
+from chatbridge.tools.definition import described
 from chatbridge.tools.waiting import Waiting
 
 TITLE = "Fetch answers"
@@ -36,19 +36,13 @@ class GetAnsweredQuestions:
         self._store = store
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return Tool(
-            name=self.name,
+        return described(
+            self.name,
             title=TITLE,
             description=DESCRIPTION,
-            input_schema=fetch_schema(),
-            annotations=ToolAnnotations(
-                title=TITLE,
-                read_only_hint=True,
-                destructive_hint=False,
-                idempotent_hint=True,
-                open_world_hint=True,
-            ),
-            icons=[ICON],
+            schema=fetch_schema(),
+            read_only=True,
+            idempotent=True,
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:

@@ -13,6 +13,7 @@ import os
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 KEY_SIZE = 32
@@ -30,8 +31,8 @@ class FormState:
 
 class States:
     def __init__(self, key: Callable[[], bytes]) -> None:
-        """`key` is read when it is first needed."""
-        self._key = key
+        """`key` is read once, when it is first needed."""
+        self._key = cache(key)
 
     def signed(self, state: FormState) -> str:
         payload = _encoded(json.dumps(asdict(state)).encode())

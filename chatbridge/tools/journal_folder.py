@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 MAX_FILE = 1_000_000
+MAX_FOLDER = 30_000_000
+"""So much is read at once, of the newest files: a repository can bring along what it likes."""
 SUFFIXES = 1_000
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LAST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -106,10 +108,14 @@ def names(folder: int) -> list[str]:
 
 def read(folder: int) -> Found:
     """All YAML files of the folder."""
-    found = Found()
-    for name in names(folder):
+    found, room = Found(), MAX_FOLDER
+    for name in reversed(names(folder)):
+        if room <= 0:
+            found.skipped.append((name, "too much in this folder"))
+            continue
         try:
             found.texts[name] = read_file(folder, name)
+            room -= len(found.texts[name][0])
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:

@@ -50,7 +50,7 @@ def parsed(text: str, *, otherwise_at: str) -> Entry:
     """
     try:
         found = _top_level(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, OverflowError):  # the latter where PyYAML was built without its C part
         raise ValueError("not YAML") from None
     given: dict[str, Any] = {}
     for name in ("question", "answer"):

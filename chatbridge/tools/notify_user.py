@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Protocol
 
-from mcp_types import CallToolResult, Tool, ToolAnnotations
+from mcp_types import CallToolResult, Tool
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from chatbridge.core.model import Project
 from chatbridge.core.notice import Level, Notice
 from chatbridge.core.notices import Notices
 from chatbridge.core.reach import Reach
-from chatbridge.tools.ask_user import ICON
 from chatbridge.tools.call import Peer, ToolCall, json_result
+from chatbridge.tools.definition import described
 from chatbridge.tools.refusal import misshapen
 
 MAX_MESSAGE = 10_000
@@ -59,11 +59,11 @@ class NotifyUser:
         self._channels = channels
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return Tool(
-            name=self.name,
+        return described(
+            self.name,
             title="Notify the user",
             description=DESCRIPTION,
-            input_schema={
+            schema={
                 "type": "object",
                 "properties": {
                     "message": {
@@ -77,14 +77,6 @@ class NotifyUser:
                 },
                 "required": ["message"],
             },
-            annotations=ToolAnnotations(
-                title="Notify the user",
-                read_only_hint=False,
-                destructive_hint=False,
-                idempotent_hint=False,
-                open_world_hint=True,
-            ),
-            icons=[ICON],
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:

@@ -16,14 +16,13 @@ from mcp_types import (
     ElicitResult,
     InputRequiredResult,
     Tool,
-    ToolAnnotations,
 )
 
 from chatbridge.core.errors import InvalidAnswer, ToolInputError, UnknownAsk
 from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, Question, Status
 from chatbridge.core.text import encodable
-from chatbridge.tools.ask_user import ICON
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.definition import described
 from chatbridge.tools.elicitation import DECLINED, INSTANT, Elicitation, Window
 from chatbridge.tools.elicitation_state import FormState, States, about
 from chatbridge.tools.journal_entry import Entry
@@ -91,11 +90,11 @@ class QuestionAsk:
             log.debug("Client does not support elicitation, 'question_ask' tool not available")
             return None
         log.info("Client supports elicitation, registering 'question_ask' tool")
-        return Tool(
-            name=self.name,
+        return described(
+            self.name,
             title="Ask one question and keep the answer",
             description=DESCRIPTION,
-            input_schema={
+            schema={
                 "type": "object",
                 "properties": {
                     "question": {
@@ -107,14 +106,6 @@ class QuestionAsk:
                 },
                 "required": ["question"],
             },
-            annotations=ToolAnnotations(
-                title="Ask one question and keep the answer",
-                read_only_hint=False,
-                destructive_hint=False,
-                idempotent_hint=False,
-                open_world_hint=True,
-            ),
-            icons=[ICON],
         )
 
     async def run(

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mcp_types import CallToolResult, Tool, ToolAnnotations
+from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.model import Ask, Project
 from chatbridge.core.ports import Clock, Store
-from chatbridge.tools.ask_user import ICON
 from chatbridge.tools.call import Peer, ToolCall, json_result
+from chatbridge.tools.definition import described
 from chatbridge.tools.journal import Journal, Pages
 from chatbridge.tools.journal_entry import Entry, stamp
 from chatbridge.tools.journal_keeper import QUESTION_ASK
@@ -57,11 +57,11 @@ class QuestionSummary:
         self._other_tools = other_tools
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return Tool(
-            name=self.name,
+        return described(
+            self.name,
             title="What was answered before",
             description=DESCRIPTION,
-            input_schema={
+            schema={
                 "type": "object",
                 "properties": {
                     "limit": {
@@ -71,14 +71,9 @@ class QuestionSummary:
                     }
                 },
             },
-            annotations=ToolAnnotations(
-                title="What was answered before",
-                read_only_hint=True,
-                destructive_hint=False,
-                idempotent_hint=True,
-                open_world_hint=False,
-            ),
-            icons=[ICON],
+            read_only=True,
+            idempotent=True,
+            open_world=False,
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
@@ -128,6 +123,8 @@ def _fitting(entries: list[Entry]) -> list[str]:
 
     room, fitting = LARGEST, []
     for entry in reversed(entries):
+        if len(entry.question) + len(entry.answer) > room:
+            continue  # to write one that is huge takes seconds
         text = listed(entry)
         size = len(text.encode())
         if size <= room:

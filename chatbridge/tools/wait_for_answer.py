@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from mcp_types import CallToolResult, Tool, ToolAnnotations
+from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.errors import ToolInputError, UnknownAsk
 from chatbridge.core.model import Ask, Call, Project
 from chatbridge.core.text import shortened
-from chatbridge.tools.ask_user import ICON
 from chatbridge.tools.call import Peer, ToolCall
+from chatbridge.tools.definition import described
 from chatbridge.tools.waiting import Waiting
 
 LONGEST_WAIT = 24 * 3600
@@ -37,11 +37,11 @@ class WaitForAnswer:
         self._told = told
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return Tool(
-            name=self.name,
+        return described(
+            self.name,
             title="Wait for an answer",
             description=DESCRIPTION,
-            input_schema={
+            schema={
                 "type": "object",
                 "properties": {
                     "askId": {"type": "string", "description": "The askId of the ticket"},
@@ -54,14 +54,8 @@ class WaitForAnswer:
                 },
                 "required": ["askId"],
             },
-            annotations=ToolAnnotations(
-                title="Wait for an answer",
-                read_only_hint=True,
-                destructive_hint=False,
-                idempotent_hint=True,
-                open_world_hint=True,
-            ),
-            icons=[ICON],
+            read_only=True,
+            idempotent=True,
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:

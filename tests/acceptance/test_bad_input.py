@@ -105,7 +105,7 @@ AT_THE_TOP: list[tuple[str, list[Any]]] = [
 IN_A_QUESTION: list[tuple[str, list[Any]]] = [
     ("id", [5, True, [], {}, "", "x" * 201]),
     ("question", [None, *STRINGS]),
-    ("type", [5, True, [], {}, "", "TEXT", "number", None]),
+    ("type", [5, True, [], {}, "", "TEXT", "number", "approval", None]),
     ("options", [5, True, "a", {"a": 1}, [5], [None], [["a"]], [""], [{"label": 5}]]),
     ("required", [0, "yes", [], {}, None]),
     ("placeholder", STRINGS),

@@ -17,6 +17,16 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 HERE = [name for name in TOOLS if name != "question_ask"]
 """What a client sees that can show no form of its own."""
 
+LESSONS = (
+    "one to three short questions",
+    "the right type",
+    "good options",
+    "Answered:",
+    "Cancelled:",
+    "Timed out:",
+    "wait_for_answer",
+)
+
 
 async def listed(client: Client) -> list[dict[str, Any]]:
     result = await client.list_tools(cache_mode="bypass")
@@ -65,7 +75,9 @@ async def test_no_tool_promises_structured_content_that_some_of_its_results_lack
 async def test_the_server_tells_agents_how_to_ask(connections: Connections) -> None:
     for carrier in CARRIERS:
         client = (await connections.get(carrier=carrier, mode="legacy")).client
-        assert "wait_for_answer" in (client.instructions or "")
+        assert all(lesson in (client.instructions or "") for lesson in LESSONS)
+        (ask_user,) = [tool for tool in await listed(client) if tool["name"] == "ask_user"]
+        assert all(outcome in ask_user["description"] for outcome in LESSONS[3:])
 
 
 async def test_the_schema_shows_the_time_outs_in_force(connections: Connections) -> None:

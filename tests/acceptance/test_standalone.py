@@ -217,3 +217,18 @@ def test_it_serves_a_client_whose_working_directory_has_been_removed(home: Home)
         shutil.rmtree(folder)
         client.request(0, "initialize", HANDSHAKE)
         assert "result" in client.receive()
+
+
+def test_a_form_for_the_clients_window_is_a_request_like_any_other(home: Home) -> None:
+    with LinkClient(home.environment, "--standalone", cwd=home.project("alone")) as client:
+        client.request(0, "initialize", {**HANDSHAKE, "capabilities": {"elicitation": {}}})
+        assert client.receive()["id"] == 0
+        client.notify("notifications/initialized")
+        asked = {"name": "question_ask", "arguments": {"question": "Which way?"}}
+        client.request(1, "tools/call", asked)
+        form = client.receive()
+        assert form["method"] == "elicitation/create"
+        assert form.keys() == {"jsonrpc", "id", "method", "params"}
+        filled_in = {"action": "accept", "content": {"answer": "left"}}
+        client.send({"jsonrpc": "2.0", "id": form["id"], "result": filled_in})
+        assert client.receive()["result"]["structuredContent"]["answer"] == "left"

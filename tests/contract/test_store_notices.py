@@ -57,21 +57,22 @@ async def show(store: Store, notice: Notice, surface: str) -> None:
 async def test_a_notice_comes_back_as_it_was_kept_and_the_newest_first(store: Store) -> None:
     later = replace(DONE, id="n-2", call=CallName(link="link-1", request="8"), at=2000.0)
     await keep(store, DONE, later)
-    assert list(await store.notices(limit=10)) == [later, DONE]
-    assert list(await store.notices(limit=1)) == [later]
+    assert list(await store.notices(since=0.0, limit=10)) == [later, DONE]
+    assert list(await store.notices(since=0.0, limit=1)) == [later]
+    assert list(await store.notices(since=1500.0, limit=10)) == [later]
 
 
 async def test_a_repeated_call_finds_its_notice_and_leaves_no_second_one(store: Store) -> None:
     await keep(store, DONE)
     again = await store.write(lambda tx: tx.add_notice(replace(DONE, id="n-2", at=2000.0)))
     assert again == DONE
-    assert list(await store.notices(limit=10)) == [DONE]
+    assert list(await store.notices(since=0.0, limit=10)) == [DONE]
 
 
 async def test_a_client_that_uses_an_id_again_for_other_words_is_heard(store: Store) -> None:
     other = replace(DONE, id="n-2", message="And something else.")
     await keep(store, DONE, other)
-    assert len(await store.notices(limit=10)) == 2
+    assert len(await store.notices(since=0.0, limit=10)) == 2
 
 
 async def test_behind_are_the_notices_that_a_surface_has_not_shown_oldest_first(
@@ -94,7 +95,7 @@ async def test_a_sweep_takes_old_notices_along(store: Store) -> None:
     await keep(store, DONE, later)
     await show(store, DONE, "telegram:1")
     await store.sweep(before=1500.0)
-    assert list(await store.notices(limit=10)) == [later]
+    assert list(await store.notices(since=0.0, limit=10)) == [later]
     assert not await store.notice_surfaces(DONE.id)
 
 

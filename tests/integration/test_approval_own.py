@@ -10,7 +10,7 @@ import pytest
 
 from chatbridge.core import form
 from chatbridge.core.errors import AskEnded, NotHere, ToolInputError
-from chatbridge.core.model import ALLOW, Answer, Person, Project, Status
+from chatbridge.core.model import ALLOW, Answer, CallName, Person, Project, Status
 from chatbridge.core.policy import DAY
 from chatbridge.tools.clients import Client
 from tests.fakes.approving import (
@@ -105,6 +105,56 @@ async def test_a_call_that_has_its_answer_is_asked_again_under_the_same_id(hub: 
     async with claude.wanting(number=1) as (call, ask):
         await allow(hub, ask)
         assert verdict(await call) == ALLOWED
+    async with claude.wanting(number=1) as (call, again):
+        assert again.id != ask.id
+        await deny(hub, again)
+        assert denial(await call)[0] == "denied"
+
+
+async def test_a_call_gets_nothing_by_its_id_that_was_approved_while_it_had_gone(
+    hub: World,
+) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting(number=1, delivered=False) as (_, ask):
+        pass
+    await claude.gone()
+    hub.clock.advance(1.0)
+    await allow(hub, ask)
+    async with claude.wanting(number=1) as (call, again):
+        assert again.id != ask.id
+        await deny(hub, again)
+        assert denial(await call)[0] == "denied"
+
+
+async def test_what_its_client_has_cancelled_can_no_longer_be_allowed(hub: World) -> None:
+    """Whoever allowed it would think that it ran."""
+    claude = ClaudeCode(hub)
+    async with claude.wanting(number=1, delivered=False) as (_, ask):
+        pass
+    await hub.broker.callers.left(CallName(link=claude.link, request="1"))
+    assert (await hub.now(ask)).status is Status.WITHDRAWN
+    with pytest.raises(AskEnded):
+        await allow(hub, ask)
+
+
+async def test_what_a_link_that_is_back_does_not_repeat_can_no_longer_be_allowed(
+    hub: World,
+) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting(number=1, delivered=False) as (_, ask):
+        pass
+    await hub.broker.callers.resumed(claude.link, repeated=set())
+    assert (await hub.now(ask)).status is Status.WITHDRAWN
+
+
+async def test_an_approval_is_not_fetched_after_any_link_would_have_given_up(hub: World) -> None:
+    claude = ClaudeCode(hub)
+    async with claude.wanting(number=1, delivered=False) as (call, ask):
+        await allow(hub, ask)
+        assert verdict(await call) == ALLOWED
+    hub.clock.advance(500.0)
+    assert verdict(await claude.wants(number=1, delivered=False)) == ALLOWED
+    hub.clock.advance(500.0)
     async with claude.wanting(number=1) as (call, again):
         assert again.id != ask.id
         await deny(hub, again)

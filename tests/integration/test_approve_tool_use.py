@@ -141,12 +141,43 @@ async def test_nobody_reached_is_another_sentence_than_nobody_answered(hub: Worl
 
 
 async def test_the_clients_limit_denies_and_ends_the_approval(hub: World) -> None:
-    claude = ClaudeCode(hub, client=Client(limit=60.0), timeout=DAY)
+    claude = ClaudeCode(hub, client=Client(limit=600.0), timeout=DAY)
     async with claude.wanting() as (call, ask):
         outcome, message = denial(await claude.outwaited(call))
     assert outcome == "client_limit"
     assert "before this client's time limit" in message
-    assert (await hub.now(ask)).status is Status.TIMED_OUT
+    ended = await hub.now(ask)
+    assert ended.status is Status.TIMED_OUT
+    assert ended.deadline == ended.settled_at  # the card says by when nobody had answered
+
+
+@pytest.mark.parametrize(
+    ("client", "policy"),
+    [(Client(limit=600.0), {}), (Client(), {"max_block": 600.0})],
+    ids=["the client's limit", "the owner's"],
+)
+async def test_the_card_promises_no_more_time_than_the_call_has(
+    tmp_path: Path, client: Client, policy: dict[str, Any]
+) -> None:
+    async with world(tmp_path, **policy) as hub:
+        async with ClaudeCode(hub, client=client, timeout=DAY).wanting() as (call, ask):
+            assert ask.deadline == ask.created_at + 600.0
+            await deny(hub, ask)
+            await call
+        async with ClaudeCode(hub, client=client).wanting() as (call, ask):
+            assert ask.deadline == ask.created_at + hub.broker.policy.default_timeout
+            await deny(hub, ask)
+            await call
+
+
+async def test_more_time_cannot_be_had_than_the_client_has(tmp_path: Path) -> None:
+    async with world(tmp_path, min_timeout=3600.0) as hub:
+        claude = ClaudeCode(hub, client=Client(limit=600.0), timeout=DAY)
+        async with claude.wanting() as (_, ask):
+            ends = ask.created_at + 600.0
+            assert ask.deadline == ends
+            assert hub.inbox.latest_deadline(ask) == ends
+            assert (await hub.inbox.extend(ask.id)).deadline == ends
 
 
 async def test_withdrawn_denies(hub: World) -> None:
@@ -183,6 +214,7 @@ async def test_too_many_open_approvals_deny_the_next(tmp_path: Path) -> None:
         {"tool_name": ["Bash"], "input": {}},
         {"tool_name": "Bash", "input": "ls"},
         {"tool_name": "Bash", "input": {"command": "ls", "timeout": math.inf}},
+        {"tool_name": "Bash", "input": {"command": "x" * 400_000}},
     ],
 )
 async def test_bad_arguments_are_an_error_that_denies_and_ask_nobody(

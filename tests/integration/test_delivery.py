@@ -12,6 +12,7 @@ from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.ports import Surface
 from tests.fakes.chat import Chat
+from tests.fakes.disk import failing
 from tests.fakes.world import BLUE, OWNER, PATIENCE, World, world
 
 
@@ -162,3 +163,16 @@ async def test_an_ask_that_ended_before_anybody_saw_it_is_not_posted(tmp_path: P
             ask = await hub.ask(Question(id="q", text="Second?"), number=2)
             await shown(chat, ask)
         assert unseen.id not in chat.asks.values()
+
+
+async def test_that_a_page_shows_it_is_noted_once_the_disk_takes_it(tmp_path: Path) -> None:
+    page = Chat()
+    page.keeps_posts = False
+    async with world(tmp_path) as hub, serving(hub, page):
+        async with failing(tmp_path, "posts"):
+            ask = await hub.ask()
+            await shown(page, ask)
+            assert await hub.store.surfaces_of(ask.id) == []
+        async with asyncio.timeout(PATIENCE):
+            while not await hub.store.surfaces_of(ask.id):
+                hub.clock.advance(1.0)

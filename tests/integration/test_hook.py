@@ -262,6 +262,22 @@ def test_wrong_words_do_not_block_the_agent(tmp_path: Path) -> None:
     assert b"does not know 'allow'" in done.stderr
 
 
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-"])
+@pytest.mark.parametrize("event", ["garbage", '{"hook_event_name": "Stop"}'])
+def test_closed_outputs_are_no_failure(event: str, closed: str, tmp_path: Path) -> None:
+    script = f"exec {sys.executable} -m chatbridge hook {closed}"
+    usual = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        ["sh", "-c", script],
+        env={**usual, "CHATBRIDGE_STATE_DIR": "/dev/null/state"},
+        input=event.encode(),
+        capture_output=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"Traceback" not in done.stderr
+
+
 # ── ends ──────────────────────────────────────────────────────────────────────────────────────────
 
 

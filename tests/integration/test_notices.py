@@ -21,6 +21,7 @@ from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.notify_user import NotifyUser
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
+from tests.fakes.disk import failing
 from tests.fakes.world import PATIENCE, World, world
 
 CLAUDE = Peer(agent=Agent(client="claude-code", name="Claude Code"))
@@ -123,6 +124,18 @@ async def test_a_notice_that_a_dead_hub_had_not_sent_is_sent_by_the_next_one_onc
         async with desk(tmp_path, up, clock=clock) as here:
             assert (await here.notify("done"))["sent"] == ["telegram"]
     assert [notice.message for notice in up.notices] == ["done"]
+
+
+async def test_with_a_full_disk_a_notice_that_is_out_does_not_come_again(tmp_path: Path) -> None:
+    telegram, clock = chat("telegram"), StillClock()
+    async with desk(tmp_path, telegram, clock=clock) as here:
+        async with failing(tmp_path, "notice_posts"):
+            assert (await here.notify("done", level="error"))["sent"] == []
+            assert len(telegram.notices) == 1
+        async with asyncio.timeout(PATIENCE):
+            while (await here.notify("done", level="error"))["sent"] != ["telegram"]:
+                clock.advance(1.0)
+    assert len(telegram.notices) == 1
 
 
 async def test_one_that_cannot_be_shown_does_not_keep_the_others(tmp_path: Path) -> None:

@@ -164,6 +164,18 @@ async def test_a_damaged_database_is_called_damaged(path: Path) -> None:
     await store.write(lambda tx: tx.add_ask(an_ask()))
     await store.close()
     overwrite(path, b"\x5a" * (os.stat(path).st_size - 4096), start=4096)
+    with pytest.raises(StoreError, match=re.escape(str(path)) + ".*damaged"):
+        await SqliteStore.open(path)
+
+
+async def test_a_database_that_is_damaged_where_the_asks_are_is_called_damaged(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    await store.write(lambda tx: tx.add_ask(an_ask()))
+    await store.close()
+    with closing(sqlite3.connect(path)) as file:
+        ((root,),) = file.execute("SELECT rootpage FROM sqlite_master WHERE name = 'asks'")
+        ((size,),) = file.execute("PRAGMA page_size")
+    overwrite(path, b"\x5a" * size, start=(root - 1) * size)
     store = await SqliteStore.open(path)
     with pytest.raises(StoreError, match=re.escape(str(path)) + ".*damaged"):
         await store.open_asks()

@@ -144,6 +144,9 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
         ("BEHIND", "COVERING INDEX asks_open_revisions (status=?)"),
         ("BEHIND", "asks_ended (settled_at>?)"),
         ("REMOVE_ENDED", "COVERING INDEX asks_ended (settled_at<?)"),
+        ("ANSWERS_IN", "asks_answered (project=? AND settled_at>?)"),
+        ("NOTICES", "notices_at (at>?)"),
+        ("NOTICES_BEHIND", "notices_at (at>?)"),
     ],
 )
 async def test_a_hot_statement_uses_its_index(path: Path, statement: str, index: str) -> None:

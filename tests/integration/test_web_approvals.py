@@ -15,7 +15,7 @@ import pytest
 
 from chatbridge.core import form
 from chatbridge.core.errors import NotHere
-from chatbridge.core.model import ALLOW, Answer, Ask, Outcome, Person, Status, View
+from chatbridge.core.model import ALLOW, Answer, Ask, Outcome, Person, Status, Subject, View
 from chatbridge.core.policy import Policy
 from tests.fakes.inbox import COMMAND, LONG_COMMAND
 from tests.fakes.web import MARK, Web, running_web
@@ -163,6 +163,13 @@ async def test_the_check_box_leads_to_the_second_tap_and_back(web: Web) -> None:
     await press(web, ask, "session")
     await press(web, ask, "allow-session")
     assert await verdict(web, ask) == (Answer(values=("session",)),)
+
+
+async def test_the_use_of_another_tool_is_asked_for_in_words_that_fit(web: Web) -> None:
+    about = Subject(code='{"url": "https://example.org"}', language="json")
+    ask = await web.desk.ask(replace(COMMAND, text="Use `WebFetch`?", subject=about))
+    await press(web, ask, "session")
+    assert "Allow exactly this until the session ends?" in await page_of(web, ask)
 
 
 async def test_a_reason_is_asked_for_on_a_screen_of_its_own(web: Web) -> None:

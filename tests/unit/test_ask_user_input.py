@@ -141,6 +141,21 @@ def test_the_schema_shows_the_limits_in_force_in_milliseconds() -> None:
     assert (shown["minimum"], shown["maximum"], shown["default"]) == (10_000, 28_800_000, 3_600_000)
 
 
+def test_the_schema_shows_how_much_can_be_asked_and_in_which_ways() -> None:
+    shown = input_schema(LIMITS)["properties"]
+    assert (shown["questions"]["minItems"], shown["questions"]["maxItems"]) == (1, 10)
+    assert shown["title"]["maxLength"] == 100
+    asked = shown["questions"]["items"]["properties"]
+    assert (asked["question"]["minLength"], asked["question"]["maxLength"]) == (1, 1000)
+    assert asked["type"]["enum"] == ["text", "select", "multi-select", "confirm"]
+
+
+def test_an_agent_cannot_make_up_an_approval() -> None:
+    with pytest.raises(ToolInputError, match=r"questions\[0\].type: given 'approval'; ") as refused:
+        only({"question": "Run this command?", "type": "approval"})
+    assert str(refused.value).endswith("'text', 'select', 'multi-select' or 'confirm'")
+
+
 def test_the_schema_requires_nothing_at_its_top_as_either_form_will_do() -> None:
     assert not input_schema(LIMITS).keys() & {"required", "anyOf", "oneOf", "allOf"}
 

@@ -61,3 +61,16 @@ def test_a_key_file_that_a_crash_left_empty_is_made_anew(tmp_path: Path) -> None
     key = key_in(path)
     assert len(key) == 32
     assert path.read_bytes() == key
+
+
+def test_the_key_is_read_once_and_only_when_it_is_needed() -> None:
+    reads: list[bytes] = []
+
+    def key() -> bytes:
+        reads.append(b"k" * 32)
+        return reads[-1]
+
+    states = States(key)
+    assert not reads
+    assert states.opened(states.signed(STATE)) == STATE
+    assert len(reads) == 1

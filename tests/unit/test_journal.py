@@ -227,3 +227,18 @@ def test_a_project_without_a_journal_has_nothing_in_it(desk: Desk) -> None:
     pages = desk.journal().read(desk.project)
     assert (pages.entries, pages.skipped) == ([], [])
     assert list(desk.root.iterdir()) == []
+
+
+def test_of_a_folder_with_too_much_in_it_the_newest_files_are_read(desk: Desk) -> None:
+    """A repository can bring along what it likes, and the hub must not hold all of it."""
+    folder = desk.root / ".chatbridge/questions"
+    folder.mkdir(parents=True)
+    huge = "x" * 990_000
+    for day in range(35):
+        content = f"question: {day}\nanswer: {huge}\n"
+        (folder / f"202506{day:02}_120000_question.yaml").write_text(content)
+    pages = desk.journal().read(desk.project)
+    read = {int(entry.question) for entry in pages.entries}
+    assert read == set(range(35 - len(read), 35))
+    assert {why for _, why in pages.skipped} == {"too much in this folder"}
+    assert len(read) + len(pages.skipped) == 35

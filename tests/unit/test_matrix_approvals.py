@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.approvals import INDENT, only_there, pages_of, split
+from chatbridge.channels.matrix.approvals import INDENT, pages_of, split
 from chatbridge.channels.matrix.drawing import Drawing, Seen
 from chatbridge.channels.matrix.keyboard import keys
 from chatbridge.channels.matrix.past import draw_past
@@ -18,7 +18,7 @@ from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.events import AskSession, ShowAll
 from chatbridge.core.model import Answer, Ask, Outcome, Question, Status, Subject, View
-from chatbridge.core.words import clock_time
+from chatbridge.core.words import clock_time, only_there
 from tests.matrix_asks import ADA, SEEN, TYPED, card, check, go, html_text, plain, seens
 from tests.telegram_asks import HOUR, NOW, approval, approvals, ask, codes
 
@@ -75,6 +75,12 @@ def test_a_change_names_its_file_and_how_much_it_changes() -> None:
         "🔐 shop-api · Claude Code\nChange this file?\ndeploy/prod.tf · 2 added, 1 removed\n"
         "    --- a/prod.tf\n    +++ b/prod.tf\n"
     )
+
+
+def test_a_removed_comment_that_looks_like_a_files_name_counts() -> None:
+    code = "--- a comment of SQL\n+++ y"
+    change = approval(code, question="Change this file?", language="diff", file="a.sql")
+    assert "a.sql · 1 added, 1 removed\n" in body(ask(change))
 
 
 def test_the_session_is_a_screen_of_its_own() -> None:

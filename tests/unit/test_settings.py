@@ -241,6 +241,7 @@ def test_the_database_is_in_the_state_directory_or_where_it_was_set(
         ("on_timeout = 'always'", "on_timeout"),
         ("tools = ['ask_usr']", "tools: there is no tool 'ask_usr'; there are: ask_user"),
         ("web = 'on'", "web"),
+        ("[approvals]\nchannels = []", "approvals.channels: name at least one channel"),
         ("[web]\nport = 70000", "web.port"),
         ("default_timeout = '1h'", "default_timeout (3600 s)"),
         ("min_timeout = '10min'", "min_timeout (600 s)"),

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.telegram.approvals import elsewhere
 from chatbridge.channels.telegram.html import time_tag
 from chatbridge.channels.telegram.overflow import Overflow, overflow
 from chatbridge.channels.telegram.render import (
@@ -22,7 +21,7 @@ from chatbridge.core.approval import advance
 from chatbridge.core.draw import draw
 from chatbridge.core.events import AskSession, ShowAll
 from chatbridge.core.model import ALLOW, DENY, VERDICTS, Answer, Ask, Outcome, Status
-from chatbridge.core.words import clock_time
+from chatbridge.core.words import clock_time, only_there
 from tests.telegram_asks import (
     ADA,
     GROUP,
@@ -205,7 +204,7 @@ def test_where_it_cannot_be_settled_the_card_says_where_it_can() -> None:
     assert "\n\nAllow or deny this in Matrix.\nDenied if" in read_plainly(drawing.html)
     assert APPLY in drawing.html
     assert drawing.rows == ()
-    assert elsewhere(["matrix", "web"]) == "Allow or deny this in Matrix or the web inbox."
+    assert only_there(["matrix", "web"]) == "Allow or deny this in Matrix or the web inbox."
 
 
 def test_the_last_line_stands_out_when_time_runs_out() -> None:

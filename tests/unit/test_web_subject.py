@@ -62,6 +62,17 @@ def test_lines_that_look_like_file_names_still_count_once_the_changes_have_begun
     assert '<span class="removed">--- a comment of SQL\n</span>' in shown
 
 
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [("--- a comment of SQL\n-x\n+++ y\n+z", (2, 2)), ("+++ y\n c", (1, 0)), ("--- x", (0, 1))],
+)
+def test_a_change_that_names_no_files_has_no_names_to_be_passed_over(
+    code: str, count: tuple[int, int]
+) -> None:
+    assert changes(code) == count
+    assert "place" not in diff(code)[0]
+
+
 def test_only_a_long_diff_is_cut_and_its_ends_are_seen() -> None:
     short, long = ("\n".join(f"+{i}" for i in range(n)) for n in (30, 60))
     assert diff(short)[3] == 0

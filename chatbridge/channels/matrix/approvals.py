@@ -6,6 +6,7 @@ shown before it can be allowed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from chatbridge.channels.matrix.drawing import Drawing, Seen, drawn
@@ -25,10 +26,10 @@ from chatbridge.channels.matrix.html import (
     size,
     strong,
 )
-from chatbridge.core import ends
 from chatbridge.core.card import Card, Role
 from chatbridge.core.model import Subject, View
 from chatbridge.core.text import isolated
+from chatbridge.core.words import only_there
 
 WHOLE = 18_000
 """So many bytes of an event are for the code; what takes more is cut, or goes on pages."""
@@ -38,6 +39,8 @@ ASKED, PATH = 2_000, 1_500
 INDENT = "    "
 CUT = "\n…\n"
 LANGUAGE_OF_COMMANDS = "bash"
+_FILE_NAMES = re.compile(r"\A--- [^\n]*\n\+\+\+ [^\n]*\n(?=@@)")
+"""They look like lines that are removed and added."""
 
 REPLIES = "allow, deny, or “deny:” and why. Reply session to allow it for this session."
 
@@ -90,15 +93,6 @@ def why_hint(seen: Seen) -> Words:
     return ours(f"Why should it be denied? Reply with the reason. {back}")
 
 
-def only_there(channels: Sequence[str]) -> str:
-    """Where it can be settled, if not here."""
-    known = [ends.PLACES.get(each, each) for each in channels]
-    places = [place if place[:1].isupper() else f"the {place}" for place in known]
-    if not places:
-        return "This cannot be allowed here. It is denied when its time is up."
-    return f"Allow or deny this in {' or '.join(places)}."
-
-
 # ── what it is about ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -116,7 +110,7 @@ def _file(subject: Subject) -> Words:
     named = _path(subject.file)
     if subject.language != "diff":
         return paragraph(named)
-    rows = [row for row in subject.code.split("\n") if not row.startswith(("+++ ", "--- "))]
+    rows = _FILE_NAMES.sub("", subject.code).split("\n")
     added, removed = (sum(row.startswith(mark) for row in rows) for mark in "+-")
     return paragraph(named + ours(f" · {added} added, {removed} removed"))
 

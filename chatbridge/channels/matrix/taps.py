@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
-from chatbridge.channels.matrix.approvals import only_there
 from chatbridge.channels.matrix.cards import Cards, Found
 from chatbridge.channels.matrix.chat import Chat
 from chatbridge.channels.matrix.keyboard import key_for
@@ -22,6 +21,7 @@ from chatbridge.core.model import Ask, Note, Person
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.signs import is_sign
 from chatbridge.core.typed_approval import what_decides
+from chatbridge.core.words import only_there
 
 LOOKED_BACK = 50
 """How many ended asks are looked at for one that a person is answering late."""

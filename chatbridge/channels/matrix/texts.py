@@ -7,7 +7,6 @@ import re
 
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
-from chatbridge.channels.matrix.approvals import only_there
 from chatbridge.channels.matrix.cards import Cards, Found
 from chatbridge.channels.matrix.chat import Chat
 from chatbridge.channels.matrix.drawing import Drawing
@@ -22,7 +21,7 @@ from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.typed import Unclear, meant
-from chatbridge.core.words import clock_time
+from chatbridge.core.words import clock_time, only_there
 
 _QUOTE = re.compile(r"> <@[^>\n]*>.*\n(?:>.*\n)*\n")
 """What older clients put before a reply: the message that it replies to."""

@@ -5,7 +5,7 @@ Pure. What of it a card cannot hold goes out as a file, which is `overflow`'s bu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from chatbridge.channels.telegram.html import (
     Run,
@@ -22,9 +22,9 @@ from chatbridge.channels.telegram.html import (
     width,
 )
 from chatbridge.core.card import Card, Role
-from chatbridge.core.ends import PLACES
 from chatbridge.core.model import Subject, View
 from chatbridge.core.text import one_line, visible
+from chatbridge.core.words import only_there
 
 ROOM = 3_100
 """For the code; the rest of Telegram's 4,096 is for the longest frame there can be."""
@@ -153,7 +153,7 @@ def whole(card: Card) -> str:
 
 def hints(card: Card, *, private: bool, now: float) -> Iterator[str]:
     if card.only_on:
-        yield elsewhere(card.only_on)
+        yield only_there(card.only_on)
     elif card.view is View.OTHER:
         yield "Send the reason as text." if private else "Reply with the reason."
     if card.deadline is None:
@@ -162,14 +162,6 @@ def hints(card: Card, *, private: bool, now: float) -> Iterator[str]:
     at = time_tag(card.deadline, now=now)
     soon = card.soon_at is not None and now >= card.soon_at
     yield "Denied if nobody answers. " + (f"<b>Ends {at}, soon.</b>" if soon else f"Ends {at}")
-
-
-def elsewhere(channels: Sequence[str]) -> str:
-    """For a chat in which this approval cannot be settled."""
-    if not channels:
-        return "No channel is set up to allow or deny this."
-    places = ["the web inbox" if name == "web" else PLACES.get(name, name) for name in channels]
-    return f"Allow or deny this in {' or '.join(places)}."
 
 
 def ended(card: Card) -> Text:

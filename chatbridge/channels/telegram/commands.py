@@ -17,7 +17,7 @@ from chatbridge.core import form
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
-from chatbridge.core.words import ended_sentence
+from chatbridge.core.words import ended_sentence, only_there
 
 NAMES = ("start", *(name for name, _ in notices.COMMANDS))
 ANOTHER_BOTS = ""
@@ -79,9 +79,7 @@ class Commands:
             chat.wishes.add(ask.id, Wish(anew=True))
             await self._inbox.redraw(ask.id)
             channels = self._inbox.only_on(ask, "telegram")
-            return Drawing(
-                html=approvals.elsewhere(channels) if channels else approvals.NOT_CANCELLED
-            )
+            return Drawing(html=only_there(channels) if channels else approvals.NOT_CANCELLED)
         event = form.AskCancel(step=ask.draft.step)
         try:
             step = await self._inbox.put(

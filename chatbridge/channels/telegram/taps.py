@@ -36,7 +36,7 @@ from chatbridge.core.errors import AskEnded, NotHere, RetryLater, UnknownAsk
 from chatbridge.core.events import AskSession
 from chatbridge.core.model import DENY, Ask, Note
 from chatbridge.core.ports import Clock, Inbox
-from chatbridge.core.words import clock_time, ended_sentence
+from chatbridge.core.words import clock_time, ended_sentence, only_there
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class Taps:
             self._spawn(self._api.take_buttons(chat.id, message.message_id))
             return UNKNOWN
         except NotHere as error:
-            told = approvals.elsewhere(error.channels)
+            told = only_there(error.channels)
         except AskEnded:
             ask = await self._inbox.ask(tap.ask_id)
             told = ended_sentence(ask, now=self._clock.time())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from telegram import Message
 
-from chatbridge.channels.telegram import approvals, notices
+from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.chat import Chat
 from chatbridge.channels.telegram.data import Neither, Show, Use, decode
@@ -22,7 +22,7 @@ from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.model import Ask, Note, Person
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.typed import takes_text, typed
-from chatbridge.core.words import ended_sentence
+from chatbridge.core.words import ended_sentence, only_there
 
 TAKEN = "👍"
 ONLY_TEXT = "Only text can be an answer here."
@@ -142,7 +142,7 @@ class Texts:
         except AskEnded:
             told = ended_sentence(await self._inbox.ask(ask.id), now=self._clock.time())
         except NotHere as error:
-            told = approvals.elsewhere(error.channels)
+            told = only_there(error.channels)
         else:
             if not isinstance(step, form.Refused):
                 self._voice.spawn(self._api.react(chat.id, message.message_id, TAKEN))

@@ -34,7 +34,7 @@ class ShownNotice:
 
 async def recent(inbox: Inbox, *, now: float) -> Sequence[Notice]:
     """Those of the last day, the newest first."""
-    return [n for n in await inbox.notices(limit=MOST) if n.at > now - DAY]
+    return await inbox.notices(since=now - DAY, limit=MOST)
 
 
 def shown(notice: Notice) -> ShownNotice:

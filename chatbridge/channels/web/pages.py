@@ -18,7 +18,7 @@ from chatbridge.channels.web.events import SURFACE
 from chatbridge.channels.web.guard import PERSON
 from chatbridge.channels.web.notices import ShownNotice, recent, shown
 from chatbridge.channels.web.receive import parse_event, read_form
-from chatbridge.channels.web.render import Templates, day, only_on_sentence
+from chatbridge.channels.web.render import Templates, day
 from chatbridge.channels.web.taps import events_of
 from chatbridge.core import form
 from chatbridge.core.card import Act, Card
@@ -28,7 +28,7 @@ from chatbridge.core.form import MAX_TEXT, Event, Refused
 from chatbridge.core.health import Health
 from chatbridge.core.model import Ask, Person
 from chatbridge.core.ports import Clock, Inbox
-from chatbridge.core.words import ended_sentence
+from chatbridge.core.words import ended_sentence, only_there
 
 HISTORY_PAGE = 50
 MAX_SEARCH = 200
@@ -129,7 +129,7 @@ class Pages:
             ended = await self._inbox.ask(ask_id)
             status, toast = 409, ended_sentence(ended, now=self._clock.time())
         except NotHere as error:
-            status, toast = 403, only_on_sentence(error.channels)
+            status, toast = 403, only_there(error.channels)
         else:
             if refused is not None:
                 status, toast = 409 if refused is form.STALE else 422, refused.why

@@ -21,7 +21,7 @@ from chatbridge import markdown
 from chatbridge.channels.web import subject
 from chatbridge.channels.web.assets import Assets
 from chatbridge.channels.web.receive import event_fields
-from chatbridge.core.ends import PLACES, heading
+from chatbridge.core.ends import heading
 from chatbridge.core.markup import (
     Block,
     Break,
@@ -37,7 +37,7 @@ from chatbridge.core.markup import (
     Strong,
 )
 from chatbridge.core.model import Agent, Answer, Ask, Outcome, Project, Question
-from chatbridge.core.words import clock_time, local_time
+from chatbridge.core.words import clock_time, local_time, only_there
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -159,13 +159,6 @@ def day(at: float, now: float) -> str:
     return f"{then:%A}, {then.day} {then:%B}{year}"
 
 
-def only_on_sentence(channels: Sequence[str]) -> str:
-    """Where an approval can be settled, as it cannot be here."""
-    if not channels:
-        return "No channel is set up on which this can be allowed or denied."
-    return f"Allow or deny this in {' or '.join(PLACES.get(c, c) for c in channels)}."
-
-
 # ── HTML ──────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -187,7 +180,7 @@ class Templates:
             "plain": plain,
             "event_fields": event_fields,
             "ended_how": heading,
-            "only_on_sentence": only_on_sentence,
+            "only_there": only_there,
             "subject": subject,
             # For the frame of pages that list none: it counts them.
             "asks": (),

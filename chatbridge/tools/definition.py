@@ -1,0 +1,42 @@
+"""How a tool describes itself to clients: what all of ours have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_types import Icon, Tool, ToolAnnotations
+
+ICON = Icon(
+    src="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
+    "%3Cpath fill='%230A6A50' d='M4 3h16a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2h-8l-5 4v-4H4a2 2 0 0 1-2-2"
+    "V5a2 2 0 0 1 2-2z'/%3E%3C/svg%3E",
+    mime_type="image/svg+xml",
+    sizes=["any"],
+)
+
+
+def described(
+    name: str,
+    *,
+    title: str,
+    description: str,
+    schema: dict[str, Any],
+    read_only: bool = False,
+    idempotent: bool = False,
+    open_world: bool = True,
+) -> Tool:
+    """Nothing that a tool of ours does destroys anything."""
+    return Tool(
+        name=name,
+        title=title,
+        description=description,
+        input_schema=schema,
+        annotations=ToolAnnotations(
+            title=title,
+            read_only_hint=read_only,
+            destructive_hint=False,
+            idempotent_hint=idempotent,
+            open_world_hint=open_world,
+        ),
+        icons=[ICON],
+    )
