@@ -130,6 +130,8 @@ class Broker:
                 return known
             mine = [c for c in await tx.live_calls(ask_id) if c.name.link == name.link]
             ids = mine[-1].question_ids if mine else tuple(q.id for q in ask.questions)
+            for used in (c for c in mine if c.ticket and c.delivered_at is not None):
+                await tx.save_call(replace(used, ended_at=now))  # this call goes on with it
             late = ask.late is not None
             call = Call(
                 name=name,

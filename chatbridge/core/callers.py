@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from chatbridge.core import asks
@@ -122,10 +123,13 @@ class Callers:
             calls = [call for link in gone for call in await tx.live_calls_of(link)]
             return await self._end(tx, calls)
 
-        try:
-            self._tell(await self._store.write(work))
-        except StoreError as error:
-            log.warning("calls of before the start stay live: %s", error)
+        while True:
+            try:
+                self._tell(await self._store.write(work))
+                return
+            except StoreError as error:
+                log.warning("calls of before the start stay live for now: %s", error)
+                await self._clock.sleep(RETRY)
 
     async def _end(
         self, tx: Transaction, calls: list[Call], *, for_good: bool = False
@@ -251,6 +255,11 @@ class Callers:
                 await tx.save_call(replace(call, counts_until=until))
 
         await self._store.write(work)
+
+    async def carries_no_answer(self, name: CallName) -> None:
+        """The call's response will be an error: an answer that was given before it is kept."""
+        with suppress(StoreError):
+            await self.count_until(name, 0.0)
 
     def _given_up(self, call: Call) -> bool:
         """Whether its client has given it up without saying so."""

@@ -95,6 +95,16 @@ class TooManyOpenAsks(ChatbridgeError):
         )
 
 
+class TooManyNotices(ChatbridgeError):
+    """This agent tells too much."""
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(
+            f"this agent has sent {limit} notices within a minute, and this one was not sent. "
+            "Tell what matters in one message, or wait a little"
+        )
+
+
 class ToolInputError(ChatbridgeError):
     """A tool was called with arguments it does not take."""
 

@@ -8,9 +8,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from chatbridge.core.beside import first_of
+from chatbridge.core.errors import TooManyNotices
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.notice import Level, Notice
 from chatbridge.core.ports import Clock, Store, Transaction
+
+MINUTE = 60.0
+MOST_A_MINUTE = 20
 
 
 class Announcer(Protocol):
@@ -44,7 +48,10 @@ class Notices:
         title: str = "",
         level: Level = Level.INFO,
     ) -> Notice:
-        """The notice of this call: a new one, or that of before if the call is repeated."""
+        """The notice of this call: a new one, or that of before if the call is repeated.
+
+        :raises TooManyNotices: a looping agent must not flood a phone.
+        """
         fresh = Notice(
             id=str(uuid.uuid4()),
             call=name,
@@ -57,7 +64,12 @@ class Notices:
         )
 
         async def work(tx: Transaction) -> Notice:
-            return await tx.add_notice(fresh)
+            kept = await tx.add_notice(fresh)
+            sender = {"project": project.key, "client": agent.client}
+            recent = await tx.count_notices_of(**sender, since=fresh.at - MINUTE)
+            if kept.id == fresh.id and recent > MOST_A_MINUTE:
+                raise TooManyNotices(limit=MOST_A_MINUTE)
+            return kept
 
         notice = await self._store.write(work)
         if notice.id == fresh.id:

@@ -84,6 +84,10 @@ class Transaction(Protocol):
         """Keep it, unless its call has left one with these words before: then that one."""
         ...
 
+    async def count_notices_of(self, *, project: str, client: str, since: float) -> int:
+        """How many notices one agent has sent after `since`."""
+        ...
+
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None: ...
 
 

@@ -124,6 +124,8 @@ async def open_hub(
         set_level(settings.log_level)
         for secret in settings.secrets():
             hide(secret)
+        for remark in settings.remarks():
+            log.warning("%s", remark)
         store = await SqliteStore.open(settings.database(lock.state))
         stack.push_async_callback(store.close)
         delivery = Delivery(store, clock=clock)
@@ -172,7 +174,7 @@ async def open_hub(
         if settings.web.enabled:
             health = Health(
                 agents=agents,
-                remarks=lambda: [*remarks(), *line_up.remarks()],
+                remarks=lambda: [*remarks(), *settings.remarks(), *line_up.remarks()],
                 troubles=line_up.troubles,
             )
             line_up.add("web", lambda: _web(settings, lock, clock, health))

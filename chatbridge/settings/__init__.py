@@ -157,8 +157,26 @@ class Settings(BaseSettings):
         """The owner's choice; else the chats, and only without one the inbox's page."""
         if self.approvals.channels is not None:
             return frozenset(self.approvals.channels)
-        chats = {"telegram": self.telegram.token is not None, "matrix": self.matrix.on}
-        return frozenset(name for name, on in chats.items() if on) or frozenset({"web"})
+        return self._channels() - {"web"} or frozenset({"web"})
+
+    def _channels(self) -> frozenset[str]:
+        """Those that are set up."""
+        on = {
+            "telegram": self.telegram.token is not None,
+            "matrix": self.matrix.on,
+            "web": self.web.enabled,
+        }
+        return frozenset(name for name, is_on in on.items() if is_on)
+
+    def remarks(self) -> list[str]:
+        """What the owner should know about them, though they can be used."""
+        if self.approval_channels() & self._channels():
+            return []
+        named = ", ".join(sorted(self.approval_channels()))
+        return [
+            f"No approval can be given: approvals.channels is {named}, and that is not set up. "
+            "Set it up, or name another channel."
+        ]
 
     def database(self, state_dir: Path) -> Path:
         """Where the SQLite database is."""

@@ -109,6 +109,9 @@ _NOTICE_OF = """
     SELECT * FROM notices
     WHERE link = :link AND request = :request AND title = :title AND message = :message
 """
+COUNT_NOTICES_OF = """
+    SELECT count(*) FROM notices WHERE at > :since AND project = :project AND client = :client
+"""
 _SAVE_NOTICE_POST = """
     INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
     ON CONFLICT (notice, surface) DO NOTHING
@@ -209,6 +212,11 @@ class SqliteTransaction:
         row = notice_row(notice)
         await self._change(_ADD_NOTICE, row)
         return notice_of((await self._rows(_NOTICE_OF, row))[0])
+
+    async def count_notices_of(self, *, project: str, client: str, since: float) -> int:
+        agent = {"project": project, "client": client, "since": since}
+        ((count,),) = await self._rows(COUNT_NOTICES_OF, agent)
+        return int(count)
 
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None:
         await self._change(_SAVE_NOTICE_POST, (surface, notice_id))

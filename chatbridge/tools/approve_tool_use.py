@@ -33,7 +33,7 @@ from chatbridge.tools.approval_subject import subject_of
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.clients import HOOK
 from chatbridge.tools.definition import described
-from chatbridge.tools.refusal import refused
+from chatbridge.tools.refusal import LONGEST, refused
 from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)
@@ -43,8 +43,6 @@ Json = dict[str, Any]
 OUTCOME = "chatbridge/outcome"
 """In a denial's `_meta`: whether a person denied it, or what else came between."""
 LONGEST_NAME = 200
-LONGEST_INPUT = 400_000
-"""In characters of JSON. Nobody reads more, and to draw it would hold up every other agent."""
 
 DENIED = "The user denied this"
 CANCELLED = "The user will not answer this"
@@ -121,6 +119,7 @@ class ApproveToolUse:
         except ChatbridgeError as error:
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, self.name, details)
+            await self._waiting.broker.callers.carries_no_answer(call.name)
             return _deny(str(error), "failed", is_error=True)
 
     # ── a permission ──────────────────────────────────────────────────────────────────────────────
@@ -217,12 +216,12 @@ def _parsed(arguments: Json) -> Use:
     if not isinstance(given, dict) or size is None:
         accepted = "the tool's input as an object"
         raise refused("Validation error: input is required", "input", given, accepted)
-    if size > LONGEST_INPUT:
+    if size > LONGEST:
         raise ToolInputError(
             "Validation error: input is too long",
             path="input",
             given=f"{size:,} characters of JSON",
-            accepted=f"at most {LONGEST_INPUT:,}",
+            accepted=f"at most {LONGEST:,}",
         )
     return Use(tool=tool, given=given)
 

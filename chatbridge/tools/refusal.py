@@ -3,12 +3,29 @@ where, what was given and what is accepted."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
+from typing import Any
 
 from pydantic import ValidationError
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.text import one_line, shortened
+
+LONGEST = 400_000
+"""In characters of JSON. Nobody reads more, and to draw it would hold up every other agent."""
+
+
+def check_size(arguments: dict[str, Any]) -> None:
+    """:raises ToolInputError:"""
+    size = len(json.dumps(arguments, ensure_ascii=False))
+    if size > LONGEST:
+        raise ToolInputError(
+            "Validation error: the arguments are too long",
+            path="arguments",
+            given=f"{size:,} characters",
+            accepted=f"at most {LONGEST:,}",
+        )
 
 
 def refused(sentence: str, path: str, given: object, accepted: str) -> ToolInputError:

@@ -10,7 +10,6 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import mcp_types as types
@@ -19,13 +18,14 @@ from mcp.server.lowlevel import Server
 
 from chatbridge import __version__
 from chatbridge.core.callers import Callers
-from chatbridge.core.errors import ChatbridgeError, StoreError
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
 from chatbridge.tools.call import Caller, Peer, ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import Clients, agent_of
+from chatbridge.tools.refusal import check_size
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +82,8 @@ def build_server(
             known = ", ".join(by_name) or "none, chatbridge is switched off here"
             return text_result(f"There is no tool {name}; there are: {known}", is_error=True)
         try:
+            if not tool.always:
+                check_size(params.arguments or {})
             return await tool.run(params.arguments or {}, call)
         except asyncio.CancelledError:
             if caller.present:
@@ -90,11 +92,11 @@ def build_server(
         except ChatbridgeError as error:
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, tool.name, details)
-            await _carries_no_answer(callers, call)
+            await callers.carries_no_answer(call.name)
             return text_result(str(error), is_error=True)
         except Exception:
             log.exception("Session failed call=%s tool=%s", call.id, tool.name)
-            await _carries_no_answer(callers, call)
+            await callers.carries_no_answer(call.name)
             return text_result(
                 f"chatbridge failed inside; its log has the details under call {call.id}. "
                 "The question may have been shown: call again to go on with it",
@@ -113,12 +115,6 @@ def build_server(
     )
     server.middleware.clear()  # traces of every message, which nobody here collects
     return server
-
-
-async def _carries_no_answer(callers: Callers, call: ToolCall) -> None:
-    """An answer that was given before the tool failed is kept: the error does not tell it."""
-    with suppress(StoreError):
-        await callers.count_until(call.name, 0.0)
 
 
 def _caller(ctx: ServerRequestContext[Any, Any]) -> Any:

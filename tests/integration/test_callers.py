@@ -218,6 +218,18 @@ async def test_a_ticket_counts_as_a_caller_and_its_holder_can_fetch_again_and_ag
             await hub.broker.callers.delivered(name("a", number))
 
 
+async def test_who_goes_on_with_a_ticket_uses_it_up(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        for number in range(1, 6):
+            await hub.broker.callers.ticket(name("a", number))
+            await hub.broker.callers.delivered(name("a", number))
+            await hub.broker.follow(ask.id, name("a", number + 1), project="/src/shop")
+        live = await hub.store.write(lambda tx: tx.live_calls(ask.id))
+        assert [call.name for call in live] == [name("a", 6)]
+        assert not (await hub.now(ask)).alone_since
+
+
 async def test_a_ticket_is_fetched_under_the_ids_of_the_call_that_got_it(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
         ask = await hub.ask(link="a")

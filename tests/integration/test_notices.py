@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from chatbridge.core.delivery import Delivery
-from chatbridge.core.errors import RetryLater, ToolInputError
+from chatbridge.core.errors import RetryLater, ToolInputError, TooManyNotices
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.notice import Level
-from chatbridge.core.notices import Notices
+from chatbridge.core.notices import MOST_A_MINUTE, Notices
 from chatbridge.hub.line_up import LineUp
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.notify_user import NotifyUser
@@ -154,6 +154,19 @@ async def test_a_page_that_nobody_looks_at_has_reached_nobody(tmp_path: Path) ->
         told = await here.notify("done")
     assert told["sent"] == []
     assert told["delivery"] == "Nobody could be reached. web inbox: no page was open."
+
+
+async def test_an_agent_that_tells_too_much_is_stopped_and_may_go_on_later(tmp_path: Path) -> None:
+    telegram, clock = chat("telegram"), StillClock()
+    async with desk(tmp_path, telegram, clock=clock) as here:
+        for number in range(MOST_A_MINUTE):
+            await here.notify(f"step {number}", number=number)
+        with pytest.raises(TooManyNotices):
+            await here.notify("one more step", number=99)
+        assert (await here.notify("step 0", number=0))["sent"] == ["telegram"]  # a repeated call
+        clock.advance(61)
+        assert (await here.notify("one more step", number=99))["sent"] == ["telegram"]
+    assert len(telegram.notices) == MOST_A_MINUTE + 1
 
 
 @pytest.mark.parametrize(

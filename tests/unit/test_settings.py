@@ -300,3 +300,22 @@ def test_a_mistake_in_a_variable_is_a_settings_error_too(
     with pytest.raises(SettingsError, match=r"(?i)web|tools") as error:
         load()
     assert SECRET not in str(error.value)
+
+
+def test_approvals_that_nobody_could_give_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load().remarks() == []
+    monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "telegram")
+    (remark,) = load().remarks()
+    assert "telegram" in remark
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", BOT)
+    assert load().remarks() == []
+
+
+def test_approvals_are_for_the_chats_and_only_without_one_for_the_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert load().approval_channels() == {"web"}
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", BOT)
+    assert load().approval_channels() == {"telegram"}
+    monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "web,telegram")
+    assert load().approval_channels() == {"web", "telegram"}
