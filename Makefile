@@ -36,12 +36,14 @@ demo: $(VENV) ## Try it: a hub, a web inbox and a pretend agent, on this machine
 	@$(BIN)/chatbridge demo
 
 .PHONY: test
-test: check ## Everything: style, types, import contracts, and all tests
-	@.ci/browser set-up
-	@.ci/synapse set-up
-	@.ci/inspector set-up
+test: $(VENV) ## Everything: style, types, import contracts, and all tests
+	@$(MAKE) --jobs 3 --output-sync=target check browser synapse inspector
 	@echo "  pytest    with $(WORKERS) workers"
 	@.ci/scratch $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+.PHONY: browser synapse inspector
+browser synapse inspector: $(VENV)
+	@.ci/$@ set-up
 
 .PHONY: check
 check: lint types contracts ## Style, types and import contracts, without the tests

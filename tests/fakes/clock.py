@@ -12,6 +12,7 @@ class StillClock:
         self._wall = at
         self._monotonic = 1000.0
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+        self._fell_asleep = asyncio.Event()
 
     def time(self) -> float:
         return self._wall
@@ -22,9 +23,16 @@ class StillClock:
     async def sleep(self, seconds: float) -> None:
         wakes: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._sleepers.append((self._monotonic + seconds, wakes))
+        self._fell_asleep.set()
         if seconds <= 0:
             wakes.set_result(None)
         await wakes
+
+    async def until_asleep(self, seconds: float) -> None:
+        """Until somebody sleeps for so long from now on."""
+        while all(until != self._monotonic + seconds for until, _ in self._sleepers):
+            self._fell_asleep.clear()
+            await self._fell_asleep.wait()
 
     def advance(self, seconds: float) -> None:
         """Move both times on, and wake who slept until then."""

@@ -13,7 +13,7 @@ from chatbridge.core import form
 from chatbridge.core.errors import AskEnded, StoreError
 from chatbridge.core.model import Status
 from chatbridge.core.ports import Transaction
-from tests.fakes.world import BLUE, COLOUR, OWNER, World, name, world
+from tests.fakes.world import BLUE, COLOUR, OWNER, PATIENCE, World, name, world
 
 HALF_A_DAY = 12 * 3600.0
 
@@ -266,6 +266,9 @@ async def test_a_link_that_does_not_come_back_counts_as_gone_after_ten_seconds(
         ask = await hub.ask(link="a")
     async with world(tmp_path, hub.clock) as after:
         assert (await after.ask(link="b", number=1)).id != ask.id
+        await asyncio.wait_for(
+            after.clock.until_asleep(after.broker.policy.return_within), PATIENCE
+        )
         after.clock.advance(11)
         await after.until(lambda a: a.id == ask.id and a.alone_since is not None)
         assert (await after.ask(link="c")).id == ask.id

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chatbridge.channels.web.taps import events_of
 from chatbridge.core import asks, form
 from chatbridge.core.events import AskSession
-from chatbridge.core.model import Ask, View
+from chatbridge.core.model import Ask, Status, View
 from tests import strategies as some
 
 
@@ -25,7 +25,7 @@ def put(ask: Ask, events: Sequence[form.Event]) -> tuple[Ask, form.Step]:
     return ask, step
 
 
-open_asks = some.asks().filter(lambda ask: ask.open)
+open_asks = some.asks(statuses=[Status.OPEN])
 sheets = st.sampled_from([form.Done, form.Other, form.Rephrase, form.Explain])
 
 
