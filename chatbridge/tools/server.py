@@ -25,7 +25,6 @@ from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
 from chatbridge.tools.call import Caller, Peer, ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import Clients, agent_of
-from chatbridge.tools.refusal import check_size
 
 log = logging.getLogger(__name__)
 
@@ -82,8 +81,6 @@ def build_server(
             known = ", ".join(by_name) or "none, chatbridge is switched off here"
             return text_result(f"There is no tool {name}; there are: {known}", is_error=True)
         try:
-            if not tool.always:
-                check_size(params.arguments or {})
             return await tool.run(params.arguments or {}, call)
         except asyncio.CancelledError:
             if caller.present:

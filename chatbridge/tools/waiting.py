@@ -12,6 +12,7 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, AskRequest, Call, is_approval
 from chatbridge.core.reach import UNSURE, Reach, Reached
 from chatbridge.tools.call import ToolCall
+from chatbridge.tools.refusal import check_size
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,8 @@ class Waiting:
         self._reached = reached
 
     async def ask(self, request: AskRequest, call: ToolCall) -> tuple[Ask, Call]:
-        """The ask that this call waits for. :raises TooManyOpenAsks:"""
+        """The ask that this call waits for. :raises ToolInputError: :raises TooManyOpenAsks:"""
+        check_size(request.questions)
         if not is_approval(request.questions):
             await self.broker.callers.twins_known(request, call.name)
         ask, waiting = await self.broker.ask(request, call.name, counts_for=call.counts_for)

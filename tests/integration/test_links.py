@@ -303,22 +303,3 @@ async def test_an_answer_that_its_failing_tool_did_not_tell_is_kept(
         assert kept.delivered_at is None
         link.close()
     assert "a mistake of ours" in caplog.text
-
-
-async def test_arguments_that_nobody_could_read_are_refused_and_nobody_asked(
-    tmp_path: Path,
-) -> None:
-    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
-        link = await Link.connect(tmp_path / "s")
-        await link.ask(1)
-        first = await hub.until(lambda ask: ask.open)
-        link.say(call_of(2, question="\u200b" * 500_000))
-        while (response := await link.hear()).get("id") != 2:
-            pass
-        assert response["result"]["isError"]
-        text = response["result"]["content"][0]["text"]
-        assert text.startswith(
-            "Validation error: the arguments are too long\narguments: given 500,0"
-        )
-        assert [ask.id for ask in await hub.inbox.open_asks()] == [first.id]
-        link.close()

@@ -52,6 +52,7 @@ async def test_yesterdays_are_gone_and_twenty_are_enough(web: Web) -> None:
     await web.desk.notify("old")
     web.clock.advance(DAY + 1)
     for i in range(25):
+        web.clock.advance(5)
         await web.desk.notify(f"number {i}")
     shown = await listed(web)
     assert len(shown) == 20
