@@ -118,6 +118,7 @@ async def test_an_invitation_counts_once_its_sender_is_on_the_list(
     ) as matrix:
         room = await ada.create_room(invite=[bot.user_id])
         await matrix.dealt_with()
+        await ada.sees_event(room, await ada.send_raw(room, "test.mark", {}))
         assert ada.membership(room, bot.user_id) == "invite"
     async with running_matrix(tmp_path, synapse, ada=ada, bot=bot, room=room, rooms=[]) as matrix:
         await matrix.desk.ask(SELECT)
@@ -181,6 +182,7 @@ async def test_an_invitation_elsewhere_takes_the_questions_there_only_from_a_roo
         await card_in(matrix.room, matrix, ada)
         second = await ada.create_room("second", invite=[bot])
         await matrix.dealt_with()
+        await ada.sees_event(second, await ada.send_raw(second, "test.mark", {}))
         assert ada.membership(second, bot) == "invite"
 
         await ada.leave(matrix.room)
