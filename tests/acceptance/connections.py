@@ -21,6 +21,8 @@ SETTINGS: dict[str, dict[str, str]] = {
     # An ask without a time-out of its own ends while a test waits for it.
     "hasty": {"MIN_TIMEOUT": "1", "DEFAULT_TIMEOUT": "1", "MAX_OPEN_ASKS": "3"},
     "declared": {"MIN_TIMEOUT": "1", "DEFAULT_TIMEOUT": "1", "ON_TIMEOUT": "declared"},
+    # Sets of auq's end while a test waits for them, and the journal is its files alone.
+    "brief": {"MIN_TIMEOUT": "1", "AUQ_TIMEOUT": "1", "JOURNAL__OTHER_TOOLS": "false"},
     "night": {
         "MIN_TIMEOUT": "5min",
         "DEFAULT_TIMEOUT": "1h",

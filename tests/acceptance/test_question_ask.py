@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -48,12 +49,16 @@ async def windows() -> AsyncIterator[Windows]:
 
 
 def saved_as(seat: Seat, result: Json) -> Json:
-    """The file that a result names."""
+    """The file that a result names, which is the document's to the letter."""
     text = (seat.project / result["saved_to"]).read_text(encoding="utf-8")
     found = yaml.safe_load(text)
     assert isinstance(found, dict)
-    first, time = text.splitlines()[0], found.pop("timestamp")
-    assert first == f"# Saved at {time[:10]} {time[11:19]} UTC"
+    time = found.pop("timestamp")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", time)
+    assert text == (
+        f'# Saved at {time[:10]} {time[11:19]} UTC\ntimestamp: "{time}"\n'
+        f'question: "{found["question"]}"\nanswer: "{found["answer"]}"\n'
+    )
     assert result["saved_to"].startswith(
         f".chatbridge/questions/{time[:10].replace('-', '')}_{time[11:19].replace(':', '')}"
     )
