@@ -260,6 +260,7 @@ async def test_a_card_says_that_it_was_answered_elsewhere_or_that_the_answer_is_
     assert (told.msgtype, told.thread) == ("m.notice", ended.event_id)
     kept = await matrix.desk.ask(CONFIRM)
     await matrix.tap(kept, "👎")
+    tapped_at = at_now(matrix)
     assert isinstance(matrix.clock, StillClock)
     matrix.clock.advance(6)
     card = await matrix.ada.until(
@@ -271,7 +272,7 @@ async def test_a_card_says_that_it_was_answered_elsewhere_or_that_the_answer_is_
     await matrix.dealt_with()
     assert plain((await matrix.root(kept)).body) == (
         f"🚫 Discarded · shop-api\n{CONFIRM.text}\nNo\n"
-        f"you, here, {at_now(matrix)} · the agent does not get it"
+        f"you, here, {tapped_at} · the agent does not get it"
     )
 
 
