@@ -56,9 +56,6 @@ class LineUp:
         """What the owner should know of channels that work."""
         return [r for slot in self._slots if slot.channel for r in slot.channel.remarks]
 
-    def names(self) -> list[str]:
-        return [slot.name for slot in self._slots]
-
     def reach(self, surfaces: Iterable[str], *, since: float | None = None) -> Reach:
         """Which channels these surfaces belong to, and why the others are not among them. What is
         there `since` a moment may be on its way to any channel that works."""

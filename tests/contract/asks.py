@@ -15,13 +15,17 @@ from chatbridge.core.model import (
     Ask,
     Call,
     CallName,
+    Note,
     Outcome,
     Person,
+    Post,
     Project,
     Question,
     Status,
     new_draft,
 )
+from chatbridge.core.notice import Notice
+from chatbridge.core.ports import Store, Transaction
 
 OWNER = Person(name="owner", channel="telegram")
 
@@ -74,6 +78,26 @@ def a_call(ask: Ask, *, link: str = "link-1", request: str = "1", **changes: Any
     name = CallName(link=link, request=request)
     plain = Call(name=name, ask_id=ask.id, question_ids=("port",), started_at=1000.0)
     return dataclasses.replace(plain, **changes)
+
+
+async def keep(store: Store, *things: Ask | Call | Post | Note | Notice) -> None:
+    """Put these into the store, in one transaction."""
+
+    async def work(tx: Transaction) -> None:
+        for thing in things:
+            match thing:
+                case Ask():
+                    await tx.add_ask(thing)
+                case Call():
+                    await tx.save_call(thing)
+                case Post():
+                    await tx.save_post(thing)
+                case Note():
+                    await tx.save_note(thing)
+                case Notice():
+                    await tx.add_notice(thing)
+
+    await store.write(work)
 
 
 def anything_of(hint: Any) -> st.SearchStrategy[Any]:

@@ -6,8 +6,7 @@ import pytest
 
 from chatbridge.core.model import Project
 from chatbridge.core.ports import Store
-from tests.contract.asks import an_ask, answered
-from tests.contract.test_store import keep
+from tests.contract.asks import an_ask, answered, keep
 
 SHOP, BILLING = "/src/shop", "/src/billing"
 FIRST = "a3f2e8b1-0000-4000-8000-000000000001"

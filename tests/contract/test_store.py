@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Ask, Call, CallName, Note, Outcome, Post, Project, Status
-from chatbridge.core.ports import Store, Transaction
+from chatbridge.core.ports import Store
 from tests.contract.asks import (
     a_call,
     a_late_answer,
@@ -19,6 +19,7 @@ from tests.contract.asks import (
     answered,
     any_ask,
     anything_of,
+    keep,
     timed_out,
 )
 
@@ -27,22 +28,6 @@ NOW = 4000.0
 one_store_for_all_examples = settings(
     max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-
-
-async def keep(store: Store, *things: Ask | Call | Post | Note) -> None:
-    async def work(tx: Transaction) -> None:
-        for thing in things:
-            match thing:
-                case Ask():
-                    await tx.add_ask(thing)
-                case Call():
-                    await tx.save_call(thing)
-                case Post():
-                    await tx.save_post(thing)
-                case Note():
-                    await tx.save_note(thing)
-
-    await store.write(work)
 
 
 async def save(store: Store, ask: Ask, *, was: Status = Status.OPEN) -> bool:

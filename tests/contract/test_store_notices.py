@@ -11,7 +11,6 @@ from chatbridge.core.model import (
     Agent,
     Answer,
     Ask,
-    Call,
     CallName,
     Outcome,
     Post,
@@ -19,8 +18,8 @@ from chatbridge.core.model import (
     Status,
 )
 from chatbridge.core.notice import Level, Notice
-from chatbridge.core.ports import Store, Transaction
-from tests.contract.asks import a_call, a_late_answer, an_ask, answered, timed_out
+from chatbridge.core.ports import Store
+from tests.contract.asks import a_call, a_late_answer, an_ask, answered, keep, timed_out
 
 DONE = Notice(
     id="n-1",
@@ -32,22 +31,6 @@ DONE = Notice(
     level=Level.WARNING,
     at=1000.0,
 )
-
-
-async def keep(store: Store, *things: Ask | Call | Post | Notice) -> None:
-    async def work(tx: Transaction) -> None:
-        for thing in things:
-            match thing:
-                case Ask():
-                    await tx.add_ask(thing)
-                case Call():
-                    await tx.save_call(thing)
-                case Post():
-                    await tx.save_post(thing)
-                case Notice():
-                    await tx.add_notice(thing)
-
-    await store.write(work)
 
 
 async def show(store: Store, notice: Notice, surface: str) -> None:
