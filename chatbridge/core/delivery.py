@@ -27,7 +27,7 @@ from chatbridge.core.model import Ask, Post
 from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Meter
 from chatbridge.core.policy import DAY
-from chatbridge.core.ports import Clock, Store, Surface, Transaction
+from chatbridge.core.ports import Clock, Shown, Store, Surface, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -209,8 +209,7 @@ class Lane:
             await tx.save_notice_post(notice.id, surface=name)
 
         try:
-            self._meter.spend(self._clock.monotonic(), edit=False)
-            if notice.id in self._announced or await self._surface.announce(notice):
+            if notice.id in self._announced or await self._announce(notice):
                 self._announced.add(notice.id)
                 await self._store.write(work)
                 self._announced.discard(notice.id)
@@ -227,6 +226,12 @@ class Lane:
             self._trouble = Trouble()
         self._tried(notice.id)
         return 0.0
+
+    async def _announce(self, notice: Notice) -> bool:
+        try:
+            return await self._surface.announce(notice)
+        finally:
+            self._meter.spend(self._clock.monotonic(), edit=False)
 
     def _put_back(self, ask: Ask, *, first: bool) -> None:
         self._pending.setdefault(ask.id, ask)
@@ -267,16 +272,14 @@ class Lane:
         if post is not None and post.revision >= ask.revision:
             return False
         place = post.place if post else None
-        self._meter.spend(self._clock.monotonic(), edit=place is not None)
         try:
-            shown = await self._surface.show(ask, place=place)
+            shown = await self._sent(ask, place)
         except PostGone:
             if not ask.open:
                 self._posted.discard(ask.id)
                 return True
             place = None
-            self._meter.spend(self._clock.monotonic(), edit=False)
-            shown = await self._surface.show(ask, place=None)
+            shown = await self._sent(ask, None)
         if ask.open:
             self._posted.add(ask.id)
         else:
@@ -290,6 +293,13 @@ class Lane:
         if not shown.complete:
             self._put_back(ask, first=not shown.tidying)
         return True
+
+    async def _sent(self, ask: Ask, place: str | None) -> Shown:
+        """Counted at the end: the service may have had it only now, and counts from there."""
+        try:
+            return await self._surface.show(ask, place=place)
+        finally:
+            self._meter.spend(self._clock.monotonic(), edit=place is not None)
 
     async def _show_live(self, ask: Ask) -> None:
         """A page shows it by itself; that somebody could see it is noted once."""

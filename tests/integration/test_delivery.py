@@ -10,7 +10,7 @@ from pathlib import Path
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import Ask, Question
-from chatbridge.core.ports import Surface
+from chatbridge.core.ports import Shown, Surface
 from tests.fakes.chat import Chat
 from tests.fakes.disk import failing
 from tests.fakes.world import BLUE, OWNER, PATIENCE, World, world
@@ -66,6 +66,25 @@ async def test_changes_that_come_faster_than_the_pace_become_one_edit(tmp_path: 
         hub.clock.advance(1)
         await shown(chat, newest)
         assert chat.messages[place] == [ask.revision, newest.revision]
+
+
+async def test_a_card_that_was_long_on_its_way_delays_the_next_by_a_whole_pause(
+    tmp_path: Path,
+) -> None:
+    """The service counts from when it had it, which may be the very end."""
+
+    class Slow(Chat):
+        async def show(self, ask: Ask, *, place: str | None) -> Shown:
+            hub.clock.advance(0.9)
+            return await super().show(ask, place=place)
+
+    chat = Slow(pace=1.0)
+    async with world(tmp_path) as hub, serving(hub, chat):
+        await shown(chat, await hub.ask(number=1))
+        second = await hub.ask(Question(id="q", text="And now?"), number=2)
+        await asyncio.wait_for(hub.clock.until_asleep(1.0), PATIENCE)
+        hub.clock.advance(1)
+        await shown(chat, second)
 
 
 async def test_what_a_tap_changed_is_shown_before_new_questions_that_wait(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ PRIVATE_BUCKET = 5.0
 PRIVATE_PER_SECOND = 1.0
 GROUP_PER_MINUTE = 20
 ALL_PER_SECOND = 30
+ROUNDING = 1e-6
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ class RateLimits:
         wait = 0.0
         if len(self._all) >= ALL_PER_SECOND:
             wait = self._all[0] + 1.0 - now
-        if private and level < cost:
+        if private and level < cost - ROUNDING:
             wait = max(wait, (cost - level) / PRIVATE_PER_SECOND)
         if not private and len(seen) >= GROUP_PER_MINUTE:
             wait = max(wait, seen[0] + 60.0 - now)
