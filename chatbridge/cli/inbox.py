@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import sys
 import time
 import urllib.error
@@ -13,8 +12,8 @@ from functools import cache
 from urllib.parse import urlsplit
 
 from chatbridge import rendezvous
+from chatbridge.cli.hub_line import connection
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.link.search import FIRST_LIMIT, NoHub, Search
 
 HELP = """\
 usage: chatbridge inbox [--open]
@@ -39,10 +38,10 @@ def main(argv: list[str]) -> int:
         return 2
     try:
         state = rendezvous.state_dir()
-        find_hub(state)
+        connection(start=True).close()
         address = inbox_address(state)
         link = f"{address}/login/{new_code(address, token(state))}"
-    except (ChatbridgeError, NoHub) as error:
+    except ChatbridgeError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     print(f"Open this link (works once, 10 minutes):\n  {link}\n")
@@ -51,24 +50,6 @@ def main(argv: list[str]) -> int:
     if "--open" in argv and not open_in_browser(link, state):
         sys.stderr.write("No browser could be opened. Open the link yourself.\n")
     return 0
-
-
-def find_hub(state: str) -> None:
-    """Return once a hub runs.
-
-    :raises NoHub: none does, and none could be started.
-    """
-    search = Search(state, time.monotonic(), start_after=0.0, limit=FIRST_LIMIT)
-    try:
-        while (connection := search.step(time.monotonic())) is None:
-            pause = max(0.0, search.next_at - time.monotonic())
-            if search.report is None:
-                time.sleep(pause)
-            elif select.select([search.report], [], [], pause)[0]:
-                search.report_ready(time.monotonic())
-    finally:
-        search.close()
-    connection.close()
 
 
 def inbox_address(state: str) -> str:

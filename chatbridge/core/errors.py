@@ -29,6 +29,19 @@ class HubAlreadyRunning(ChatbridgeError):
         )
 
 
+class HubUnreachable(ChatbridgeError):
+    """The hub is not running. It starts with the first agent, or for good: chatbridge service \
+install"""
+
+
+class HubRefused(ChatbridgeError):
+    """The hub did not do what a command asked. `kind` is the name of its error."""
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
 class SocketUnusable(ChatbridgeError):
     """The hub's socket cannot be used."""
 

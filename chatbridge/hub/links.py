@@ -22,6 +22,7 @@ from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import isolated, one_line, shortened
 from chatbridge.hub.session import Session
+from chatbridge.hub.terminals import Json, Terminals
 from chatbridge.lines import MAX_LINE
 from chatbridge.link.preface import NAMED_SETTINGS, PROTOCOL
 from chatbridge.projects import project_of
@@ -38,6 +39,8 @@ class Connection:
     writer: asyncio.StreamWriter
     task: asyncio.Task[None]
     remark: str | None
+    version: str
+    pid: int | None
 
 
 class Links:
@@ -48,10 +51,13 @@ class Links:
         *,
         settings: dict[str, str],
         tell: Callable[[str], None],
+        terminals: Terminals | None = None,
     ) -> None:
         """`settings` are the digests of what this hub uses; of links that name others the owner
-        is told."""
+        is told. `terminals` serve what connects as one."""
         self._tell = tell
+        self._terminals = terminals or Terminals()
+        self._visits: set[asyncio.Task[Any]] = set()
         self._server = server
         self._callers = callers
         self._settings = settings
@@ -69,6 +75,13 @@ class Links:
         """The projects of the agents that are connected now."""
         found = {c.session.project.name for c in self._connections.values()}
         return sorted(found)
+
+    def connected(self) -> list[Json]:
+        """The links that are connected now, for the commands that tell of them."""
+        return [
+            {"project": c.session.project.name, "version": c.version, "pid": c.pid}
+            for c in self._connections.values()
+        ]
 
     def remarks(self) -> list[str]:
         """What the owner should know about the links that are connected now."""
@@ -89,9 +102,10 @@ class Links:
             if not connection.writer.is_closing():
                 connection.writer.write(_line({"chatbridge": "stopping"}))
                 connection.writer.write_eof()
-        for connection in connections:
-            connection.task.cancel()
-        await asyncio.gather(*(c.task for c in connections), return_exceptions=True)
+        ending = [*(connection.task for connection in connections), *self._visits]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -100,7 +114,11 @@ class Links:
                 log.warning("a process of uid %d tried to connect", uid)
                 return
             preface = await self._preface(reader, writer)
-            if preface is not None and not self._closing:
+            if preface is None or self._closing:
+                return
+            if preface["chatbridge"] == "terminal":
+                await self._visit(reader, writer, uid=uid)
+            else:
                 await self._serve(preface, reader, writer)
         except (ConnectionError, ChatbridgeError) as error:
             log.warning("a link's connection ended: %s", error)
@@ -130,6 +148,18 @@ class Links:
         await _write(writer, {**greeting, "pid": os.getpid()})
         return preface  # type: ignore[no-any-return]
 
+    async def _visit(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, uid: int
+    ) -> None:
+        """A command of a person's terminal."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._visits.add(task)
+        try:
+            await self._terminals.serve(reader, writer, uid=uid)
+        finally:
+            self._visits.discard(task)
+
     async def _serve(
         self, preface: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
@@ -155,7 +185,14 @@ class Links:
             self._tell(remark)
         task = asyncio.current_task()
         assert task is not None
-        self._connections[writer] = Connection(session, writer, task, remark)
+        self._connections[writer] = Connection(
+            session,
+            writer,
+            task,
+            remark,
+            version=one_line(str(preface.get("version"))),
+            pid=pid if isinstance(pid := preface.get("pid"), int) else None,
+        )
         self._callers.link_opened(link)
         log.info("link %s opened project=%s pid=%s", link, session.project.name, preface.get("pid"))
         try:
@@ -190,10 +227,10 @@ class Links:
 
 def _problem(preface: object) -> str | None:
     """Why this is no link of ours, in words for the person who has to do something."""
-    if not isinstance(preface, dict) or preface.get("chatbridge") != "link":
+    if not isinstance(preface, dict) or preface.get("chatbridge") not in ("link", "terminal"):
         return "this is chatbridge's socket, and the first line was not that of a link"
     link = preface.get("link")
-    if not isinstance(link, str) or not link:
+    if preface["chatbridge"] == "link" and (not isinstance(link, str) or not link):
         return "the link's first line names no link id"
     for name in ("cwd", "label"):
         if not isinstance(preface.get(name), str | None):

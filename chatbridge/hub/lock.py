@@ -25,7 +25,7 @@ class Lock:
 
     def __init__(self, state: str, *, started_by: str) -> None:
         self.state = Path(state)
-        self._started_by = started_by
+        self.started_by = started_by
         self._info = rendezvous.LockInfo(
             pid=os.getpid(), version=__version__, socket=None, started_by=started_by
         )
@@ -34,7 +34,7 @@ class Lock:
         try:
             self._file = rendezvous.acquire_lock(str(self.state))
         except HubAlreadyRunning:
-            if self._started_by != "service":
+            if self.started_by != "service":
                 raise
             self._file = self._take_over()
         self._write()
@@ -50,6 +50,11 @@ class Lock:
         """From now on links can connect there."""
         self._info.socket = socket
         self._write()
+
+    @property
+    def web(self) -> str | None:
+        """Where the inbox is."""
+        return self._info.web
 
     def inbox_at(self, address: str) -> None:
         self._info.web = address

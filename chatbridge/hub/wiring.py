@@ -35,6 +35,8 @@ from chatbridge.hub.line_up import LineUp
 from chatbridge.hub.links import Links
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.log import hide, set_level
+from chatbridge.hub.terminal_status import TerminalStatus
+from chatbridge.hub.terminals import Json, Terminals
 from chatbridge.hub.toolbox import clients_of, tools_of
 from chatbridge.link.preface import NAMED_SETTINGS
 from chatbridge.settings import Matrix, Settings, Telegram, load
@@ -81,6 +83,7 @@ class Hub:
     server: Server[Any]
     tell: Callable[[str], None]
     """Says something to the owner, once."""
+    terminals: Terminals
 
 
 async def run_hub(lock: Lock, *, config: Path | None, ready: Callable[[], None]) -> None:
@@ -95,9 +98,16 @@ async def run_hub(lock: Lock, *, config: Path | None, ready: Callable[[], None])
                 config=config,
                 agents=lambda: links.projects() if links else [],
                 remarks=lambda: links.remarks() if links else [],
+                links=lambda: links.connected() if links else [],
             )
         )
-        links = Links(hub.server, hub.callers, settings=digests(hub.settings), tell=hub.tell)
+        links = Links(
+            hub.server,
+            hub.callers,
+            settings=digests(hub.settings),
+            tell=hub.tell,
+            terminals=hub.terminals,
+        )
         stack.push_async_callback(links.close)
         rendezvous.make_private(os.path.dirname(path))
         await links.listen(rendezvous.bind_socket(path))
@@ -115,6 +125,7 @@ async def open_hub(
     config: Path | None,
     agents: Callable[[], list[str]],
     remarks: Callable[[], list[str]] = list,
+    links: Callable[[], list[Json]] = list,
 ) -> AsyncIterator[Hub]:
     """Everything but the way in: a socket, or standard input. Channels come up in the background,
     so that tools answer before any channel is imported."""
@@ -171,12 +182,13 @@ async def open_hub(
             after_call=_sweeper(broker, background, clock),
             spawn=background.spawn,
         )
+        health = Health(
+            agents=agents,
+            remarks=lambda: [*remarks(), *settings.remarks(), *line_up.remarks()],
+            troubles=line_up.troubles,
+        )
+        status = TerminalStatus(health=health, store=store, clock=clock, lock=lock, links=links)
         if settings.web.enabled:
-            health = Health(
-                agents=agents,
-                remarks=lambda: [*remarks(), *settings.remarks(), *line_up.remarks()],
-                troubles=line_up.troubles,
-            )
             line_up.add("web", lambda: _web(settings, lock, clock, health))
         if settings.telegram.token is not None:
             line_up.add("telegram", lambda: _telegram(settings.telegram, config, clock))
@@ -185,7 +197,13 @@ async def open_hub(
         background.spawn(broker.run())
         background.spawn(line_up.run(intake))
         background.spawn(keeper.catch_up())
-        yield Hub(settings=settings, callers=broker.callers, server=server, tell=line_up.tell)
+        yield Hub(
+            settings=settings,
+            callers=broker.callers,
+            server=server,
+            tell=line_up.tell,
+            terminals=Terminals({"status": status.status}),
+        )
 
 
 def stop_on_signals() -> asyncio.Event:

@@ -1,0 +1,48 @@
+"""How the hub is, for `chatbridge status` and `chatbridge doctor`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from chatbridge import __version__
+from chatbridge.core.health import Health
+from chatbridge.core.ports import Clock, Store
+from chatbridge.hub.lock import Lock
+from chatbridge.hub.terminals import Json, Request
+
+
+class TerminalStatus:
+    def __init__(
+        self,
+        *,
+        health: Health,
+        store: Store,
+        clock: Clock,
+        lock: Lock,
+        links: Callable[[], list[Json]],
+    ) -> None:
+        """`links` are those that are connected now."""
+        self._health = health
+        self._store = store
+        self._clock = clock
+        self._lock = lock
+        self._links = links
+        self._since = clock.time()
+
+    async def status(self, _request: Request) -> Json:
+        return {
+            "version": __version__,
+            "pid": os.getpid(),
+            "since": self._since,
+            "startedBy": self._lock.started_by,
+            "state": str(self._lock.state),
+            "web": self._lock.web,
+            "open": len(await self._store.open_asks()),
+            "links": self._links(),
+            "channels": [
+                {"name": name, "trouble": trouble}
+                for name, trouble in self._health.troubles().items()
+            ],
+            "remarks": list(self._health.remarks()),
+        }
