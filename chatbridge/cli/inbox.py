@@ -9,11 +9,15 @@ import time
 import urllib.error
 import urllib.request
 from functools import cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from chatbridge import rendezvous
 from chatbridge.cli.hub_line import connection
 from chatbridge.core.errors import ChatbridgeError
+
+if TYPE_CHECKING:
+    from chatbridge.settings import Web
 
 HELP = """\
 usage: chatbridge inbox [--open]
@@ -40,12 +44,13 @@ def main(argv: list[str]) -> int:
         state = rendezvous.state_dir()
         connection(start=True).close()
         address = inbox_address(state)
-        link = f"{address}/login/{new_code(address, token(state))}"
+        seen_at = _outside() or address
+        link = f"{seen_at}/login/{new_code(address, token(state))}"
     except ChatbridgeError as error:
         sys.stderr.write(f"{error}\n")
         return 1
     print(f"Open this link (works once, 10 minutes):\n  {link}\n")
-    if urlsplit(address).hostname in ("127.0.0.1", "::1", "localhost"):
+    if urlsplit(seen_at).hostname in ("127.0.0.1", "::1", "localhost"):
         print("Only this computer can reach it. For a phone: docs/configuration.md, web.host.")
     if "--open" in argv and not open_in_browser(link, state):
         sys.stderr.write("No browser could be opened. Open the link yourself.\n")
@@ -56,7 +61,7 @@ def inbox_address(state: str) -> str:
     """:raises ChatbridgeError: the hub that runs has none."""
     until = time.monotonic() + ADDRESS_WITHIN
     while (address := _announced(state)) is None:
-        if not _wanted():
+        if not _web().enabled:
             raise ChatbridgeError(
                 f"The web inbox is off. Set web.enabled = true in {rendezvous.config_path()} "
                 "(or CHATBRIDGE_WEB__ENABLED), then: chatbridge stop, and again: chatbridge inbox"
@@ -76,10 +81,20 @@ def _announced(state: str) -> str | None:
 
 
 @cache
-def _wanted() -> bool:
+def _web() -> Web:
     from chatbridge import settings
 
-    return settings.load().web.enabled
+    return settings.load().web
+
+
+def _has_settings() -> bool:
+    """Otherwise it is not worth the time to load them."""
+    return os.path.exists(rendezvous.config_path()) or "CREDENTIALS_DIRECTORY" in os.environ
+
+
+def _outside() -> str | None:
+    """Where a proxy serves the inbox."""
+    return os.environ.get("CHATBRIDGE_WEB__URL") or (_web().url if _has_settings() else None)
 
 
 def token(state: str) -> str:
@@ -87,10 +102,8 @@ def token(state: str) -> str:
     given = os.environ.get("CHATBRIDGE_WEB__TOKEN")
     if given:
         return given
-    if os.path.exists(rendezvous.config_path()) or "CREDENTIALS_DIRECTORY" in os.environ:
-        from chatbridge import settings
-
-        secret = settings.load().web.token
+    if _has_settings():
+        secret = _web().token
         if secret is not None:
             return secret.get_secret_value()
     try:

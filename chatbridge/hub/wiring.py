@@ -222,6 +222,7 @@ def _web(settings: Settings, lock: Lock, clock: SystemClock, health: Health) -> 
     return WebChannel(
         host=web.host,
         port=web.port,
+        url=web.url,
         token=token,
         clock=clock,
         announce=lock.inbox_at,

@@ -35,7 +35,7 @@ from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.settings.matrix import Matrix
 from chatbridge.settings.telegram import Telegram
 from chatbridge.settings.tools import Approvals, ClientLimits, Journal, Seconds
-from chatbridge.settings.values import listed
+from chatbridge.settings.values import address, listed
 
 __all__ = ["Approvals", "ClientLimits", "Journal", "Matrix", "Settings", "Telegram", "Web", "load"]
 
@@ -65,6 +65,16 @@ def _sqlite_address(value: str) -> str:
     return value
 
 
+def _url(value: str | None) -> str | None:
+    if not value:
+        return None
+    accepted = "an address without a path, such as https://inbox.example.org"
+    parts = address(value.strip().rstrip("/"), accepted=accepted)
+    if parts.path:
+        raise ValueError(f"accepted: {accepted}")
+    return f"{parts.scheme}://{parts.netloc.lower()}"
+
+
 Tools = Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed), AfterValidator(_known_tools)]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
@@ -78,6 +88,8 @@ class Web(BaseModel):
     enabled: bool = True
     host: str = "127.0.0.1"
     port: int | None = Field(default=None, ge=1, le=65535)
+    url: Annotated[str | None, AfterValidator(_url)] = None
+    """Where a proxy before it serves it."""
     token: SecretStr | None = None
 
 

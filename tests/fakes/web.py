@@ -66,6 +66,7 @@ async def running_web(
     folder: Path,
     *,
     host: str = "127.0.0.1",
+    url: str | None = None,
     body_seconds: float = 10.0,
     heartbeat: float = 15.0,
     policy: Policy | None = None,
@@ -76,6 +77,7 @@ async def running_web(
     channel = WebChannel(
         host=host,
         port=0,
+        url=url,
         token=TOKEN,
         clock=clock,
         announce=announced.append,

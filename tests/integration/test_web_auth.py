@@ -285,6 +285,25 @@ def test_a_configured_host_is_known_and_a_wildcard_knows_addresses_but_no_names(
     assert Hosts("127.0.0.1", 80).knows("localhost")
 
 
+async def test_behind_a_proxy_its_name_and_origin_are_the_inboxs_and_the_cookie_is_secure(
+    tmp_path: Path,
+) -> None:
+    proxied = {"Host": "inbox.example.org", "Origin": "https://inbox.example.org"}
+    async with running_web(tmp_path, url="https://inbox.example.org") as web:
+        code = {"code": await web.new_code()}
+        for foreign in ("http://inbox.example.org", "https://evil.example", "null"):
+            headers = {**proxied, "Origin": foreign}
+            refused = await web.stranger.post("/login", data=code, headers=headers)
+            assert refused.status_code == 403
+        response = await web.stranger.post("/login", data=code, headers=proxied)
+        assert response.status_code == 303
+        assert "secure" in response.headers["set-cookie"].lower()
+        directly = {"Host": f"127.0.0.1:{web.port}", "Origin": "https://inbox.example.org"}
+        assert (await web.browser.post("/logout", headers=directly)).status_code == 403
+        named = {"Host": f"inbox.example.org:{web.port}"}
+        assert (await web.browser.get("/", headers=named)).status_code == 403
+
+
 async def test_every_response_carries_the_headers(web: Web) -> None:
     for path in ("/", "/login", "/healthz", "/static/inbox.css", "/static/none", "/api/asks", "/x"):
         for client in (web.browser, web.stranger):

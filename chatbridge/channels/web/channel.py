@@ -39,11 +39,13 @@ class WebChannel:
         clock: Clock,
         announce: Callable[[str], None],
         health: Health,
+        url: str | None = None,
         body_seconds: float = BODY_SECONDS,
         heartbeat: float = HEARTBEAT_SECONDS,
     ) -> None:
-        """`announce` is told the inbox's address."""
+        """`announce` is told the inbox's address; `url` is where a proxy serves it."""
         self._host = host
+        self._url = url
         self._port = port
         self._keys = Keys(token, clock=clock)
         self._clock = clock
@@ -60,7 +62,7 @@ class WebChannel:
                 inbox,
                 assets=self._assets,
                 templates=self._templates,
-                hosts=Hosts(self._host, port),
+                hosts=Hosts(self._host, port, url=self._url),
                 # Browsers share cookies between the ports of a host: two hubs need two names.
                 cookie=f"chatbridge-{port}",
                 keys=self._keys,

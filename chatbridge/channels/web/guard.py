@@ -56,14 +56,25 @@ class Hosts:
     """The names under which the inbox may be addressed. A page of another name that resolves to
     this computer (DNS rebinding) is not one of them."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, *, url: str | None = None) -> None:
+        """`url` is where a proxy before the inbox serves it."""
+        self._url = url
         name = f"[{host}]" if ":" in host else host.lower()
         # Bound to every address: any address will do, a name still not.
         self._any_address = name in ("0.0.0.0", "[::]")  # noqa: S104
         self._names = LOOPBACK | {name}
         self._ports = {str(port), ""} if port == 80 else {str(port)}
 
+    def origin_of(self, host: str) -> str:
+        """The origin of the pages that are served under this name."""
+        return f"http://{host.lower()}" if not self._is_proxied(host) else str(self._url)
+
+    def _is_proxied(self, host: str) -> bool:
+        return self._url is not None and host.lower() == self._url.partition("://")[2]
+
     def knows(self, host: str) -> bool:
+        if self._is_proxied(host):
+            return True
         name, colon, port = host.lower().rpartition(":")
         if not colon or port.endswith("]"):
             name, port = host.lower(), ""
@@ -116,7 +127,7 @@ class Guard:
         host = headers.get("host", "")
         if not self._hosts.knows(host):
             return _refused(path, "This address is not the inbox's.", status=403)
-        if origin is not None and origin.lower() != f"http://{host.lower()}":
+        if origin is not None and origin.lower() != self._hosts.origin_of(host):
             return _refused(path, "This request came from another site.", status=403)
         ours = origin is not None or headers.get("sec-fetch-site") == "same-origin"
         foreign = method not in SAFE_METHODS and not ours

@@ -62,6 +62,7 @@ class Login:
             max_age=COOKIE_SECONDS,
             httponly=True,
             samesite="strict",
+            secure=request.headers.get("origin", "").startswith("https://"),
         )
         return response
 
