@@ -75,6 +75,10 @@ bench: $(VENV) ## Measure: start-up, memory, round trips
 	@.ci/synapse set-up
 	@$(BIN)/python -m tests.bench
 
+.PHONY: pictures
+pictures: $(VENV) ## Draw the documentation's pictures of cards anew
+	@$(BIN)/python -m tests.pictures
+
 .PHONY: lock
 lock: ## Compile requirements.txt and .ci/synapse.txt anew, with the newest versions that fit
 	@.ci/venv base
