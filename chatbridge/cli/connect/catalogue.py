@@ -1,0 +1,325 @@
+"""The ten clients: where each keeps its MCP servers, and what an entry looks like there.
+
+`docs/connect.md` says how sure each line is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chatbridge.cli.connect.editing import Keys
+from chatbridge.cli.connect.places import Places
+from chatbridge.cli.connect.program import Program
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.tools.clients import KNOWN
+
+NAME = "chatbridge"
+DAY_AND_MORE = 100_000.0
+"""Claude Code's own limit, about 28 hours: an entry must not shorten it."""
+TIMER = 2_147_483.0
+"""Almost 25 days. JavaScript's timers go off at once if they are given more."""
+
+Shape = Callable[[Program], dict[str, Any]]
+
+
+class UnknownClient(ChatbridgeError):
+    """There is no client of this name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    name: str
+    shown: str
+    known_as: str
+    """How it is called in `tools/clients.py`."""
+    file: Callable[[Places], Path]
+    folder: Callable[[Places], Path]
+    """If this is there, so is the client."""
+    project: tuple[str, ...]
+    """Its file in a project, if it can have one; the first that is there counts."""
+    format: str
+    servers: str
+    """Under which key the file has its MCP servers."""
+    shape: Shape
+    first: dict[str, Any] = field(default_factory=dict)
+    """Written with a new entry only: the owner may think differently."""
+    on: tuple[str, bool] | None = None
+    """What says that the entry is switched on, if it says anything."""
+    timeout: str | None = None
+    """The key of how long one call may take."""
+    unit: int = 1
+    """How many of the time-out's units are a second."""
+    tells_limit: bool = False
+    """Whether the link is told of the time-out: a call is given up then, whatever happens."""
+    floor: float = 0.0
+    ceiling: float | None = None
+    timeout_of_all: str | None = None
+    """What holds for every server without its own."""
+    at_least: dict[str, float] = field(default_factory=dict)
+    """Further numbers, in the entry's own units, that may be larger."""
+    restart: str
+
+    @property
+    def keys(self) -> Keys:
+        return (self.servers, NAME)
+
+    @property
+    def default(self) -> float | None:
+        """How long one call may take if nothing is said, in seconds."""
+        return KNOWN[self.known_as].limit
+
+    def numbers(self, wait: float) -> dict[str, int]:
+        """The time-outs that an entry needs at least, in its own units."""
+        found = {key: int(value) for key, value in self.at_least.items()}
+        if self.timeout is None:
+            return found
+        seconds = max(wait, self.floor)
+        if self.ceiling is not None:
+            seconds = min(seconds, self.ceiling)
+        return {self.timeout: int(seconds * self.unit)} | found
+
+
+def _stdio(program: Program) -> dict[str, Any]:
+    return {"type": "stdio", "command": program.command, "args": list(program.args)}
+
+
+def _plain(program: Program) -> dict[str, Any]:
+    return {"command": program.command, "args": list(program.args)}
+
+
+def _opencode(program: Program) -> dict[str, Any]:
+    command = [program.command, *program.args]
+    return {"type": "local", "command": command, "enabled": True}
+
+
+def _goose(program: Program) -> dict[str, Any]:
+    return {
+        "enabled": True,
+        "type": "stdio",
+        "name": NAME,
+        "cmd": program.command,
+        "args": list(program.args),
+    }
+
+
+def _claude_file(at: Places) -> Path:
+    return (at.moved("CLAUDE_CONFIG_DIR") or at.home) / ".claude.json"
+
+
+def _codex(at: Places) -> Path:
+    return at.moved("CODEX_HOME") or at.home / ".codex"
+
+
+def _gemini(at: Places) -> Path:
+    return (at.moved("GEMINI_CLI_HOME") or at.home) / ".gemini"
+
+
+def _opencode_folder(at: Places) -> Path:
+    return at.moved("OPENCODE_CONFIG_DIR") or at.config / "opencode"
+
+
+def _opencode_file(at: Places) -> Path:
+    folder = _opencode_folder(at)
+    names = ("opencode.jsonc", "opencode.json", "config.json")
+    return next((folder / it for it in names if (folder / it).exists()), folder / "opencode.json")
+
+
+def _cline_file(at: Places) -> Path:
+    name = "settings/cline_mcp_settings.json"
+    if given := at.moved("CLINE_MCP_SETTINGS_PATH"):
+        return given
+    data = at.moved("CLINE_DATA_DIR") or (at.moved("CLINE_DIR") or at.home / ".cline") / "data"
+    older = at.electron / "Code/User/globalStorage/saoudrizwan.claude-dev"
+    return older / name if older.is_dir() and not data.is_dir() else data / name
+
+
+def _zed(at: Places) -> Path:
+    return (at.moved("FLATPAK_XDG_CONFIG_HOME") or at.config) / "zed"
+
+
+def _goose_folder(at: Places) -> Path:
+    root = at.moved("GOOSE_PATH_ROOT")
+    return root / "config" if root else at.config / "goose"
+
+
+ASK_TOOLS = (
+    "ask_user",
+    "wait_for_answer",
+    "ask_user_questions",
+    "get_answered_questions",
+    "question_ask",
+    "question_summary",
+    "notify_user",
+)
+"""What an agent may call without asking for permission first: it is the asking."""
+
+_ALL = (
+    Client(
+        name="claude-code",
+        shown="Claude Code",
+        known_as="claude-code",
+        file=_claude_file,
+        folder=lambda at: at.moved("CLAUDE_CONFIG_DIR") or at.home / ".claude",
+        project=(".mcp.json",),
+        format="json",
+        servers="mcpServers",
+        shape=_stdio,
+        timeout="timeout",
+        unit=1000,
+        ceiling=TIMER,
+        floor=DAY_AND_MORE,
+        restart="Start Claude Code anew; /mcp shows chatbridge then.",
+    ),
+    Client(
+        name="codex",
+        shown="Codex",
+        known_as="codex",
+        file=lambda at: _codex(at) / "config.toml",
+        folder=_codex,
+        project=(".codex/config.toml",),
+        format="toml",
+        servers="mcp_servers",
+        shape=_plain,
+        first={"default_tools_approval_mode": "approve"},
+        on=("enabled", True),
+        timeout="tool_timeout_sec",
+        tells_limit=True,
+        at_least={"startup_timeout_sec": 30},
+        restart="Start Codex anew; /mcp shows chatbridge then.",
+    ),
+    Client(
+        name="cursor",
+        shown="Cursor",
+        known_as="cursor",
+        file=lambda at: at.home / ".cursor/mcp.json",
+        folder=lambda at: at.home / ".cursor",
+        project=(".cursor/mcp.json",),
+        format="json",
+        servers="mcpServers",
+        shape=_stdio,
+        restart="Restart Cursor, and switch chatbridge on in its settings under MCP.",
+    ),
+    Client(
+        name="vscode",
+        shown="VS Code",
+        known_as="visual-studio-code",
+        file=lambda at: at.electron / "Code/User/mcp.json",
+        folder=lambda at: at.electron / "Code",
+        project=(".vscode/mcp.json",),
+        format="json",
+        servers="servers",
+        shape=_stdio,
+        restart="In VS Code run “MCP: List Servers”, choose chatbridge, and start it.",
+    ),
+    Client(
+        name="gemini",
+        shown="Gemini CLI",
+        known_as="gemini-cli",
+        file=lambda at: _gemini(at) / "settings.json",
+        folder=_gemini,
+        project=(".gemini/settings.json",),
+        format="json",
+        servers="mcpServers",
+        shape=_plain,
+        first={"trust": True},
+        timeout="timeout",
+        tells_limit=True,
+        unit=1000,
+        ceiling=TIMER,
+        restart="Start Gemini CLI anew; /mcp shows chatbridge then.",
+    ),
+    Client(
+        name="opencode",
+        shown="opencode",
+        known_as="opencode",
+        file=_opencode_file,
+        folder=_opencode_folder,
+        project=("opencode.json", "opencode.jsonc"),
+        format="json",
+        servers="mcp",
+        shape=_opencode,
+        on=("enabled", True),
+        timeout="timeout",
+        unit=1000,
+        ceiling=TIMER,
+        restart="Start opencode anew.",
+    ),
+    Client(
+        name="cline",
+        shown="Cline",
+        known_as="cline",
+        file=_cline_file,
+        folder=lambda at: _cline_file(at).parent.parent,
+        project=(),
+        format="json",
+        servers="mcpServers",
+        shape=_stdio,
+        first={"autoApprove": list(ASK_TOOLS)},
+        on=("disabled", False),
+        timeout="timeout",
+        tells_limit=True,
+        ceiling=3600.0,
+        restart="Cline notices by itself; its list of MCP servers shows chatbridge.",
+    ),
+    Client(
+        name="zed",
+        shown="Zed",
+        known_as="zed",
+        file=lambda at: _zed(at) / "settings.json",
+        folder=_zed,
+        project=(".zed/settings.json",),
+        format="json",
+        servers="context_servers",
+        shape=_plain,
+        on=("enabled", True),
+        timeout="timeout",
+        tells_limit=True,
+        ceiling=600.0,
+        timeout_of_all="context_server_timeout",
+        restart="Zed notices by itself; Settings, AI, MCP Servers shows chatbridge.",
+    ),
+    Client(
+        name="goose",
+        shown="Goose",
+        known_as="goose",
+        file=lambda at: _goose_folder(at) / "config.yaml",
+        folder=_goose_folder,
+        project=(),
+        format="yaml",
+        servers="extensions",
+        shape=_goose,
+        on=("enabled", True),
+        first={"description": "Asks you on your phone"},
+        timeout="timeout",
+        tells_limit=True,
+        restart="Begin a new session in Goose.",
+    ),
+    Client(
+        name="windsurf",
+        shown="Windsurf",
+        known_as="windsurf",
+        file=lambda at: at.home / ".codeium/windsurf/mcp_config.json",
+        folder=lambda at: at.home / ".codeium/windsurf",
+        project=(),
+        format="json",
+        servers="mcpServers",
+        shape=_plain,
+        on=("disabled", False),
+        restart="In Windsurf press Refresh in the list of MCP servers.",
+    ),
+)
+CATALOGUE = {client.name: client for client in _ALL}
+CLIENTS = tuple(CATALOGUE)
+
+
+def client_of(name: str) -> Client:
+    """:raises UnknownClient:"""
+    if name not in CATALOGUE:
+        raise UnknownClient(
+            f"There is no client {name!r}. There are: {', '.join(CLIENTS)}. "
+            "For any other: chatbridge connect --print"
+        )
+    return CATALOGUE[name]

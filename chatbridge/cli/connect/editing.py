@@ -1,0 +1,85 @@
+"""What the three editors of configuration files have in common: a path of keys, and two refusals.
+
+An editor changes text where it has to and nowhere else. Files, encodings and what is wanted of an
+entry belong to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+Keys = tuple[str, ...]
+
+
+class Unparsable(Exception):
+    """The text is not of its format. `line` counts from 1; None: it cannot be said."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.line = reason, line
+
+
+class CannotEdit(Exception):
+    """The text is sound, but written in a way that cannot be changed without rewriting it."""
+
+
+class Editor(Protocol):
+    def load(self, text: str) -> dict[str, Any]:
+        """What the text says.
+
+        :raises Unparsable:
+        """
+        ...
+
+    def put(self, text: str, keys: Keys, value: Any) -> str:
+        """With this value under these keys: in place of another, or as the last of its object.
+
+        :raises Unparsable:
+        :raises CannotEdit:
+        """
+        ...
+
+    def remove(self, text: str, keys: Keys) -> str:
+        """Without what is under these keys. An object that is empty then stays.
+
+        :raises Unparsable:
+        :raises CannotEdit:
+        """
+        ...
+
+    def bare(self, text: str, keys: Keys) -> bool:
+        """Whether what is under these keys is empty, without even a comment in it."""
+        ...
+
+
+class Missing:
+    """Stands for a value that is not there; None may be one that is."""
+
+
+MISSING = Missing()
+
+
+def at(tree: Any, keys: Keys) -> Any:
+    """The value under these keys, or `MISSING`."""
+    for key in keys:
+        if not isinstance(tree, Mapping) or key not in tree:
+            return MISSING
+        tree = tree[key]
+    return tree
+
+
+def nested(keys: Keys, value: Any) -> Any:
+    for key in reversed(keys):
+        value = {key: value}
+    return value
+
+
+def newline_of(text: str) -> str:
+    """The line ending that the text uses first."""
+    end = text.find("\n")
+    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
+
+
+def line_of(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1

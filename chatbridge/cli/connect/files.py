@@ -1,0 +1,178 @@
+"""A client's file on the disk: read whole, replaced in one step, with a copy beside it.
+
+Knows nothing of formats. A link is followed to its file; what was changed by others since it was
+read, is read-only, or belongs to somebody else is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from chatbridge.core.errors import ChatbridgeError
+
+LARGEST = 100 * 1024 * 1024
+PRIVATE, SHARED = 0o600, 0o644
+
+
+def read(path: Path) -> bytes | None:
+    """What is in the file; None if there is none.
+
+    :raises ChatbridgeError:
+    """
+    try:
+        # Without O_NONBLOCK a named pipe would never open.
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ChatbridgeError(f"{path} cannot be read: {error.strerror}.") from None
+    try:
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode):
+            raise ChatbridgeError(f"{path} is not a file.")
+        if status.st_size > LARGEST:
+            raise ChatbridgeError(f"{path} is larger than {LARGEST // 1024 // 1024} MB.")
+        with open(number, "rb", closefd=False) as file:
+            return file.read()
+    except OSError as error:
+        raise ChatbridgeError(f"{path} cannot be read: {error.strerror}.") from None
+    finally:
+        os.close(number)
+
+
+def check_inside(path: Path, folder: Path) -> None:
+    """A project's file must not be a link to somewhere else: what is there may be none of its
+    agents' business, and the copy would lie in the project.
+
+    :raises ChatbridgeError:
+    """
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise ChatbridgeError(f"{path} leads out of its project. Nothing was written.")
+
+
+def backups(path: Path) -> list[Path]:
+    """The copies beside a file, the newest first."""
+    numbered = [it for it in path.parent.glob(f"{_escaped(path.name)}.bak.*") if _number(it) > 0]
+    plain = path.with_name(f"{path.name}.bak")
+    return sorted([it for it in (plain, *numbered) if it.is_file()], key=_number, reverse=True)
+
+
+def next_backup(path: Path, content: bytes) -> Path:
+    """Where a copy of this content is, or would go. An older copy that differs is kept."""
+    copies = backups(path)
+    for copy in copies:
+        if copy.stat().st_size == len(content) and read(copy) == content:
+            return copy
+    plain = path.with_name(f"{path.name}.bak")
+    if not os.path.lexists(plain):
+        return plain
+    number = 1
+    while os.path.lexists(candidate := path.with_name(f"{path.name}.bak.{number}")):
+        number += 1
+    return candidate
+
+
+def replace(path: Path, *, before: bytes | None, after: bytes | None, private: bool) -> Path | None:
+    """Give the file its new content, or remove it; returns the copy of the old one, if one was due.
+
+    :raises ChatbridgeError: nothing was changed.
+    """
+    real = Path(os.path.realpath(path))
+
+    def check() -> None:
+        if read(path) != before:
+            raise ChatbridgeError(
+                f"{path} has been changed by another program in the meantime. "
+                "Nothing was written to it. Try again."
+            )
+
+    check()
+    try:
+        if before is None:
+            assert after is not None
+            _make_folders(real.parent, private=private)
+            _write(real, after, None, PRIVATE if private else SHARED & ~_umask(), check)
+            return None
+        status = _allowed(real)
+        if after is None:
+            real.unlink()
+            return None
+        copy = next_backup(path, before)
+        mode = stat.S_IMODE(status.st_mode)
+        if not copy.exists():
+            _write(copy, before, status, mode)
+        _write(real, after, status, mode, check)
+    except OSError as error:
+        raise ChatbridgeError(
+            f"{path} cannot be written: {error.strerror}. Nothing was changed there."
+        ) from None
+    return copy
+
+
+def _allowed(real: Path) -> os.stat_result:
+    """:raises ChatbridgeError: a file that is not ours to change."""
+    status = real.stat()
+    if not status.st_mode & 0o222:
+        raise ChatbridgeError(f"{real} is read-only; something else may look after it.")
+    if os.geteuid() not in (0, status.st_uid):
+        raise ChatbridgeError(f"{real} belongs to another user.")
+    return status
+
+
+def _make_folders(folder: Path, *, private: bool) -> None:
+    missing = [it for it in (folder, *folder.parents) if not it.exists()]
+    for it in reversed(missing):
+        it.mkdir(mode=0o700 if private else 0o755, exist_ok=True)
+
+
+def _write(
+    path: Path,
+    content: bytes,
+    like: os.stat_result | None,
+    mode: int,
+    check: Callable[[], None] | None = None,
+) -> None:
+    """In one step: whoever reads meanwhile sees the old content or the new. Without a check at the
+    last moment there must be nothing in its place yet."""
+    number, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(content)
+            file.flush()
+            if like is not None and os.geteuid() == 0:
+                os.fchown(number, like.st_uid, like.st_gid)
+            os.fchmod(number, mode)
+            os.fsync(number)
+        if check is None:
+            os.link(name, path)
+            os.unlink(name)
+        else:
+            check()
+            os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)  # it can be learnt only by setting it
+    os.umask(mask)
+    return mask
+
+
+def _number(path: Path) -> int:
+    ending = path.name.rpartition(".bak.")[2]
+    return int(ending) if ".bak." in path.name and ending.isascii() and ending.isdigit() else 0
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)

@@ -1,0 +1,220 @@
+"""Changes JSON with comments and trailing commas as text: only the member in question is touched.
+
+Taking out what was put in gives the same text again; only an object that was empty may come back
+without the blanks between its braces.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from chatbridge.cli.connect.editing import CannotEdit, Keys, Unparsable, nested, newline_of
+from chatbridge.cli.connect.jsonc_scan import Item, Node, scan
+
+LONG = 80
+_GAP = re.compile(r"[ \t\r\n]++|(?P<thing>//[^\r\n]*+|/\*.*?\*/|,)", re.DOTALL)
+_INDENT = re.compile(r"[ \t]*")
+
+
+class Jsonc:
+    """The editor of this format."""
+
+    def load(self, text: str) -> dict[str, Any]:
+        root = scan(text)
+        if root is None:
+            return {}
+        if root.kind != "object":
+            raise Unparsable("it is not an object", 1)
+        value: dict[str, Any] = root.value()
+        return value
+
+    def put(self, text: str, keys: Keys, value: Any) -> str:
+        node = _root(text)
+        style = _Style.of(text, node)
+        if node is None:
+            before = text if text.strip() else ""
+            gap = "" if not before or before.endswith("\n") else style.newline
+            return before + gap + style.pretty(nested(keys, value), "") + style.newline
+        for depth, key in enumerate(keys):
+            item = _object(node, keys[:depth]).member(key)
+            if item is None:
+                return _added(text, node, key, nested(keys[depth + 1 :], value), style)
+            node = item.node
+        # What stands on one line stays on one line.
+        one_line = node.kind != "other" and not _breaks(text[node.start : node.end])
+        indent = _indent_at(text, node.start)
+        new = style.short(value) if one_line or style.inline else style.pretty(value, indent)
+        return text[: node.start] + new + text[node.end :]
+
+    def remove(self, text: str, keys: Keys) -> str:
+        while (place := _found(text, keys)) is not None:  # a key may be there twice
+            text = _without(text, *place)
+        return text
+
+    def bare(self, text: str, keys: Keys) -> bool:
+        node = _at(_root(text), keys)
+        return node is not None and text[node.start : node.end] in ("{}", "[]")
+
+    def append(self, text: str, keys: Keys, value: str) -> str:
+        """With this string as the last of the array under these keys."""
+        root = _root(text)
+        node = _at(root, keys)
+        if node is None:
+            return self.put(text, keys, [value])
+        if node.kind != "array":
+            raise CannotEdit(f"“{'.'.join(keys)}” is not a list")
+        return _added(text, node, None, value, _Style.of(text, root))
+
+    def discard(self, text: str, keys: Keys, value: str) -> str:
+        """Without this string in the array under these keys."""
+        while (node := _at(_root(text), keys)) is not None:
+            values = [item.node.value() for item in node.items]
+            if value not in values:
+                break
+            text = _without(text, node, values.index(value))
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How the document is written: its line ending, one level's indentation, all on one line?"""
+
+    newline: str
+    unit: str
+    inline: bool
+    space: str
+
+    @classmethod
+    def of(cls, text: str, root: Node | None) -> _Style:
+        items = root.items if root is not None else []
+        unit = _INDENT.match(text, _line_start(text, items[0].start)) if items else None
+        inline = bool(items) and not _breaks(text.strip())
+        tight = inline and re.match(r'"[^"]*":\S', text[items[0].start :]) is not None
+        return cls(newline_of(text), (unit and unit[0]) or "  ", inline, "" if tight else " ")
+
+    def pretty(self, value: Any, indent: str) -> str:
+        """Objects and long lists over several lines, everything else on one."""
+        inner = indent + self.unit
+        if isinstance(value, dict) and value:
+            items = [f"{_text(key)}: {self.pretty(value[key], inner)}" for key in value]
+            return self._over_lines("{", items, "}", indent)
+        short = self.short(value)
+        if isinstance(value, list) and len(short) > LONG:
+            items = [self.pretty(it, inner) for it in value]
+            return self._over_lines("[", items, "]", indent)
+        return short
+
+    def _over_lines(self, opening: str, items: list[str], closing: str, indent: str) -> str:
+        gap = self.newline + indent
+        lines = f",{gap}{self.unit}".join(items)
+        return f"{opening}{gap}{self.unit}{lines}{gap}{closing}"
+
+    def short(self, value: Any) -> str:
+        separators = (f",{self.space}", f":{self.space}")
+        return json.dumps(value, ensure_ascii=False, separators=separators)
+
+
+def _text(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _root(text: str) -> Node | None:
+    root = scan(text)
+    if root is not None and root.kind != "object":
+        raise Unparsable("it is not an object", 1)
+    return root
+
+
+def _object(node: Node, keys: Keys) -> Node:
+    if node.kind != "object":
+        raise CannotEdit(f"“{'.'.join(keys)}” is not an object")
+    return node
+
+
+def _at(node: Node | None, keys: Keys) -> Node | None:
+    for key in keys:
+        item = node.member(key) if node is not None else None
+        node = item.node if item is not None else None
+    return node
+
+
+def _found(text: str, keys: Keys) -> tuple[Node, int] | None:
+    parent = _at(_root(text), keys[:-1])
+    item = parent.member(keys[-1]) if parent is not None else None
+    if parent is None or item is None:
+        return None
+    return parent, next(i for i, it in enumerate(parent.items) if it is item)
+
+
+def _added(text: str, node: Node, key: str | None, value: Any, style: _Style) -> str:
+    """With a last item in an object or array."""
+    last = node.items[-1] if node.items else None
+    inline = style.inline or (last is not None and not _breaks(text[node.start : node.end]))
+    base = _indent_at(text, node.start)
+    indent = _item_indent(text, last) if last is not None else None
+    if indent is None:
+        indent = base + style.unit
+    label = "" if key is None else _text(key) + (f":{style.space}" if inline else ": ")
+    new = label + (style.short(value) if inline else style.pretty(value, indent))
+    if last is None:
+        end = _last_thing(text, node.start + 1, node.end - 1)
+        commented = end > node.start + 1
+        if inline and not commented:
+            return text[: node.start + 1] + new + text[node.end - 1 :]
+        rest = text[end : node.end - 1] if commented else ""
+        closing = rest if _breaks(rest) else style.newline + base
+        return text[:end] + style.newline + indent + new + closing + text[node.end - 1 :]
+    end = _last_thing(text, last.node.end, node.end - 1)
+    gap = style.space if inline else style.newline + indent
+    if last.comma is not None:
+        return text[:end] + gap + new + "," + text[end:]
+    return text[: last.node.end] + "," + text[last.node.end : end] + gap + new + text[end:]
+
+
+def _without(text: str, node: Node, index: int) -> str:
+    """Without this item, the blanks before it, and the comma that parts it from the others."""
+    item = node.items[index]
+    previous = node.items[index - 1] if index else None
+    after = previous.node.end if previous is not None else node.start + 1
+    start = _last_thing(text, after, item.start)
+    end = item.node.end if item.comma is None else item.comma + 1
+    if previous is None and index + 1 < len(node.items):
+        following = node.items[index + 1].start
+        if not text[end:following].strip(" \t"):  # the next one takes its place in the line
+            return text[: item.start] + text[following:]
+    if previous is not None and item.comma is None and previous.comma is not None:
+        head = text[: previous.comma] + text[previous.comma + 1 : start]
+    else:
+        head = text[:start]
+    if len(node.items) == 1 and not (head[node.start + 1 :] + text[end : node.end - 1]).strip():
+        return text[: node.start + 1] + text[node.end - 1 :]
+    return head + text[end:]
+
+
+def _last_thing(text: str, start: int, end: int) -> int:
+    """Where the last comment or comma of a gap between two items ends; `start` if it has none."""
+    things = [found.end() for found in _GAP.finditer(text, start, end) if found["thing"]]
+    return things[-1] if things else start
+
+
+def _breaks(text: str) -> bool:
+    return "\n" in text or "\r" in text
+
+
+def _line_start(text: str, position: int) -> int:
+    return text.rfind("\n", 0, position) + 1
+
+
+def _indent_at(text: str, position: int) -> str:
+    """The indentation of the line of this place."""
+    found = _INDENT.match(text, _line_start(text, position))
+    return found[0] if found else ""
+
+
+def _item_indent(text: str, item: Item) -> str | None:
+    """The indentation of an item that is the first of its line."""
+    indent = text[_line_start(text, item.start) : item.start]
+    return indent if not indent.strip(" \t") else None

@@ -1,0 +1,55 @@
+"""The folders of this machine and this user, as the environment names them."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from chatbridge.core.errors import ChatbridgeError
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    home: Path
+    environ: Mapping[str, str]
+    mac: bool = sys.platform == "darwin"
+
+    @property
+    def config(self) -> Path:
+        """Where programs keep their configuration. A relative path does not count."""
+        given = Path(self.environ.get("XDG_CONFIG_HOME", ""))
+        return given if given.is_absolute() else self.home / ".config"
+
+    @property
+    def electron(self) -> Path:
+        """The same for programs such as VS Code."""
+        return self.home / "Library/Application Support" if self.mac else self.config
+
+    def moved(self, variable: str) -> Path | None:
+        """The folder that a variable names, if it is set."""
+        given = self.environ.get(variable, "").strip()
+        return Path(os.path.abspath(given)) if given else None
+
+    def shown(self, path: Path) -> str:
+        """A path as people write it."""
+        if self.home != Path("/") and path.is_relative_to(self.home):
+            return f"~/{path.relative_to(self.home)}"
+        return str(path)
+
+
+def places(environ: Mapping[str, str] | None = None) -> Places:
+    """:raises ChatbridgeError: nobody knows where the home folder is."""
+    known = os.environ if environ is None else environ
+    home = known.get("HOME", "")
+    if not home:
+        try:
+            home = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            home = ""
+    if not os.path.isabs(home):
+        raise ChatbridgeError("Your home folder is not known. Set HOME to it, and try again.")
+    return Places(Path(home), known)

@@ -1,0 +1,181 @@
+"""What would be written where, and then the writing. Until `write` nothing is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chatbridge.cli.connect import files
+from chatbridge.cli.connect.catalogue import Client, client_of
+from chatbridge.cli.connect.change import Change
+from chatbridge.cli.connect.document import connected, disconnected
+from chatbridge.cli.connect.parts import Entry, Limit, Part
+from chatbridge.cli.connect.places import Places, places
+from chatbridge.cli.connect.program import Program, program
+from chatbridge.core.errors import ChatbridgeError
+
+LEAST = 3600.0
+"""A phone is not looked at every five minutes: no client should give up within the hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Without changes there is nothing to do."""
+
+    client: str
+    shown: str
+    changes: tuple[Change, ...]
+    restart: str
+    """What to do then, one sentence."""
+    files: tuple[Path, ...] = field(default=())
+    """Where the entry is, or would be."""
+
+
+def plan(
+    client: str,
+    *,
+    project: Path | None = None,
+    wait: float | None = None,
+    start: Program | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Plan:
+    """What connecting a client would write.
+
+    :param project: a folder, for this project alone; None: for all
+    :param wait: how many seconds a call should be able to take; None: as the owner's settings say
+    :param start: what the client is to start; None: this chatbridge
+    :raises ChatbridgeError:
+    """
+    found, at = client_of(client), places(environ)
+    path = file_of(found, at, project)
+    part = entry_of(found, wanted_wait() if wait is None else wait, start)
+    change = change_in(path, found, at, [part], project=project)
+    return Plan(
+        client=found.name,
+        shown=found.shown,
+        changes=(change,) if change else (),
+        restart=found.restart,
+        files=(path,),
+    )
+
+
+def plan_removal(
+    client: str, *, project: Path | None = None, environ: Mapping[str, str] | None = None
+) -> Plan:
+    """What disconnecting a client would write.
+
+    :raises ChatbridgeError:
+    """
+    found, at = client_of(client), places(environ)
+    path = file_of(found, at, project)
+    parts = [entry_of(found, LEAST)]
+    change = change_in(path, found, at, parts, project=project, removal=True)
+    return Plan(
+        client=found.name,
+        shown=found.shown,
+        changes=(change,) if change else (),
+        restart="Running agents keep it until their next start.",
+        files=(path,),
+    )
+
+
+def write(planned: Plan) -> tuple[Path, ...]:
+    """Write it, file by file; returns the backups.
+
+    :raises ChatbridgeError: this file and those after it were left alone.
+    """
+    made = []
+    for change in planned.changes:
+        if not change.private:
+            files.check_inside(change.path, change.base)
+        copy = files.replace(
+            change.path, before=change.before, after=change.after, private=change.private
+        )
+        if copy is not None:
+            made.append(copy)
+        if change.after is None:
+            _remove_empty(change.path.parent, change.base)
+    return tuple(made)
+
+
+def wanted_wait() -> float:
+    """How long a client should let a call wait: as long as a question may, at least an hour.
+
+    :raises ChatbridgeError: the settings cannot be used.
+    """
+    from chatbridge import settings
+
+    return max(settings.load().max_timeout, LEAST)
+
+
+def file_of(client: Client, at: Places, project: Path | None) -> Path:
+    """:raises ChatbridgeError: it has nothing of its own in a project."""
+    if project is None:
+        return client.file(at)
+    if not client.project:
+        raise ChatbridgeError(
+            f"{client.shown} has no MCP servers by project. "
+            f"For all of them: chatbridge connect {client.name}"
+        )
+    if not project.is_dir():
+        raise ChatbridgeError(f"There is no folder {project}.")
+    candidates = [project / name for name in client.project]
+    return next((path for path in candidates if path.exists()), candidates[0])
+
+
+def entry_of(client: Client, wait: float, start: Program | None = None) -> Entry:
+    return Entry(
+        keys=client.keys,
+        shape=client.shape(start or program()),
+        numbers=client.numbers(wait),
+        first=client.first,
+        on=client.on,
+        limit=Limit(key=client.timeout, unit=client.unit, ceiling=client.ceiling)
+        if client.timeout and client.tells_limit
+        else None,
+    )
+
+
+def change_in(
+    path: Path,
+    client: Client,
+    at: Places,
+    parts: Sequence[Part],
+    *,
+    project: Path | None = None,
+    removal: bool = False,
+) -> Change | None:
+    """What has to change in one file; None: nothing.
+
+    :raises ChatbridgeError:
+    """
+    if project is not None:
+        files.check_inside(path, project)
+    before = files.read(path)
+    way_out = f"chatbridge connect {client.name} --print"
+    if removal:
+        copies = [copy for it in files.backups(path) if (copy := files.read(it)) is not None]
+        after = disconnected(path, client.format, before, parts, copies, way_out)
+    else:
+        after = connected(path, client.format, before, parts, way_out)
+    if after == before:
+        return None
+    return Change(
+        path=path,
+        shown=at.shown(path),
+        before=before,
+        after=after,
+        private=project is None,
+        base=project or client.folder(at),
+    )
+
+
+def _remove_empty(folder: Path, base: Path) -> None:
+    """The folders that held nothing but the file. A client's own folder stays."""
+    while folder != base and folder.is_relative_to(base):
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+        folder = folder.parent

@@ -1,0 +1,173 @@
+"""Changes YAML as text: only the entry in question is touched, comments and order stay.
+
+Block style only. What is written in braces is left alone, unless the braces are empty.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import yaml
+
+from chatbridge.cli.connect.editing import CannotEdit, Keys, Unparsable, at, nested, newline_of
+
+_PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
+_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
+
+_Pair = tuple[yaml.nodes.Node, yaml.nodes.Node]
+
+
+class Yaml:
+    """The editor of this format."""
+
+    def load(self, text: str) -> dict[str, Any]:
+        try:
+            found = yaml.safe_load(text)
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            raise _unparsable(error) from None
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            raise Unparsable("it is not a mapping", 1)
+        return found
+
+    def put(self, text: str, keys: Keys, value: Any) -> str:
+        newline = newline_of(text)
+        node: yaml.nodes.Node | None = _composed(text)
+        if node is None:
+            return _ended(text, newline) + _block(nested(keys, value), "", newline)
+        for depth, key in enumerate(keys):
+            pairs = _pairs(node, keys[:depth])
+            pair = _pair(pairs, key)
+            if pair is None:
+                below = nested(keys[depth:], value)
+                indent = " " * (pairs[0][0].start_mark.column if pairs else 0)
+                place = _line_end(text, _end(node))
+                head = _ended(text[:place], newline)
+                return head + _block(below, indent, newline) + text[place:]
+            node = pair[1]
+            if depth + 1 < len(keys) and _empty(node):
+                indent = " " * (pair[0].start_mark.column + 2)
+                return _filled(
+                    text, pair, _block(nested(keys[depth + 1 :], value), indent, newline)
+                )
+        return text[: node.start_mark.index] + _flow(value) + text[_end(node) :]
+
+    def remove(self, text: str, keys: Keys) -> str:
+        node: yaml.nodes.Node | None = _composed(text)
+        above: _Pair | None = None
+        for depth, key in enumerate(keys):
+            if node is None or _empty(node):
+                return text
+            pairs = _pairs(node, keys[:depth])
+            pair = _pair(pairs, key)
+            if pair is None:
+                return text
+            if depth + 1 == len(keys):
+                start = text.rfind("\n", 0, pair[0].start_mark.index) + 1
+                end = _line_end(text, _end(pair[1]))
+                if len(pairs) > 1 or above is None:
+                    return text[:start] + text[end:]
+                label = _colon(text, above[0])
+                return text[:label] + " {}" + text[label:start] + text[end:]
+            above, node = pair, pair[1]
+        return text
+
+    def bare(self, text: str, keys: Keys) -> bool:
+        return bool(at(self.load(text), keys) == {})
+
+
+def _composed(text: str) -> yaml.nodes.Node | None:
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise _unparsable(error) from None
+    if node is not None and not isinstance(node, yaml.nodes.MappingNode):
+        raise Unparsable("it is not a mapping", 1)
+    return node
+
+
+def _unparsable(error: Exception) -> Unparsable:
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return Unparsable("it is not YAML")
+    mark = error.problem_mark or error.context_mark
+    return Unparsable(error.problem or "it is not YAML", mark.line + 1 if mark else None)
+
+
+def _pairs(node: yaml.nodes.Node, keys: Keys) -> list[_Pair]:
+    name = f"“{'.'.join(keys)}”" if keys else "the document"
+    if not isinstance(node, yaml.nodes.MappingNode):
+        raise CannotEdit(f"{name} is not a mapping")
+    if node.flow_style:
+        raise CannotEdit(f"{name} is written in braces")
+    pairs: list[_Pair] = node.value
+    return pairs
+
+
+def _pair(pairs: list[_Pair], key: str) -> _Pair | None:
+    return next((it for it in pairs if it[0].value == key), None)
+
+
+def _empty(node: yaml.nodes.Node) -> bool:
+    if isinstance(node, yaml.nodes.MappingNode):
+        return not node.value
+    return isinstance(node, yaml.nodes.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
+
+
+def _end(node: yaml.nodes.Node) -> int:
+    """Where a value's last character is; a block's own mark lies behind the blanks after it."""
+    if isinstance(node, yaml.nodes.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(last[1] if isinstance(last, tuple) else last)
+    index: int = node.end_mark.index
+    return index
+
+
+def _line_end(text: str, position: int) -> int:
+    """Behind the line of this place; a block of text ends where a line begins."""
+    if position and text[position - 1] == "\n":
+        return position
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end + 1
+
+
+def _colon(text: str, key: yaml.nodes.Node) -> int:
+    """Behind the colon of a key."""
+    return text.index(":", key.end_mark.index) + 1
+
+
+def _filled(text: str, pair: _Pair, block: str) -> str:
+    """With a block in place of `{}`, `null` or nothing."""
+    label, end = _colon(text, pair[0]), pair[1].end_mark.index
+    rest = text[max(label, end) :]
+    line = rest.split("\n", 1)
+    newline = newline_of(text)
+    if len(line) == 1:
+        return text[:label] + line[0] + newline + block
+    return text[:label] + line[0] + "\n" + block + line[1]
+
+
+def _ended(text: str, newline: str) -> str:
+    return text if not text or text.endswith("\n") else text + newline
+
+
+def _block(value: dict[str, Any], indent: str, newline: str) -> str:
+    lines = []
+    for key, inner in value.items():
+        if isinstance(inner, dict) and inner:
+            lines.append(f"{indent}{_flow(key)}:{newline}{_block(inner, indent + '  ', newline)}")
+        else:
+            lines.append(f"{indent}{_flow(key)}: {_flow(inner)}{newline}")
+    return "".join(lines)
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+        return value
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_flow, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_flow(key)}: {_flow(value[key])}' for key in value)}}}"
+    return json.dumps(value, ensure_ascii=False)

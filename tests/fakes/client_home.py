@@ -1,0 +1,71 @@
+"""A person's home folder with clients' configuration files in it, as they look in life."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chatbridge.cli.connect import Plan, plan, plan_removal, write
+from chatbridge.cli.connect.catalogue import CATALOGUE
+from chatbridge.cli.connect.places import places
+from chatbridge.cli.connect.program import Program
+
+FILES = Path(__file__).parent / "client_files"
+START = Program("/opt/chatbridge/bin/chatbridge", ("mcp",))
+WAIT = 8 * 3600.0
+
+
+@dataclass
+class Home:
+    path: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {"HOME": str(self.path), **self.variables}
+
+    def file(self, client: str) -> Path:
+        return CATALOGUE[client].file(places(self.environ))
+
+    def has(self, client: str, content: bytes) -> Path:
+        """Put this into the client's file."""
+        path = self.file(client)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    def plan(
+        self,
+        client: str,
+        *,
+        wait: float = WAIT,
+        start: Program = START,
+        project: Path | None = None,
+    ) -> Plan:
+        return plan(client, project=project, wait=wait, start=start, environ=self.environ)
+
+    def connect(
+        self,
+        client: str,
+        *,
+        wait: float = WAIT,
+        start: Program = START,
+        project: Path | None = None,
+    ) -> Plan:
+        planned = self.plan(client, wait=wait, start=start, project=project)
+        write(planned)
+        return planned
+
+    def disconnect(self, client: str, *, project: Path | None = None) -> Plan:
+        planned = plan_removal(client, project=project, environ=self.environ)
+        write(planned)
+        return planned
+
+
+def before(client: str) -> bytes:
+    return next((FILES / client).glob("before.*")).read_bytes()
+
+
+def after(client: str) -> bytes:
+    return next((FILES / client).glob("after.*")).read_bytes()

@@ -1,0 +1,264 @@
+"""`chatbridge connect` and `chatbridge disconnect`, as somebody at a terminal meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge.cli.connect import CLIENTS, command, disconnect
+from chatbridge.cli.connect.program import program
+from tests.fakes.client_home import Home, before
+
+MOVING = ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "NO_COLOR")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    for name in [*MOVING, *(name for name in os.environ if name.startswith("CHATBRIDGE_"))]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TERM", "xterm")
+    return Home(tmp_path)
+
+
+Terminal = Callable[[str], Callable[[], str]]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    """Somebody sits there and types this; what is shown can be read afterwards."""
+    opened: list[int] = []
+
+    def sit(typed: str) -> Callable[[], str]:
+        master, slave = pty.openpty()
+        opened.append(master)
+        os.write(master, typed.encode())
+        stdin = os.fdopen(os.dup(slave), encoding="utf-8")
+        stdout = os.fdopen(slave, "w", encoding="utf-8")
+        monkeypatch.setattr("sys.stdin", stdin)
+        monkeypatch.setattr("sys.stdout", stdout)
+
+        def shown() -> str:
+            monkeypatch.undo()
+            stdin.close()
+            stdout.write("\x04")
+            stdout.close()
+            text = b""
+            while not text.endswith(b"\x04"):
+                text += os.read(master, 65536)
+            return text[:-1].decode().replace("\r\n", "\n")
+
+        return shown
+
+    yield sit
+    for number in opened:
+        os.close(number)
+
+
+def test_without_a_terminal_the_diff_is_shown_and_nothing_is_written(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = home.has("codex", before("codex"))
+    assert command.main(["codex"]) == 2
+    shown = capsys.readouterr()
+    assert "+[mcp_servers.chatbridge]" in shown.out
+    assert "~/.codex/config.toml" in shown.out
+    assert "To write it: chatbridge connect codex --yes" in shown.err
+    assert file.read_bytes() == before("codex")
+
+
+def test_yes_writes_and_says_what_to_restart(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = home.has("codex", before("codex"))
+    assert command.main(["codex", "--yes"]) == 0
+    shown = capsys.readouterr().out
+    assert "+ 7 lines       backup: config.toml.bak" in shown
+    assert "✓ Codex is connected. Start Codex anew" in shown
+    entry = tomllib.loads(file.read_text())["mcp_servers"]["chatbridge"]
+    start = program()
+    told = [*start.args, "--limit", "3600"]
+    assert (entry["command"], entry["args"]) == (start.command, told)
+    assert os.path.isabs(entry["command"])
+    assert command.main(["codex"]) == 0
+    assert "already connected, nothing to change" in capsys.readouterr().out
+    assert disconnect.main(["codex", "--yes"]) == 0
+    assert file.read_bytes() == before("codex")
+    assert disconnect.main(["codex"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "written"),
+    [("\n", 0, True), ("y\n", 0, True), ("YES\n", 0, True), ("n\n", 1, False), ("what\n", 1, False),
+     ("\x04", 1, False)],
+)  # fmt: skip
+def test_a_person_is_asked_and_only_yes_writes(
+    home: Home, terminal: Terminal, typed: str, code: int, written: bool
+) -> None:
+    file = home.has("codex", before("codex"))
+    shown = terminal(typed)
+    assert command.main(["codex"]) == code
+    screen = shown()
+    assert "Write these? [Y/n]" in screen
+    assert (file.read_bytes() != before("codex")) == written
+    assert ("Nothing was written." in screen) != written
+
+
+def test_a_terminal_has_colour_unless_somebody_does_not_want_it(
+    home: Home, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = terminal("n\n")
+    command.main(["cursor"])
+    assert "\x1b[32m+" in shown()
+    monkeypatch.setenv("HOME", str(home.path))
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = terminal("n\n")
+    command.main(["cursor"])
+    assert "\x1b" not in shown()
+
+
+def test_the_wait_is_as_long_as_a_question_may_stay_open_and_at_least_an_hour(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def timeout() -> int:
+        assert command.main(["codex", "--yes"]) == 0
+        tree = tomllib.loads(home.file("codex").read_text())
+        return int(tree["mcp_servers"]["chatbridge"]["tool_timeout_sec"])
+
+    assert timeout() == 3600
+    monkeypatch.setenv("CHATBRIDGE_MAX_TIMEOUT", "12h")
+    assert timeout() == 12 * 3600
+
+
+def test_settings_that_cannot_be_used_are_said_and_nothing_is_written(
+    home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CHATBRIDGE_MAX_TIMEOUT", "soon")
+    assert command.main(["codex", "--yes"]) == 1
+    assert "max_timeout" in capsys.readouterr().err
+    assert not home.file("codex").exists()
+
+
+@pytest.mark.parametrize("main", [command.main, disconnect.main])
+def test_an_unknown_client_gets_the_list(
+    home: Home, capsys: pytest.CaptureFixture[str], main: Callable[[list[str]], int]
+) -> None:
+    assert main(["emacs"]) == 2
+    said = capsys.readouterr().err
+    assert "'emacs'" in said
+    assert ", ".join(CLIENTS) in said
+
+
+def test_disconnect_without_a_client_asks_which(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert disconnect.main([]) == 2
+    assert "claude-code, codex" in capsys.readouterr().err
+
+
+def test_without_a_client_those_on_this_computer_are_listed(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main([]) == 0
+    assert "No client that chatbridge knows was found here" in capsys.readouterr().out
+    home.has("codex", before("codex"))
+    home.has("cursor", b"{")
+    home.connect("claude-code")
+    assert command.main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        "✓ Claude Code  connected, waits up to 28 h  ~/.claude.json",
+        "– Codex        not connected                ~/.codex/config.toml",
+        "! Cursor       its file cannot be read      ~/.cursor/mcp.json",
+    ]
+    assert "Connect one:   chatbridge connect codex" in lines
+
+
+def test_the_list_stays_within_the_terminal(
+    home: Home, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for client in CLIENTS:
+        home.connect(client)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = terminal("")
+    command.main([])
+    lines = shown().splitlines()
+    assert len(lines) == len(CLIENTS) + 3
+    assert max(map(len, lines)) == 80
+
+
+def test_a_client_that_is_not_here_is_said_to_be_missing(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.main(["zed"])
+    assert "Zed was not found on this computer." in capsys.readouterr().out
+    home.has("zed", before("zed"))
+    command.main(["zed"])
+    assert "not found" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_print_shows_the_entry_and_writes_nothing(
+    home: Home, capsys: pytest.CaptureFixture[str], client: str
+) -> None:
+    assert command.main([client, "--print"]) == 0
+    shown = capsys.readouterr()
+    assert program().command in shown.out
+    assert "reads this from ~/" in shown.err
+    assert list(home.path.iterdir()) == []
+    command.main([client, "--yes"])
+    assert home.file(client).read_text() == shown.out
+
+
+def test_print_without_a_client_is_for_any_other(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main(["--print"]) == 0
+    start = program()
+    assert json.loads(capsys.readouterr().out) == {
+        "mcpServers": {
+            "chatbridge": {"type": "stdio", "command": start.command, "args": list(start.args)}
+        }
+    }
+
+
+def test_project_writes_into_the_folder_one_is_in(
+    home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    project = tmp_path / "shop-api"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    mask = os.umask(0o022)
+    assert command.main(["codex", "--project", "--yes"]) == 0
+    os.umask(mask)
+    assert (project / ".codex/config.toml").stat().st_mode & 0o777 == 0o644
+    assert not home.file("codex").exists()
+    assert disconnect.main(["codex", "--project", "--yes"]) == 0
+    assert list(project.iterdir()) == []
+
+
+def test_another_servers_secret_is_not_on_the_screen(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for client in CLIENTS:
+        home.has(client, before(client))
+        command.main([client])
+    assert "not-a-real-one" not in capsys.readouterr().out
+
+
+def test_a_file_cannot_play_with_the_terminal(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.has("cursor", b'{\n  "a": "\xe2\x80\xae" // \x1b[2J\n}\n')
+    command.main(["cursor"])
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "⟨U+001B⟩" in shown
+    assert "⟨U+202E⟩" in shown
