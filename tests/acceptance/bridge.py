@@ -17,16 +17,17 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, Implementation, TextContent
 
 from chatbridge import rendezvous
+from tests.fakes.warm_hubs import warm_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30.0
@@ -52,18 +53,19 @@ def until(found: Callable[[], T | None], what: str) -> T:
 class Home:
     """A home directory with nothing in it but the state and the projects of one test."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str], *, cold: bool = False) -> None:
         self.folder = folder
         self.state = folder / "state"
         self.settings = dict(settings)
         self.person = Person(self.state)
+        self._python = {"PYTHONPATH": str(ROOT)} if cold else warm_environment()
 
     @property
     def environment(self) -> dict[str, str]:
         """All that a client gives its server, beside PATH."""
         return {
             "HOME": str(self.folder),
-            "PYTHONPATH": str(ROOT),
+            **self._python,
             "CHATBRIDGE_STATE_DIR": str(self.state),
             "CHATBRIDGE_RUNTIME_DIR": str(self.state),
             **self.settings,
@@ -100,12 +102,18 @@ class Home:
                 time.sleep(0.05)
 
 
+@overload
+def new_home(*, cold: Literal[True], **settings: str) -> AbstractContextManager[Home]: ...
+@overload
+def new_home(**settings: str) -> AbstractContextManager[Home]: ...
 @contextmanager
-def new_home(**settings: str) -> Iterator[Home]:
-    """Whatever runs in it at the end is stopped, and everything in it removed."""
+def new_home(*, cold: Any = False, **settings: str) -> Iterator[Home]:
+    """Whatever runs in it at the end is stopped, and everything in it removed. What `cold` hubs do
+    without: `warm_hubs`."""
     # Not pytest's own: a socket's path must be short.
     folder = Path(tempfile.mkdtemp(prefix="chatbridge-")).resolve()
-    home = Home(folder, {f"CHATBRIDGE_{name}": value for name, value in settings.items()})
+    named = {f"CHATBRIDGE_{name}": value for name, value in settings.items()}
+    home = Home(folder, named, cold=cold)
     try:
         yield home
     finally:

@@ -194,6 +194,15 @@ class Visit:
 
 
 @asynccontextmanager
+async def launched(chromium: str) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        # Where tests run as root, as in containers, Chromium has no sandbox.
+        browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        await browser.close()
+
+
+@asynccontextmanager
 async def visiting(
     browser: Browser, folder: Path, size: tuple[int, int], *, script: bool = True
 ) -> AsyncIterator[Visit]:
@@ -228,17 +237,7 @@ async def _log_in(page: Page, inbox: RunningInbox) -> None:
     await page.wait_for_url(f"{inbox.address}/")
 
 
-# ── fixtures, for a test module to name: browser, visit = shared_browser, visit_at_each_size ──────
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def shared_browser(chromium: str) -> AsyncIterator[Browser]:
-    """One for all tests of a module: starting it takes longer than most of them."""
-    async with async_playwright() as playwright:
-        # Where tests run as root, as in containers, Chromium has no sandbox.
-        browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        await browser.close()
+# ── for a test module to name: visit = visit_at_each_size ─────────────────────────────────────────
 
 
 @pytest_asyncio.fixture(loop_scope="session", params=[PHONE, DESKTOP], ids=["phone", "desktop"])

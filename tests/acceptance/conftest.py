@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
+from playwright.async_api import Browser
 
+from tests.acceptance.browser import launched
 from tests.acceptance.connections import Connections
 
 
@@ -15,3 +17,10 @@ async def connections() -> AsyncIterator[Connections]:
     found = Connections()
     yield found
     await found.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser(quick_chromium: str) -> AsyncIterator[Browser]:
+    """One for all tests of this process; each has a context of its own, which is a new profile."""
+    async with launched(quick_chromium) as running:
+        yield running

@@ -73,7 +73,7 @@ async def test_a_client_gets_each_answer_of_calls_that_wait_at_the_same_time(
 
 @pytest.mark.parametrize("carrier", CARRIERS)
 async def test_a_client_with_a_bare_environment_is_served(carrier: str) -> None:
-    with new_home() as home:
+    with new_home(cold=True) as home:
         home.state = home.folder / ".local" / "state" / "chatbridge"
         home.person.state = home.state
         # A checkout that is not installed is importable only from its own directory.

@@ -12,13 +12,12 @@ from tests.acceptance.browser import (
     multi,
     outcome_of,
     select,
-    shared_browser,
     text,
     visit_at_each_size,
 )
 
 pytestmark = IN_BROWSER
-browser, visit = shared_browser, visit_at_each_size
+visit = visit_at_each_size
 
 DATABASE = select(
     "Which database?", "PostgreSQL (recommended) | In Docker", "SQLite", "Testcontainers"

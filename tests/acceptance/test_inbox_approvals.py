@@ -16,13 +16,12 @@ from tests.acceptance.browser import (
     approval,
     outcome_of,
     select,
-    shared_browser,
     visit_at_each_size,
     visiting,
 )
 
 pytestmark = IN_BROWSER
-browser, visit = shared_browser, visit_at_each_size
+visit = visit_at_each_size
 
 TELEGRAM = Person(name="Robin", channel="telegram")
 COMMAND = approval(

@@ -11,12 +11,11 @@ from tests.acceptance.browser import (
     Visit,
     outcome_of,
     select,
-    shared_browser,
     visit_at_each_size,
 )
 
 pytestmark = IN_BROWSER
-browser, visit = shared_browser, visit_at_each_size
+visit = visit_at_each_size
 
 WHICH = select("Which database?", "PostgreSQL", "SQLite")
 

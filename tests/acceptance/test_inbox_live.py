@@ -12,13 +12,12 @@ from tests.acceptance.browser import (
     confirm,
     multi,
     select,
-    shared_browser,
     text,
     visit_at_each_size,
 )
 
 pytestmark = IN_BROWSER
-browser, visit = shared_browser, visit_at_each_size
+visit = visit_at_each_size
 
 COMMIT = text("What should the commit say?")
 TYPED = "fix: keep anchors stable"

@@ -13,13 +13,12 @@ from tests.acceptance.browser import (
     Visit,
     confirm,
     select,
-    shared_browser,
     visit_at_each_size,
     visiting,
 )
 
 pytestmark = IN_BROWSER
-browser, visit = shared_browser, visit_at_each_size
+visit = visit_at_each_size
 
 DATABASE = select("Which database?", "PostgreSQL", "SQLite")
 BACKGROUNDS = {"light": "rgb(244, 246, 244)", "dark": "rgb(14, 19, 17)"}

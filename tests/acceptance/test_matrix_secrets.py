@@ -62,7 +62,9 @@ def said_by_all(scene: Scene) -> str:
 async def test_neither_password_nor_token_nor_key_is_in_anything_that_hubs_left_after_failures(
     synapse: Synapse, tmp_path: Path
 ) -> None:
-    async with Scene.set(synapse, tmp_path, encrypted=True, CHATBRIDGE_LOG_LEVEL="debug") as scene:
+    async with Scene.set(
+        synapse, tmp_path, encrypted=True, cold=True, CHATBRIDGE_LOG_LEVEL="debug"
+    ) as scene:
         home, said = scene.home, list[str]()
         async with scene.agent() as agent:
             await scene.tap(await scene.card(agent, 1, question("By token?")), "2️⃣")

@@ -16,7 +16,7 @@ from tests.fakes.house import COLOURS, INITIALIZE, House, house
 
 @pytest.fixture
 def home() -> Iterator[House]:
-    with house() as here:
+    with house(cold=True) as here:
         yield here
 
 

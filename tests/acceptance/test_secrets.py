@@ -23,7 +23,7 @@ OTHERS_TOKEN = "a-token-in-an-agents-env-block"
 
 @pytest.fixture
 def home() -> Iterator[House]:
-    with house() as here:
+    with house(cold=True) as here:
         yield here
 
 

@@ -39,7 +39,7 @@ def standalone(home: Home, name: str = "alone") -> Iterator[LinkClient]:
 
 @pytest.fixture
 def home() -> Iterator[Home]:
-    with new_home() as found:
+    with new_home(cold=True) as found:
         yield found
 
 

@@ -37,7 +37,7 @@ sys.meta_path.insert(0, Hold())
 
 @pytest.fixture
 def home() -> Iterator[House]:
-    with house() as here:
+    with house(cold=True) as here:
         yield here
 
 

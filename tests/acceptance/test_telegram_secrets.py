@@ -31,7 +31,7 @@ def api() -> Iterator[BotApi]:
 def at_home(api: BotApi, phone: Phone) -> Iterator[tuple[House, Agent]]:
     """A machine with an agent on it, whose hub says all that it can say."""
     settings = telegram_settings(api, phone.person)
-    with house(CHATBRIDGE_LOG_LEVEL="debug", **settings) as home, home.agent() as agent:
+    with house(cold=True, CHATBRIDGE_LOG_LEVEL="debug", **settings) as home, home.agent() as agent:
         agent.initialize()
         yield home, agent
 

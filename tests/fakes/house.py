@@ -18,14 +18,15 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from chatbridge import rendezvous
 from chatbridge.hub.bot_lock import bot_lock_path, matrix_bot
 from tests.fakes.link_client import PATIENCE, ROOT, LinkClient
+from tests.fakes.warm_hubs import warm_environment, warm_hubs
 
 if TYPE_CHECKING:
     from tests.fakes.synapse import Login, Synapse
@@ -52,7 +53,7 @@ STATELESS: Json = {
 
 
 class House:
-    def __init__(self, folder: Path, **settings: str) -> None:
+    def __init__(self, folder: Path, settings: dict[str, str], *, cold: bool = False) -> None:
         self.state = folder / "s"
         self.project = folder / "shop"
         (self.project / ".git").mkdir(parents=True)
@@ -60,8 +61,10 @@ class House:
             "HOME": str(folder),
             "CHATBRIDGE_STATE_DIR": str(self.state),
             "CHATBRIDGE_RUNTIME_DIR": str(self.state),
+            **({} if cold else warm_environment()),
             **settings,
         }
+        self._cold = cold
         self._only: str | None = None
 
     def with_project(self, name: str) -> House:
@@ -88,7 +91,7 @@ class House:
 
     def hubs(self) -> list[int]:
         """The pids of all hubs with this state directory that run now."""
-        found = []
+        found = [] if self._cold else warm_hubs(self.state)
         needle = os.fsencode(f"CHATBRIDGE_STATE_DIR={self.state}")
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -107,13 +110,20 @@ class House:
         return info.pid
 
     def kill_hub(self, how: signal.Signals = signal.SIGKILL) -> int:
-        """End the hub and wait until it has gone."""
-        pid = self.hub()
+        """End the hub, now or as soon as there is one, and wait until it has gone."""
+        pid = self._living_hub()
         gone = os.pidfd_open(pid)
         os.kill(pid, how)
         _wait_readable(gone)
         os.close(gone)
         return pid
+
+    def _living_hub(self) -> int:
+        """The file of a dead one names it until the next one has the lock."""
+        for _ in _until_patience():
+            if info := rendezvous.lock_holder(str(self.state)):
+                return info.pid
+        raise AssertionError("there is no hub")
 
     @contextmanager
     def service(self) -> Iterator[int]:
@@ -138,7 +148,8 @@ class House:
 
     def close(self) -> None:
         for pid in self.hubs():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # one that could not start ends by itself
+                os.kill(pid, signal.SIGKILL)
         if token := self.environment.get("CHATBRIDGE_TELEGRAM__TOKEN"):
             Path(bot_lock_path(token.partition(":")[0])).unlink(missing_ok=True)
         if user_id := self.environment.get("CHATBRIDGE_MATRIX__USER_ID"):
@@ -260,11 +271,15 @@ class Agent(LinkClient):
         return {"id": reply["id"], **reply["result"].get("structuredContent", reply["result"])}
 
 
+@overload
+def house(*, cold: Literal[True], **settings: str) -> AbstractContextManager[House]: ...
+@overload
+def house(**settings: str) -> AbstractContextManager[House]: ...
 @contextmanager
-def house(**settings: str) -> Iterator[House]:
-    """Short paths: a socket's may have 107 bytes."""
+def house(*, cold: Any = False, **settings: str) -> Iterator[House]:
+    """Short paths: a socket's may have 107 bytes. What `cold` hubs do without: `warm_hubs`."""
     folder = Path(tempfile.mkdtemp(prefix="cb-"))
-    here = House(folder, **settings)
+    here = House(folder, settings, cold=cold)
     try:
         yield here
     finally:

@@ -41,15 +41,21 @@ class Scene:
     @classmethod
     @asynccontextmanager
     async def set(
-        cls, synapse: Synapse, folder: Path, *, encrypted: bool = False, **settings: str
+        cls,
+        synapse: Synapse,
+        folder: Path,
+        *,
+        encrypted: bool = False,
+        cold: bool = False,
+        **settings: str,
     ) -> AsyncIterator[Scene]:
         """Ada's private room, with the bot invited. More settings, or empty ones to leave out one
         of the usual."""
         account, login = await asyncio.to_thread(new_bot, synapse)
         async with Person.online(synapse, "Ada", folder / "ada", encrypted=encrypted) as ada:
             room = await ada.create_room("agents", invite=[login.user_id], encrypted=encrypted)
-            usual = matrix_settings(synapse, login, ada.user_id, room=room)
-            with house(**usual | settings) as home:
+            more = matrix_settings(synapse, login, ada.user_id, room=room) | settings
+            with house(cold=True, **more) if cold else house(**more) as home:
                 yield cls(synapse=synapse, home=home, bot=account, login=login, ada=ada, room=room)
 
     # ── the agent ─────────────────────────────────────────────────────────────────────────────────

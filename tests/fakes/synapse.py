@@ -1,7 +1,8 @@
 """A real Matrix homeserver for the tests: one Synapse process on loopback, and its administrator.
 
-Everything here blocks. The server knows no other server, keeps no media, and limits nobody's rate
-unless a test says so. A start takes about two seconds, nearly all of it Python's imports.
+Everything here blocks. The server knows no other server, keeps no media, counts nothing as unread,
+and limits nobody's rate unless a test says so. A start takes about two seconds, nearly all of it
+Python's imports.
 """
 
 from __future__ import annotations
@@ -274,6 +275,7 @@ class Synapse:
             "federation_domain_whitelist": [],
             "enable_media_repo": False,
             "presence": {"enabled": False},
+            "push": {"enabled": False},
             "user_directory": {"enabled": False},
             "caches": {"per_cache_factors": {"get_user_by_access_token": 0}},  # `soft_log_out`
             "rc_registration": UNLIMITED,

@@ -1,0 +1,106 @@
+"""A user who is logged in to the container: their terminal, their service, their agents."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import Implementation
+
+from tests.acceptance.bridge import PATIENCE, Json, text_of, until
+from tests.fakes.container import CHATBRIDGE, Container
+
+ASK_HUB = """
+import json, sys
+from chatbridge.cli.hub_line import ask_hub
+print(json.dumps(ask_hub(sys.argv[1], **json.loads(sys.argv[2]))))
+"""
+QUESTION: Json = {"question": "Deploy?", "options": ["Yes", "No"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    container: Container
+    user: str
+
+    # ── at the terminal ───────────────────────────────────────────────────────────────────────────
+
+    def chatbridge(self, *words: str) -> str:
+        return self.container.run(CHATBRIDGE, *words, user=self.user)
+
+    def ask_hub(self, do: str, **given: object) -> Json:
+        said = self.container.python(ASK_HUB, do, json.dumps(given), user=self.user)
+        found: Json = json.loads(said)
+        return found
+
+    def pending(self) -> list[Json]:
+        asks: list[Json] = self.ask_hub("pending")["asks"]
+        return asks
+
+    def sees_one(self) -> Json:
+        """The only open question there is, once it is there."""
+        (ask,) = until(lambda: self.pending() or None, "a question")
+        return ask
+
+    # ── the service ───────────────────────────────────────────────────────────────────────────────
+
+    def systemctl(self, *words: str) -> str:
+        uid = self.container.run("id", "-u", self.user).strip()
+        at = f"XDG_RUNTIME_DIR=/run/user/{uid}"
+        return self.container.run("env", at, "systemctl", "--user", *words, user=self.user)
+
+    def shown(self, name: str) -> str:
+        return self.systemctl("show", "chatbridge.service", f"--property={name}", "--value").strip()
+
+    def pid(self) -> int:
+        return int(self.shown("MainPID"))
+
+    def another_than(self, pid: int) -> int:
+        """The service's new process, once it is ready."""
+
+        def found() -> int | None:
+            now = self.pid()
+            return now if now not in (0, pid) and self.shown("ActiveState") == "active" else None
+
+        return until(found, "a new process of the service")
+
+    def holder(self) -> Json:
+        """What the lock file says about the hub."""
+        path = f"/home/{self.user}/.local/state/chatbridge/hub.lock"
+        found: Json = json.loads(self.container.run("cat", path, user=self.user))
+        return found
+
+    # ── an agent ──────────────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def agent(self, folder: str, errors: Path) -> AsyncIterator[Client]:
+        """An official client on the stdio of a new link that works in this folder."""
+        words = self.container.words(
+            "sh", "-c", f"cd {folder} && exec {CHATBRIDGE} mcp", user=self.user
+        )
+        parameters = StdioServerParameters(command=words[0], args=words[1:], env={})
+        with errors.open("a", encoding="utf-8") as log:
+            info = Implementation(name="acceptance", version="1")
+            async with Client(stdio_client(parameters, errlog=log), client_info=info) as client:
+                yield client
+
+
+async def asked(client: Client) -> str:
+    """The text of the result, when somebody has answered."""
+    return text_of(await client.call_tool("ask_user", QUESTION, read_timeout_seconds=PATIENCE))
+
+
+@asynccontextmanager
+async def asking(client: Client) -> AsyncIterator[asyncio.Task[str]]:
+    call = asyncio.create_task(asked(client))
+    try:
+        yield call
+    finally:
+        call.cancel()
+        await asyncio.wait({call})

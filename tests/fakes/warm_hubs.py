@@ -1,0 +1,63 @@
+"""Hubs without the second and a half that their imports take: forks of one process that has done
+them, which this process of the tests starts when it first needs it.
+
+Everything else is as ever. A link forks and executes a hub; that process hands its descriptors and
+its environment on (see `warm/`), and the fork runs the hub's command from its first line. Tests
+whose subject is the start itself, or how a hub looks among the processes, have their hubs cold.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from tests.fakes.link_client import ROOT
+
+WARM = Path(__file__).parent / "warm"
+PATIENCE = 20.0
+
+
+def warm_environment() -> dict[str, str]:
+    """With this, hubs that a link starts are forks."""
+    return {"PYTHONPATH": f"{WARM}{os.pathsep}{ROOT}", "WARM_HUBS": _server()}
+
+
+def warm_hubs(state: Path) -> list[int]:
+    """The pids of all forks with this state directory that run now."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
+        sock.settimeout(PATIENCE)
+        sock.connect("\0" + _server())
+        sock.send(json.dumps({"of": str(state)}).encode())
+        found: list[int] = json.loads(sock.recv(4096))
+    return found
+
+
+@cache
+def _server() -> str:
+    """The address of this process' own. Whoever comes before the imports are done waits."""
+    address = f"chatbridge-tests-{secrets.token_hex(8)}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind("\0" + address)
+        listener.listen(128)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.fakes.warm.server", str(listener.fileno())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[listener.fileno()],
+            # What clients give their servers, so that Python comes up as it does there.
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+        )
+    atexit.register(_end, process)
+    return address
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.communicate(timeout=PATIENCE)

@@ -1,0 +1,89 @@
+"""Hubs that are forked from a process with the imports behind it are like those that are not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.house import House, house
+from tests.fakes.link_client import PATIENCE
+from tests.fakes.warm_hubs import warm_hubs
+
+
+@pytest.fixture
+def home() -> Iterator[House]:
+    with house() as here:
+        yield here
+
+
+def connected(home: House) -> int:
+    """The pid of the hub that an agent has started."""
+    with home.agent() as agent:
+        agent.initialize()
+        return home.hub()
+
+
+def surroundings(pid: int) -> dict[str, object]:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    fields = dict(line.split(":\t", 1) for line in status)
+    kept = ("Umask", "SigBlk", "SigIgn", "SigCgt", "PPid", "NoNewPrivs")
+    return {
+        "folder": os.readlink(f"/proc/{pid}/cwd"),
+        "leads": os.getsid(pid) == os.getpgid(pid) and os.getsid(pid) not in (pid, os.getsid(0)),
+        "standard input and output": [os.readlink(f"/proc/{pid}/fd/{it}") for it in (0, 1)],
+        "descriptors": sorted(_kind(link) for link in Path(f"/proc/{pid}/fd").iterdir()),
+        **{name: fields[name] for name in kept},
+    }
+
+
+def alike(one: House, other: House) -> bool:
+    return surroundings(one.hub()) == surroundings(other.hub())
+
+
+def _kind(link: Path) -> str:
+    """What a descriptor is of, without the numbers and folders that differ."""
+    found = os.readlink(link)
+    return Path(found).name if found.startswith("/") else found.partition("[")[0].partition(":")[0]
+
+
+def test_a_warm_hub_has_nothing_of_its_parent_and_all_that_a_cold_one_has(home: House) -> None:
+    with house(cold=True) as other, home.agent() as agent, other.agent() as its:
+        for each in (agent, its):
+            each.initialize()
+        assert home.asks() == other.asks() == []  # both have their inbox then
+        deadline = time.monotonic() + PATIENCE
+        while not alike(home, other) and time.monotonic() < deadline:
+            time.sleep(0.05)  # the connections that it was asked with are being closed
+        assert surroundings(home.hub()) == surroundings(other.hub())
+        assert warm_hubs(home.state) == [home.hub()]
+        assert warm_hubs(other.state) == []
+
+
+def test_every_warm_hub_is_seeded_anew(home: House) -> None:
+    connected(home)
+    with house() as other:
+        connected(other)
+        tokens = [(it.state / "web-token").read_text() for it in (home, other)]
+    assert tokens[0] != tokens[1]
+
+
+def test_a_warm_hub_ends_on_a_signal_and_is_not_among_the_living_then(home: House) -> None:
+    connected(home)
+    home.kill_hub(signal.SIGTERM)
+    assert home.hubs() == []
+    log = (home.state / "hub.log").read_text(encoding="utf-8")
+    assert "hub stops; open questions stay open" in log
+    assert "Traceback" not in log
+
+
+def test_where_no_process_with_the_imports_is_a_hub_starts_alone(home: House) -> None:
+    home.environment["WARM_HUBS"] = "nobody-listens-here"
+    with home.agent() as agent:
+        agent.initialize()
+        assert home.hubs() == [home.hub()]
+        assert warm_hubs(home.state) == []
