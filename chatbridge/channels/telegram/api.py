@@ -26,7 +26,7 @@ from telegram import (
     ReplyParameters,
     Update,
 )
-from telegram.constants import ParseMode
+from telegram.constants import ChatAction, ChatMemberStatus, ChatType, ParseMode
 from telegram.error import (
     BadRequest,
     ChatMigrated,
@@ -59,6 +59,18 @@ class Me:
     username: str
     topics: bool
     """Whether this bot's private chats can have topics."""
+    reads_all: bool = False
+    """Whether it is sent everything that is said in its groups (privacy mode is off)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How the bot stands in a chat."""
+
+    kind: str
+    """`private`, `group`, `supergroup` or `channel`."""
+    may_write: bool
+    may_edit: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +106,11 @@ class Api:
         with self._translated():
             await self._bot.initialize()
             me = self._bot.bot
-        return Me(username=me.username or "", topics=bool(me.has_topics_enabled))
+        return Me(
+            username=me.username or "",
+            topics=bool(me.has_topics_enabled),
+            reads_all=bool(me.can_read_all_group_messages),
+        )
 
     async def close(self) -> None:
         await self._bot.shutdown()
@@ -208,6 +224,44 @@ class Api:
         with self._translated():
             await self._bot.set_my_commands([BotCommand(*each) for each in commands])
 
+    # ── how things stand, for set-up and doctor ───────────────────────────────────────────────────
+
+    async def webhook(self) -> str:
+        """Where this bot's messages go instead of to a poller; empty if there is no such place."""
+        with self._translated():
+            return (await self._bot.get_webhook_info()).url
+
+    async def delete_webhook(self) -> None:
+        with self._translated():
+            await self._bot.delete_webhook()
+
+    async def standing(self, chat: int) -> Standing:
+        """Without a message there; in private it is seen as "typing".
+
+        :raises ChatRefused: the bot is not let in. :raises Migrated: and what every call raises.
+        """
+        with self._translated(chat):
+            found = await self._bot.get_chat(chat)
+            if found.type == ChatType.PRIVATE:
+                # Who has blocked the bot is still shown to it: only an attempt tells.
+                await self._bot.send_chat_action(chat, ChatAction.TYPING)
+                return Standing(kind=found.type, may_write=True, may_edit=True)
+            member = await self._bot.get_chat_member(chat, int(self.bot_id))
+        if found.type == ChatType.CHANNEL:
+            write, edit = (
+                bool(getattr(member, right, False))
+                for right in ("can_post_messages", "can_edit_messages")
+            )
+            return Standing(kind=found.type, may_write=write, may_edit=edit)
+        everybody = found.permissions is None or bool(found.permissions.can_send_messages)
+        may_write = {
+            ChatMemberStatus.ADMINISTRATOR: True,
+            ChatMemberStatus.MEMBER: everybody,
+            ChatMemberStatus.RESTRICTED: everybody
+            and bool(getattr(member, "can_send_messages", False)),
+        }.get(ChatMemberStatus(member.status), False)
+        return Standing(kind=found.type, may_write=may_write, may_edit=True)
+
     def _unmarked(self, html: str, error: Rejected) -> str:
         """A server that does not know a tag of ours (an older one of one's own) gets bare text."""
         if not error.unreadable:
@@ -229,12 +283,11 @@ class Api:
         except ChatMigrated as error:
             raise Migrated(error.new_chat_id) from None
         except InvalidToken as error:
-            unknown = "not found" in str(error.__cause__ or error).lower()
-            raise TokenRejected(
-                f"telegram {'does not know' if unknown else 'rejected'} the bot token "
-                f"({404 if unknown else 401}). Check {self._hint}"
-                f"{' and telegram.api_base' if unknown else ''}, then run: chatbridge stop"
-            ) from None
+            what, where = "telegram rejected the bot token (401)", self._hint
+            if "not found" in str(error.__cause__ or error).lower():
+                what = "telegram does not know the bot token (404)"
+                where += " and telegram.api_base"
+            raise TokenRejected(f"{what}. Check {where}, then run: chatbridge stop") from None
         except Forbidden as error:
             raise ChatRefused(
                 f"telegram: the bot may not write to the chat {chat} (403: {error.message}). Open "

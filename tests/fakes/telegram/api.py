@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.fakes.telegram import limits
-from tests.fakes.telegram.chats import TOPIC_COLOUR, Document, Json
+from tests.fakes.telegram.chats import TOPIC_COLOUR, ChatRecord, Document, Json, permissions
 from tests.fakes.telegram.entities import width
 from tests.fakes.telegram.faults import run_with
 from tests.fakes.telegram.replies import (
@@ -43,6 +43,7 @@ class Api:
             "getmycommands": self._get_my_commands,
             "deletemycommands": self._delete_my_commands,
             "getchat": self._get_chat,
+            "getchatmember": self._get_chat_member,
             "sendmessage": sending.send_message,
             "senddocument": sending.send_document,
             "sendchataction": sending.send_chat_action,
@@ -102,7 +103,7 @@ class Api:
         return {
             **self._service.bot.json(),
             "can_join_groups": True,
-            "can_read_all_group_messages": False,
+            "can_read_all_group_messages": self._service.features.reads_all,
             "supports_inline_queries": False,
             "can_connect_to_business": False,
             "has_main_web_app": False,
@@ -155,9 +156,10 @@ class Api:
         return True
 
     def _get_chat(self, params: Json, files: dict[str, Document]) -> Json:
-        chat = self._sending.chat(params, write=False)
+        chat = self._known_chat(params)
         return {
             **chat.json(),
+            **({} if chat.private else {"permissions": permissions(chat.everybody_may_write)}),
             "accent_color_id": 0,
             "max_reaction_count": 11,
             "accepted_gift_types": dict.fromkeys(
@@ -171,6 +173,24 @@ class Api:
                 False,
             ),
         }
+
+    def _get_chat_member(self, params: Json, files: dict[str, Document]) -> Json:
+        chat, bot = self._known_chat(params), self._service.bot
+        number = params.get("user_id")
+        if number == bot.id and not chat.private:
+            return {"user": bot.json(), **chat.membership}
+        person = chat.people.get(number) if isinstance(number, int) else None
+        if person is None:
+            raise bad_request("member not found")
+        return {"user": person.json(), "status": "member"}
+
+    def _known_chat(self, params: Json) -> ChatRecord:
+        """Somebody who has blocked the bot is still shown to it; a group that it was thrown out of
+        is not."""
+        chat = self._sending.chat(params, write=False)
+        if chat.refusal is not None and not chat.private:
+            raise Refusal(403, chat.refusal)
+        return chat
 
     def _answer_callback_query(self, params: Json, files: dict[str, Document]) -> bool:
         text = str(params.get("text") or "")

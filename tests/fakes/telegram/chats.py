@@ -85,10 +85,21 @@ class ChatRecord:
     refusal: str | None = None
     """Why the bot may not write here: blocked or kicked."""
     migrated_to: int | None = None
+    everybody_may_write: bool = True
+    """What the group allows its members, bots included."""
+    membership: Json = field(default_factory=lambda: {"status": "member"})
+    """How the bot is in it, as getChatMember says."""
 
     @property
     def private(self) -> bool:
         return self.type == "private"
+
+    @property
+    def writable(self) -> bool:
+        """For the bot, in a group: an administrator may always write."""
+        if self.membership["status"] == "administrator":
+            return True
+        return self.everybody_may_write and self.membership.get("can_send_messages", True)
 
     def json(self) -> Json:
         if self.private:
@@ -107,6 +118,22 @@ class ChatRecord:
     def message(self, message_id: int) -> Message | None:
         message = self.messages.get(message_id)
         return None if message is None or message.deleted else message
+
+
+def permissions(write: bool) -> Json:
+    """What members of a group may do."""
+    may = ("messages", "audios", "documents", "photos", "videos", "video_notes", "voice_notes")
+    rest = ("polls", "other_messages")
+    return {
+        **dict.fromkeys((f"can_send_{what}" for what in (*may, *rest)), write),
+        "can_add_web_page_previews": write,
+        "can_react_to_messages": write,
+        "can_edit_tag": False,
+        "can_change_info": False,
+        "can_invite_users": True,
+        "can_pin_messages": False,
+        "can_manage_topics": False,
+    }
 
 
 def message_json(message: Message, *, replies: bool = True) -> Json:

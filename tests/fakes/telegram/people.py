@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.fakes.telegram.chats import TOPIC_COLOUR, ChatRecord, Document, Message, User
+from tests.fakes.telegram.chats import (
+    TOPIC_COLOUR,
+    ChatRecord,
+    Document,
+    Message,
+    User,
+    permissions,
+)
 from tests.fakes.telegram.entities import Entity, formatted
 from tests.fakes.telegram.service import Query, Service
 
@@ -293,3 +300,13 @@ class Chat:
             someone = next(iter(self._record.people.values()))
             self._record.refusal = f"Forbidden: bot was kicked from the {kind} chat"
             self._service.membership(self._record, someone, was="member", now="kicked")
+
+    def mute_bot(self, *, everybody: bool = False) -> None:
+        """An administrator takes the right to write away: from the bot, or from all members."""
+        with self._service.changed:
+            assert not self._record.private, "in private there is nobody to do so"
+            if everybody:
+                self._record.everybody_may_write = False
+            else:
+                may = {**permissions(False), "is_member": True, "until_date": 0}
+                self._record.membership = {"status": "restricted", **may}

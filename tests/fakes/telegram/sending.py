@@ -117,6 +117,8 @@ class Sending:
             )
         if write and chat.refusal is not None:
             raise Refusal(403, chat.refusal)
+        if write and not chat.writable:
+            raise bad_request("not enough rights to send text messages to the chat")
         return chat
 
     def _message(self, params: Json, what: str) -> Message:

@@ -58,11 +58,13 @@ class BotApi:
         clock: Times | None = None,
         topics_enabled: bool = False,
         times: bool = True,
+        reads_all: bool = False,
         rate_limits: bool = False,
     ) -> Iterator[Self]:
-        """`topics_enabled` is what getMe says of private chats; without `times` the server is an
-        older one that does not know `<tg-time>`."""
-        telegram = cls(clock=clock, features=Features(topics_enabled=topics_enabled, times=times))
+        """`topics_enabled` is what getMe says of private chats, `reads_all` what it says of
+        groups; without `times` the server is an older one that does not know `<tg-time>`."""
+        features = Features(topics_enabled=topics_enabled, times=times, reads_all=reads_all)
+        telegram = cls(clock=clock, features=features)
         telegram.limit_rates(on=rate_limits)
         telegram._thread.start()
         try:
@@ -309,7 +311,8 @@ class BotApi:
 
     async def _listen(self) -> None:
         self._server = await self._loop.create_server(
-            lambda: Connection(self._call, self._connections), sock=self._socket
+            lambda: Connection(self._call, self._connections, now=self.service.clock.time),
+            sock=self._socket,
         )
 
     async def _close(self) -> None:

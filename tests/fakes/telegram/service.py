@@ -63,6 +63,8 @@ class Features:
     topics_enabled: bool = False
     times: bool = True
     """Whether the server knows `tg-time`."""
+    reads_all: bool = False
+    """What getMe says of the bot's privacy mode in groups: true if it is off."""
 
 
 class Service:

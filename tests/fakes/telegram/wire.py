@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 from collections.abc import Callable
+from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote
@@ -23,8 +24,11 @@ _TEXTS = frozenset(
 class Connection(asyncio.Protocol):
     """One client's connection. One request at a time, as HTTP/1.1 clients send them."""
 
-    def __init__(self, call: Call, connections: set[Connection]) -> None:
+    def __init__(
+        self, call: Call, connections: set[Connection], *, now: Callable[[], float]
+    ) -> None:
         self._call = call
+        self._now = now
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -104,7 +108,7 @@ class Connection(asyncio.Protocol):
         if isinstance(outcome, Cut):
             self._transport.abort()
         else:
-            self._transport.write(_response(outcome))
+            self._transport.write(_response(outcome, date=self._now()))
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
@@ -112,9 +116,10 @@ def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
         loop.call_soon_threadsafe(call)
 
 
-def _response(reply: Reply) -> bytes:
+def _response(reply: Reply, *, date: float) -> bytes:
     head = [
         f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
+        f"Date: {formatdate(date, usegmt=True)}",
         f"Content-Type: {reply.kind}",
         f"Content-Length: {len(reply.body)}",
         *(f"{key}: {value}" for key, value in reply.headers),

@@ -1,0 +1,1 @@
+"""`chatbridge doctor`: looks at everything, changes nothing, and says what to do."""

@@ -1,0 +1,82 @@
+"""This computer's clock against that of the chat services: deadlines are times of day."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
+from chatbridge.cli.doctor.situation import Situation
+from chatbridge.cli.times import lasted
+
+NAME = "clock"
+ANSWERS_WITHIN = 5.0
+WRONG_FROM = 60.0
+ZONE = "/etc/localtime"
+
+
+async def clock(situation: Situation) -> Sequence[Finding]:
+    zone = zone_name()
+    services = _services(situation)
+    found = await asyncio.gather(*(_ahead(situation, address) for address in services))
+    compared = {at: ahead for at, ahead in zip(services, found, strict=True) if ahead is not None}
+    for address, ahead in compared.items():
+        if abs(ahead) > WRONG_FROM:
+            how = "ahead of" if ahead > 0 else "behind"
+            host = urlsplit(address).hostname
+            what = f"{lasted(abs(ahead))} {how} {host}: questions end at the wrong time"
+            fix = "set it: timedatectl set-ntp true"
+            return [problem(NAME, what, fix, ahead=round(ahead))]
+    if zone is None:
+        what = "no time zone is set, so the times on cards are UTC"
+        return [remark(NAME, what, "timedatectl set-timezone Europe/Berlin, or yours")]
+    said = "right" if compared else "not compared with a chat's"
+    return [fine(NAME, f"{said}, {zone}", zone=zone)]
+
+
+def zone_name() -> str | None:
+    """As the C library finds it; None if nobody has set one."""
+    given = os.environ.get("TZ")
+    if given:
+        return given.removeprefix(":")
+    if not os.path.exists(ZONE):
+        return None
+    _, _, name = os.path.realpath(ZONE).rpartition("/zoneinfo/")
+    return name or "time zone set"
+
+
+def _services(situation: Situation) -> list[str]:
+    settings = situation.settings
+    found = [settings.telegram.api_base] if settings.telegram.token else []
+    return [*found, settings.matrix.homeserver] if settings.matrix.homeserver else found
+
+
+async def _ahead(situation: Situation, address: str) -> float | None:
+    """By how many seconds our clock is ahead of that one; None if it does not say."""
+    before = situation.clock.time()
+    date = await asyncio.to_thread(_date_of, address)
+    after = situation.clock.time()
+    if date is None:
+        return None
+    # The other clock was read at some moment in between, and rounds its seconds down.
+    if before - 1 <= date <= after:
+        return 0.0
+    return after - date if date > after else before - date
+
+
+def _date_of(address: str) -> float | None:
+    try:
+        try:
+            with urllib.request.urlopen(f"{address}/", timeout=ANSWERS_WITHIN) as answer:  # noqa: S310
+                said = answer.headers["Date"]
+        except urllib.error.HTTPError as error:
+            with error:
+                said = error.headers["Date"]
+        return parsedate_to_datetime(said).timestamp()
+    except (OSError, ValueError, TypeError):
+        return None

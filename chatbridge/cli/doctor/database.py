@@ -1,0 +1,88 @@
+"""The database, only read, beside a hub that writes."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
+from chatbridge.cli.doctor.situation import Situation, shown
+from chatbridge.core.errors import StoreError
+from chatbridge.store import migrate
+
+LOOKING_MAY_TAKE = 8.0
+"""Less than a check has. A file of many gigabytes takes longer."""
+STEPS = 10_000
+PROBLEMS_AT_MOST = 3
+DAMAGED = "put back a copy, or save what can be read with: sqlite3 {path} .recover"
+
+
+async def database(situation: Situation) -> Sequence[Finding]:
+    name, path = "database", situation.database
+    if not path.exists():
+        return [fine(name, "none yet: it is made with the first hub", file=str(path))]
+    try:
+        await migrate.check(path)
+    except StoreError as error:
+        return [from_error(name, str(error), file=str(path))]
+    return await asyncio.to_thread(_looked_at, path)
+
+
+def notes(path: Path, channel: str) -> dict[str, str]:
+    """What a channel remembers, such as where a chat has moved to; nothing if that cannot be
+    read."""
+    try:
+        with _opened(path) as file:
+            rows = file.execute("SELECT key, value FROM notes WHERE channel = ?", (channel,))
+            return {str(key): str(value) for key, value in rows}
+    except sqlite3.Error:
+        return {}
+
+
+def _looked_at(path: Path) -> list[Finding]:
+    name = "database"
+    fix = f"chatbridge stop, then {DAMAGED.format(path=shown(path))}"
+    try:
+        said, questions, schema = _look(path)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            return [remark(name, f"too large to be looked through in {LOOKING_MAY_TAKE:g} s")]
+        return [problem(name, f"{shown(path)} cannot be read ({error})", file=str(path))]
+    except sqlite3.DatabaseError as error:
+        return [problem(name, f"{shown(path)} is damaged ({error})", fix, file=str(path))]
+    if said != ["ok"]:
+        what = f"{shown(path)} is damaged: {'; '.join(said[:PROBLEMS_AT_MOST])}"
+        return [problem(name, what, fix, file=str(path), found=said)]
+    number = "1 question" if questions == 1 else f"{questions} questions"
+    return [
+        fine(name, f"{number}, integrity ok", file=str(path), questions=questions, schema=schema)
+    ]
+
+
+def _look(path: Path) -> tuple[list[str], int, int]:
+    """What SQLite says of the file, the number of questions in it, and its schema's version."""
+    until = time.monotonic() + LOOKING_MAY_TAKE
+    with _opened(path) as file:
+        file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
+        said = [
+            line
+            for (row,) in file.execute("PRAGMA integrity_check(10)")
+            for line in str(row).splitlines()
+        ]
+        ((questions,),) = file.execute("SELECT count(*) FROM asks")
+        ((schema,),) = file.execute("PRAGMA user_version")
+    return said, questions, schema
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """As `migrate.check` does it: what the log beside the file holds counts, and where there is no
+    log, none is made."""
+    log = path.with_name(path.name + "-wal")
+    mode = "mode=ro" if log.exists() else "immutable=1"
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)) as file:
+        yield file

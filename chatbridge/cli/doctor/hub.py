@@ -1,0 +1,143 @@
+"""The hub that runs, its links, and what it says about settings that it does not use."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from chatbridge import __version__, rendezvous
+from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
+from chatbridge.cli.doctor.situation import HubState, Json, Situation, shown
+from chatbridge.cli.times import lasted
+from chatbridge.core.errors import HubUnreachable
+from chatbridge.core.text import one_line, shortened
+from chatbridge.settings.secrets import folder_of
+
+NAMED_AT_MOST = 3
+LONGEST_PROJECT = 18
+OF_CHANNELS = ("Strangers are in the Matrix room", "Matrix marks")
+"""What the check of that channel says itself."""
+
+
+async def hub(situation: Situation) -> Sequence[Finding]:
+    found = await situation.hub()
+    if found.status is not None:
+        changed = await asyncio.to_thread(_changed_at, situation)
+        return list(_running(situation, found.status, changed=changed))
+    log = shown(rendezvous.log_path(str(situation.state)))
+    if found.trouble is not None:
+        holder = f"pid {found.pid}" if found.pid else "a process"
+        if found.version not in (None, __version__):
+            holder += f" (version {found.version}, and {__version__} is installed)"
+        return [
+            problem(
+                "hub",
+                f"{holder} does not work as it should: {found.trouble}",
+                f"chatbridge stop    (its log: {log})",
+                pid=found.pid,
+            )
+        ]
+    if found.failure is not None:
+        failed = from_error("hub", f"the last one could not start: {found.failure}")
+        return [failed]
+    return [from_error("hub", str(HubUnreachable()), mark=Mark.REMARK)]
+
+
+def channel_of(found: HubState, name: str) -> list[Finding]:
+    """What the hub says of a channel whose settings it has and this terminal has not, such as
+    systemd's credentials."""
+    if not found.has(name):
+        return []
+    trouble = found.trouble_of(name)
+    if trouble:
+        return [from_error(name, trouble)]
+    return [fine(name, "works, as the hub says; its settings are not seen from here")]
+
+
+def order_of(version: str) -> list[tuple[int, int, str]]:
+    """So that versions can be compared: numbers as numbers, and 1.0.0rc1 before 1.0.0."""
+    parts = re.findall(r"\d+|[a-z]+", version.lower())
+    found = [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]
+    return [*found, (1, -1, "")]  # the end comes after a word, and before another number
+
+
+def _running(situation: Situation, status: Json, *, changed: float) -> Iterator[Finding]:
+    version, since = str(status["version"]), float(status["since"])
+    restart = _restart(status)
+    details: dict[str, Any] = {
+        "version": version,
+        "installed": __version__,
+        "pid": status["pid"],
+        "since": since,
+        "startedBy": status["startedBy"],
+        "state": status["state"],
+        "links": len(status["links"]),
+    }
+    if version != __version__:
+        what = f"runs version {version}, and {__version__} is installed"
+        if order_of(version) < order_of(__version__):
+            what = f"runs version {version}, older than what is installed ({__version__})"
+        yield remark(
+            "hub",
+            what,
+            f"{restart}    (agents that wait notice nothing)",
+            **details,
+        )
+    elif changed > since and situation.unusable is None:
+        yield remark(
+            "hub",
+            f"started before {shown(situation.config)} was changed",
+            f"{restart}    (agents that wait notice nothing)",
+            **details,
+        )
+    else:
+        running = lasted(max(situation.clock.time() - since, 0.0))
+        links = len(status["links"])
+        where = str(status["state"])
+        of = "" if where in ("", str(situation.state)) else f", the system's ({where})"
+        yield fine("hub", f"running for {running}, version {version}, links {links}{of}", **details)
+    yield from _links(status["links"])
+    own = {*situation.settings.remarks()}
+    for said in status["remarks"]:
+        if said not in own and not said.startswith(OF_CHANNELS):
+            yield from_error("settings", said, mark=Mark.REMARK)
+
+
+def _links(links: Sequence[Json]) -> Iterator[Finding]:
+    """Those of another version than the installed one; each version once."""
+    by_version: dict[str, list[str]] = {}
+    for link in links:
+        version = str(link["version"])
+        if version != __version__:
+            project = shortened(one_line(str(link["project"])), LONGEST_PROJECT)
+            by_version.setdefault(version, []).append(project)
+    for version, projects in sorted(by_version.items()):
+        kind = "older" if order_of(version) < order_of(__version__) else "newer"
+        names = sorted(set(projects))
+        more = f" and {len(names) - NAMED_AT_MOST} more" if len(names) > NAMED_AT_MOST else ""
+        where = ", ".join(names[:NAMED_AT_MOST]) + more
+        count, what = len(projects), shortened(one_line(version), LONGEST_PROJECT)
+        if count == 1:
+            said = f"one {kind} link ({what}) in {where}: restart that agent"
+        else:
+            said = f"{count} {kind} links ({what}) in {where}: restart these agents"
+        yield remark("link", said, version=version, projects=names)
+
+
+def _restart(status: Json) -> str:
+    return "chatbridge service restart" if status["startedBy"] == "service" else "chatbridge stop"
+
+
+def _changed_at(situation: Situation) -> float:
+    """When the settings in files were last changed."""
+    return max(map(_written_at, [situation.config, *folder_of(situation.config).glob("*")]))
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

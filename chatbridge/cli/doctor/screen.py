@@ -1,0 +1,54 @@
+"""Findings as a person reads them: one line each, wrapped, with what to do below."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from chatbridge.cli.doctor.finding import Finding, Mark
+
+SIGNS = {Mark.FINE: "✓", Mark.REMARK: "!", Mark.PROBLEM: "✗"}
+COLOURS = {Mark.FINE: "\x1b[32m", Mark.REMARK: "\x1b[33m", Mark.PROBLEM: "\x1b[31m"}
+PLAIN = "\x1b[0m"
+NAME = 17
+MARGIN = " " * (NAME + 2)
+NARROWEST, WIDEST = 44, 100
+DETAILS = "Details: chatbridge doctor --json"
+
+
+def drawn(finding: Finding, *, width: int, colour: bool = False) -> str:
+    """With a line break at its end."""
+    width = min(max(width, NARROWEST), WIDEST)
+    sign = SIGNS[finding.mark]
+    if colour:
+        sign = f"{COLOURS[finding.mark]}{sign}{PLAIN}"
+    first, *rest = _lines(finding.what, width - len(MARGIN))
+    # A name that is longer than its column keeps one space behind it.
+    lines = [f"{sign} {finding.name:<{NAME - 1}} {first}"]
+    lines += [MARGIN + line for line in rest]
+    for fix in finding.fix:
+        begun, *more = _lines(fix, width - len(MARGIN) - 2)
+        lines.append(f"{MARGIN}→ {begun}")
+        lines += [f"{MARGIN}  {line}" for line in more]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def summed_up(findings: Sequence[Finding]) -> str:
+    parts = [
+        _counted(sum(f.mark is mark for f in findings), str(mark))
+        for mark in (Mark.PROBLEM, Mark.REMARK)
+    ]
+    said = ", ".join(filter(None, parts))
+    return f"{said}. {DETAILS}\n" if said else "All is well.\n"
+
+
+def _counted(number: int, word: str) -> str:
+    if not number:
+        return ""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _lines(text: str, width: int) -> list[str]:
+    # Addresses, paths and commands stay whole: they are there to be copied.
+    found = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return found or [""]

@@ -1,0 +1,61 @@
+"""The web inbox: whether it answers, and who else can reach it."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+from collections.abc import Sequence
+from ipaddress import ip_address
+
+from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
+from chatbridge.cli.doctor.situation import Situation
+
+NAME = "web inbox"
+ANSWERS_WITHIN = 5.0
+
+
+async def web(situation: Situation) -> Sequence[Finding]:
+    settings, hub = situation.settings.web, await situation.hub()
+    if hub.status is None:
+        if not settings.enabled:
+            return [fine(NAME, "off")]
+        return [_reach(settings.host, None)]
+    address, trouble = hub.status.get("web"), hub.trouble_of("web")
+    if trouble:
+        return [from_error(NAME, trouble)]
+    if not address:
+        if not hub.has("web"):
+            return [fine(NAME, "off")]
+        return [problem(NAME, "the hub runs without it", "chatbridge stop, then look at its log")]
+    try:
+        await asyncio.to_thread(_healthy, str(address))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        return [problem(NAME, f"{address} does not answer ({reason})", "chatbridge stop")]
+    return [_reach(settings.host, str(address))]
+
+
+def _reach(host: str, address: str | None) -> Finding:
+    shown = address or "opens with the hub"
+    if is_loopback(host):
+        return fine(NAME, shown, host=host)
+    return remark(
+        NAME,
+        f"{shown}, open to other computers, without encryption",
+        f'put HTTPS before it, or set web.host = "127.0.0.1" (it is {host})',
+        host=host,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _healthy(address: str) -> None:
+    """:raises OSError:"""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with direct.open(f"{address}/healthz", timeout=ANSWERS_WITHIN):
+        pass

@@ -1,0 +1,108 @@
+"""A machine that doctor looks at: folders, settings, and a hub that says what it is told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from chatbridge import __version__, rendezvous
+from chatbridge.cli.doctor.examination import Check, examine
+from chatbridge.cli.doctor.finding import Finding, Json
+from chatbridge.cli.doctor.screen import drawn
+from chatbridge.cli.doctor.situation import Situation
+from chatbridge.core.ports import Clock
+from tests.fakes.scripted_hub import ScriptedHub, scripted_hub
+
+PATIENCE = 20.0
+
+
+class Machine:
+    def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """`home` has a short name: a socket is below it."""
+        self.home = home
+        self.state = home / "s"
+        self.config = home / "config.toml"
+        self._monkeypatch = monkeypatch
+        self.set(
+            HOME=str(home),
+            CHATBRIDGE_STATE_DIR=str(self.state),
+            CHATBRIDGE_RUNTIME_DIR=str(self.state),
+            CHATBRIDGE_CONFIG=str(self.config),
+        )
+
+    def set(self, **variables: str) -> None:
+        for name, value in variables.items():
+            self._monkeypatch.setenv(name, value)
+
+    def configure(self, toml: str, *, mode: int = 0o600) -> None:
+        self.config.write_text(toml)
+        self.config.chmod(mode)
+
+    def situation(self, clock: Clock | None = None, *, hub_within: float = 4.0) -> Situation:
+        found = Situation.here(clock=clock)
+        found.hub_within = hub_within
+        return found
+
+    async def look(
+        self, *checks: Check, clock: Clock | None = None, hub_within: float = 4.0
+    ) -> list[Finding]:
+        """What these checks find, with settings as they are now."""
+        situation = self.situation(clock, hub_within=hub_within)
+        return [finding async for finding in examine(situation, checks)]
+
+    @contextmanager
+    def hub(self, **status: object) -> Iterator[None]:
+        """A hub that runs here and says this of itself, to as many as ask."""
+        with scripted_hub(str(self.state)) as hub:
+            thread = threading.Thread(target=_answer, args=(hub, a_status(**status)), daemon=True)
+            thread.start()
+            yield
+            # Whoever waits for a connection gets one that says nothing.
+            rendezvous.connect(rendezvous.socket_path(str(self.state))).close()
+            thread.join(PATIENCE)
+
+    def tree(self) -> dict[str, tuple[int, int, bytes]]:
+        """All there is in its folders: modes, times of change and contents."""
+        found = {}
+        for path in sorted(self.home.rglob("*")):
+            about = path.lstat()
+            content = path.read_bytes() if path.is_file() else b""
+            found[str(path)] = (about.st_mode, about.st_mtime_ns, content)
+        return found
+
+
+def a_status(**other: object) -> Json:
+    """What a hub of this version says that started an hour ago and has nothing to complain of."""
+    return {
+        "version": __version__,
+        "pid": 4711,
+        "since": time.time() - 3600.0,
+        "startedBy": "link",
+        "state": "",
+        "web": None,
+        "open": 0,
+        "links": [],
+        "channels": [],
+        "remarks": [],
+        **other,
+    }
+
+
+def screen(findings: Sequence[Finding]) -> str:
+    return "".join(drawn(finding, width=80) for finding in findings)
+
+
+def _answer(hub: ScriptedHub, status: Json) -> None:
+    while True:
+        try:
+            connection, preface = hub.accept()
+            assert preface["chatbridge"] == "terminal"
+            assert connection.receive() == {"do": "status"}
+            connection.send({"result": status})
+        except (OSError, EOFError):
+            return  # it has served its time

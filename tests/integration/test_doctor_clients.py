@@ -1,0 +1,184 @@
+"""doctor looks at the clients' own files, and at what systemd says of the service."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from chatbridge.cli.connect import plan, write
+from chatbridge.cli.doctor.clients import clients, duration
+from chatbridge.cli.doctor.examination import Check
+from chatbridge.cli.doctor.finding import Mark
+from chatbridge.cli.doctor.service import service
+from chatbridge.cli.service import unit_files
+from tests.fakes.doctor import Machine, screen
+
+CLIENTS = Check("agents", clients)
+SERVICE = Check("service", service)
+SYSTEMCTL = """\
+#!/bin/sh
+case "$*" in
+  *"show --property=Version"*) exit 0;;
+  *"show chatbridge.service"*) cat "$SAID";;
+  *"--property=Linger"*) echo "$LINGER";;
+esac
+"""
+BOOTED = "/run/systemd/system"
+"""Only where systemd runs."""
+ENABLED = {"LoadState": "loaded", "UnitFileState": "enabled", "ActiveState": "active"}
+
+
+@pytest.fixture
+def machine(state: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    for name in ("CODEX_HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return Machine(Path(state), monkeypatch)
+
+
+async def test_none_that_is_connected_is_a_remark(machine: Machine) -> None:
+    assert screen(await machine.look(CLIENTS)) == (
+        "! agents           none is connected\n"
+        "                   → chatbridge connect claude-code\n"
+    )
+    (machine.home / ".codex").mkdir()
+    (found,) = await machine.look(CLIENTS)
+    assert (found.what, found.fix) == (
+        "none is connected, but here: Codex",
+        ("chatbridge connect codex",),
+    )
+
+
+async def test_a_client_that_gives_up_too_early_is_a_remark_until_it_is_connected_anew(
+    machine: Machine,
+) -> None:
+    machine.configure('max_timeout = "1h"')
+    codex = machine.home / ".codex"
+    codex.mkdir()
+    (codex / "config.toml").write_text('[mcp_servers.chatbridge]\ncommand = "chatbridge"\n')
+    assert screen(await machine.look(CLIENTS)) == (
+        "! codex            gives up after 300 s; your questions may wait 1 h\n"
+        "                   → chatbridge connect codex    (sets it to 3600)\n"
+    )
+    write(plan("codex"))
+    (found,) = await machine.look(CLIENTS)
+    assert (found.mark, found.what) == (Mark.FINE, "connected in ~/.codex/config.toml")
+
+
+async def test_what_a_client_cannot_do_is_no_remark(machine: Machine) -> None:
+    """Cline waits for an hour at most, whatever it is told."""
+    machine.configure('max_timeout = "8h"\ndefault_timeout = "1h"')
+    made = plan("cline")
+    for change in made.changes:
+        change.path.parent.mkdir(parents=True)
+    write(made)
+    (found,) = await machine.look(CLIENTS)
+    assert (found.mark, found.name) == (Mark.FINE, "cline")
+
+
+async def test_a_file_that_cannot_be_understood_is_a_remark(machine: Machine) -> None:
+    (machine.home / ".claude.json").write_text("{ no json")
+    (found,) = await machine.look(CLIENTS)
+    assert (found.mark, found.name) == (Mark.REMARK, "claude-code")
+    assert "cannot be understood" in found.what
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(3600.0, "1 h"), (5400.0, "90 min"), (90.0, "90 s"), (172_800.0, "2 d")]
+)
+def test_a_time_is_whole_in_the_largest_unit_that_fits(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+# ── the service ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def systemd(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Commands that say what systemd's do; the file has what is said of the unit."""
+    real = os.path.isdir
+    monkeypatch.setattr("os.path.isdir", lambda path: path == BOOTED or real(path))
+    commands = machine.home / "bin"
+    commands.mkdir()
+    for name in ("systemctl", "loginctl"):
+        (commands / name).write_text(SYSTEMCTL)
+        (commands / name).chmod(0o755)
+    said = machine.home / "said"
+    machine.set(PATH=f"{commands}:/usr/bin:/bin", SAID=str(said), LINGER="yes")
+    say(said, **ENABLED)
+    return said
+
+
+def say(file: Path, **properties: str) -> None:
+    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+
+
+async def test_without_systemd_nothing_is_wrong(machine: Machine) -> None:
+    machine.set(PATH=str(machine.home))
+    shown = screen(await machine.look(SERVICE))
+    assert shown == "✓ service          There is no systemd on this computer\n"
+
+
+async def test_a_service_that_runs_and_lingers_is_fine(machine: Machine, systemd: Path) -> None:
+    assert screen(await machine.look(SERVICE)) == "✓ service          enabled, lingering on\n"
+
+
+async def test_one_that_is_not_installed_is_fine(machine: Machine, systemd: Path) -> None:
+    say(systemd, LoadState="not-found", ActiveState="inactive")
+    (found,) = await machine.look(SERVICE)
+    assert (found.mark, found.what) == (
+        Mark.FINE,
+        "not installed: the hub starts with the first agent",
+    )
+
+
+async def test_one_that_ends_with_the_log_out_is_a_remark(machine: Machine, systemd: Path) -> None:
+    machine.set(LINGER="no")
+    (found,) = await machine.look(SERVICE)
+    assert (found.mark, found.fix) == (Mark.REMARK, ("chatbridge service install --linger",))
+
+
+async def test_one_that_fails_is_a_problem_with_its_own_words(
+    machine: Machine, systemd: Path
+) -> None:
+    say(systemd, **ENABLED | {"ActiveState": "failed", "StatusText": "colour is not a setting"})
+    (found,) = await machine.look(SERVICE)
+    assert (found.mark, found.what, found.fix) == (
+        Mark.PROBLEM,
+        "enabled, but not running: colour is not a setting",
+        ("chatbridge service logs",),
+    )
+
+
+async def test_one_that_does_not_start_with_the_computer_is_a_remark(
+    machine: Machine, systemd: Path
+) -> None:
+    say(systemd, **ENABLED | {"UnitFileState": "disabled"})
+    (found,) = await machine.look(SERVICE)
+    assert (found.mark, found.fix) == (Mark.REMARK, ("chatbridge service install",))
+
+
+def installed() -> Path:
+    folder = Path(unit_files.folder())
+    folder.mkdir(parents=True)
+    for name, content in unit_files.contents().items():
+        (folder / name).write_text(content)
+    return folder
+
+
+async def test_unit_files_of_an_older_chatbridge_are_a_remark(
+    machine: Machine, systemd: Path
+) -> None:
+    folder = installed()
+    say(systemd, **ENABLED | {"FragmentPath": str(folder / "chatbridge.service")})
+    assert [found.mark for found in await machine.look(SERVICE)] == [Mark.FINE]
+    (folder / "chatbridge.service").write_text("[Service]\nExecStart=/old\n")
+    (found,) = await machine.look(SERVICE)
+    assert found.what == "its unit files are not those that this chatbridge would write"
+
+
+async def test_details_are_json(machine: Machine, systemd: Path) -> None:
+    found = await machine.look(SERVICE, CLIENTS)
+    assert json.loads(json.dumps([finding.json() for finding in found]))

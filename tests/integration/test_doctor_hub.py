@@ -1,0 +1,240 @@
+"""doctor looks at the hub that runs, whichever version it has and whatever it says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from chatbridge import __version__, rendezvous
+from chatbridge.cli.doctor.examination import Check, examine
+from chatbridge.cli.doctor.finding import Finding, Mark
+from chatbridge.cli.doctor.hub import hub, order_of
+from chatbridge.cli.doctor.matrix import matrix
+from chatbridge.cli.doctor.situation import Situation
+from chatbridge.cli.doctor.telegram import telegram
+from chatbridge.cli.doctor.web import web
+from chatbridge.settings.secrets import keep
+from tests.fakes.doctor import Machine, screen
+from tests.fakes.scripted_hub import scripted_hub
+
+HUB = Check("hub", hub)
+WEB = Check("web inbox", web)
+
+
+@pytest.fixture
+def machine(state: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(Path(state), monkeypatch)
+
+
+async def test_none_runs_and_none_is_started(machine: Machine) -> None:
+    assert screen(await machine.look(HUB)) == (
+        "! hub              The hub is not running\n"
+        "                   → It starts with the first agent, or for good: chatbridge\n"
+        "                     service install\n"
+    )
+    assert not machine.state.exists()
+
+
+async def test_one_that_runs_says_since_when(machine: Machine) -> None:
+    with machine.hub(since=time.time() - 3 * 86_400 - 60, links=[]):
+        shown = screen(await machine.look(HUB))
+    assert shown == f"✓ hub              running for 3 d, version {__version__}, links 0\n"
+
+
+async def test_an_older_one_is_told_with_how_to_get_the_new_one(machine: Machine) -> None:
+    with machine.hub(version="0.0.9", startedBy="service"):
+        (found,) = await machine.look(HUB)
+    assert found.mark is Mark.REMARK
+    assert found.what == f"runs version 0.0.9, older than what is installed ({__version__})"
+    assert found.fix == ("chatbridge service restart    (agents that wait notice nothing)",)
+
+
+async def test_one_that_knows_an_older_configuration_is_told(machine: Machine) -> None:
+    machine.configure("")
+    with machine.hub(since=time.time() - 60):
+        (found,) = await machine.look(HUB)
+    assert found.what == "started before ~/config.toml was changed"
+    assert found.fix[0].startswith("chatbridge stop")
+
+
+async def test_nobody_is_told_to_restart_it_with_a_configuration_that_it_could_not_use(
+    machine: Machine,
+) -> None:
+    machine.configure("colour = 1")
+    with machine.hub(since=time.time() - 60):
+        (found,) = await machine.look(HUB)
+    assert found.mark is Mark.FINE
+
+
+async def test_an_older_link_is_told_with_its_project(machine: Machine) -> None:
+    links = [
+        {"project": "shop-api", "version": "0.0.4", "pid": 1},
+        {"project": "billing", "version": __version__, "pid": 2},
+    ]
+    with machine.hub(links=links):
+        shown = screen(await machine.look(HUB)).splitlines()
+    assert shown[0].endswith("links 2")
+    assert shown[1:] == [
+        "! link             one older link (0.0.4) in shop-api: restart that agent"
+    ]
+
+
+async def test_many_older_links_are_one_line(machine: Machine) -> None:
+    links = [{"project": f"p{n}", "version": "0.0.4", "pid": n} for n in range(5)]
+    with machine.hub(links=links):
+        _, found = await machine.look(HUB)
+    assert found.what == ("5 older links (0.0.4) in p0, p1, p2 and 2 more: restart these agents")
+
+
+async def test_a_projects_name_cannot_pretend_to_be_a_line_of_doctors(machine: Machine) -> None:
+    name = "\x1b[2K\r✓ hub\n✓ all is well\u202e"
+    remark = f"The agent in \u2068{name}\u2069 was started with settings. Put them"
+    with machine.hub(
+        links=[{"project": name, "version": "0.0.4\x1b[31m", "pid": 1}], remarks=[remark]
+    ):
+        shown = screen(await machine.look(HUB))
+    assert not set(shown) & {"\x1b", "\r", "\u202e"}
+    assert [line[:2] for line in shown.splitlines() if not line.startswith(" ")] == [
+        "✓ ",
+        "! ",
+        "! ",
+    ]
+
+
+async def test_settings_that_only_a_link_has_are_told(machine: Machine) -> None:
+    said = (
+        "The agent in \u2068shop-api\u2069 was started with settings that this hub does not use: "
+        "CHATBRIDGE_STORE. Put them into config.toml, then run: chatbridge stop"
+    )
+    with machine.hub(remarks=[said]):
+        _, found = await machine.look(HUB)
+    assert (found.mark, found.name) == (Mark.REMARK, "settings")
+    assert found.what == (
+        "The agent in shop-api was started with settings that this hub does not use: "
+        "CHATBRIDGE_STORE"
+    )
+    assert found.fix == ("Put them into config.toml, then run: chatbridge stop",)
+
+
+async def test_a_hub_that_accepts_and_never_answers_is_a_problem_and_ends_nothing(
+    machine: Machine,
+) -> None:
+    with scripted_hub(str(machine.state)) as silent:
+        found = await machine.look(HUB, WEB, hub_within=0.2)
+    assert found[0].mark is Mark.PROBLEM
+    assert found[0].what == (f"pid {silent.pid} does not work as it should: no answer within 0.2 s")
+    assert found[1].mark is Mark.FINE
+
+
+async def test_one_of_another_version_that_does_not_understand_is_named_as_such(
+    machine: Machine,
+) -> None:
+    lock = rendezvous.acquire_lock(str(machine.state))
+    info = rendezvous.LockInfo(
+        pid=os.getpid(), version="0.0.1", socket=None, started_by="link", error=None
+    )
+    rendezvous.write_lock(lock, info)
+    try:
+        (found,) = await machine.look(HUB)
+    finally:
+        os.close(lock)
+    assert found.mark is Mark.PROBLEM
+    assert found.what == (
+        f"pid {os.getpid()} (version 0.0.1, and {__version__} is installed) does not work as it "
+        "should: it holds the lock, but takes no connection"
+    )
+
+
+async def test_why_the_last_one_could_not_start_is_told(machine: Machine) -> None:
+    lock = rendezvous.acquire_lock(str(machine.state))
+    rendezvous.write_lock(
+        lock,
+        rendezvous.LockInfo(
+            pid=1, version="0", socket=None, started_by="link", error="colour is not a setting. X"
+        ),
+    )
+    os.close(lock)
+    (found,) = await machine.look(HUB)
+    assert found.mark is Mark.PROBLEM
+    assert found.what == "the last one could not start: colour is not a setting"
+
+
+async def test_a_channel_whose_settings_only_the_hub_has_is_told_as_the_hub_does(
+    machine: Machine,
+) -> None:
+    channels = [
+        {"name": "telegram", "trouble": "telegram rejected the bot token (401). Check it"},
+        {"name": "matrix", "trouble": None},
+    ]
+    with machine.hub(channels=channels):
+        found = await machine.look(Check("telegram", telegram), Check("matrix", matrix))
+    assert screen(found) == (
+        "✗ telegram         telegram rejected the bot token (401)\n"
+        "                   → Check it\n"
+        "✓ matrix           works, as the hub says; its settings are not seen from here\n"
+    )
+
+
+async def test_a_secret_that_was_changed_after_the_start_is_told(machine: Machine) -> None:
+    with machine.hub(since=time.time() - 60):
+        assert [found.mark for found in await machine.look(HUB)] == [Mark.FINE]
+        keep(machine.config, "web", "token", value="a token of one's own")
+        (found,) = await machine.look(HUB)
+    assert found.what == "started before ~/config.toml was changed"
+
+
+async def test_a_check_that_hangs_is_a_problem_and_the_others_go_on(machine: Machine) -> None:
+    async def hangs(_: Situation) -> list[Finding]:
+        await asyncio.Event().wait()
+        return []
+
+    async def breaks(_: Situation) -> list[Finding]:
+        raise LookupError("nothing there")
+
+    checks = [Check("slow", hangs), Check("broken", breaks), HUB]
+    found = [f async for f in examine(machine.situation(), checks, within=0.1)]
+    assert [(f.name, f.what) for f in found] == [
+        ("slow", "no answer within 0.1 s"),
+        ("broken", "could not be looked at (LookupError: nothing there)"),
+        ("hub", "The hub is not running"),
+    ]
+
+
+async def test_an_inbox_that_other_computers_can_reach_is_a_remark(machine: Machine) -> None:
+    machine.configure('[web]\nhost = "0.0.0.0"\n')
+    (found,) = await machine.look(WEB)
+    assert found.mark is Mark.REMARK
+    assert found.what == "opens with the hub, open to other computers, without encryption"
+    assert found.fix[0].startswith("put HTTPS before it")
+
+
+async def test_an_inbox_that_does_not_answer_is_a_problem(machine: Machine) -> None:
+    with machine.hub(web="http://127.0.0.1:9", channels=[{"name": "web", "trouble": None}]):
+        (found,) = await machine.look(WEB)
+    assert found.mark is Mark.PROBLEM
+    assert found.what.startswith("http://127.0.0.1:9 does not answer")
+
+
+async def test_why_the_inbox_does_not_work_is_told_in_the_hubs_words(machine: Machine) -> None:
+    channels = [{"name": "web", "trouble": "the port 8787 is taken. Set web.port"}]
+    with machine.hub(channels=channels):
+        (found,) = await machine.look(WEB)
+    assert (found.what, found.fix) == ("the port 8787 is taken", ("Set web.port",))
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("0.9.4", "0.10.0"),
+        ("1.0.0rc1", "1.0.0"),
+        ("1.0.0", "1.0.1"),
+        ("1.0", "1.0.0"),
+        ("0.1.0.dev3", "0.1.0.dev12"),
+    ],
+)
+def test_versions_are_compared_as_people_do(older: str, newer: str) -> None:
+    assert order_of(older) < order_of(newer)

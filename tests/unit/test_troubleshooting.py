@@ -1,0 +1,67 @@
+"""The page for people who have seen an error: its headings are what chatbridge says."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from chatbridge.channels.matrix import channel as matrix_channel
+from chatbridge.channels.telegram import channel as telegram_channel
+from chatbridge.cli.doctor import matrix, telegram
+from chatbridge.core.errors import HubUnreachable
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+HEADINGS = re.findall(r"^### (.*)$", PAGE, re.MULTILINE)
+GAP = "…"
+
+
+@cache
+def said() -> str:
+    """Every text in the code, a line each, with a gap where something is filled in."""
+    found = []
+    for file in (ROOT / "chatbridge").rglob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                found.append("".join(map(_part, node.values)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return "\n".join(re.sub(r"\s+", " ", text) for text in found)
+
+
+def _part(node: ast.expr) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else GAP
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_a_heading_is_what_the_code_says(heading: str) -> None:
+    text = re.sub(r"\{\w+\}", GAP, said())  # what is filled in later
+    assert heading in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        str(HubUnreachable()),
+        telegram.POLLED,
+        telegram.WEBHOOK,
+        telegram.BLOCKED,
+        telegram.GONE,
+        telegram_channel.NOBODY,
+        matrix.REFUSED,
+        matrix.STRANGERS.format(n=GAP),
+        matrix_channel.NOBODY,
+    ],
+)
+def test_what_a_person_sees_first_has_a_heading(text: str) -> None:
+    beginning = text.partition(". ")[0]
+    assert any(beginning.startswith(heading) or heading == beginning for heading in HEADINGS)
+
+
+def test_no_heading_comes_twice() -> None:
+    assert len(HEADINGS) == len(set(HEADINGS))
