@@ -1,0 +1,131 @@
+"""Changes `config.toml`: single keys, with everything else left as its owner wrote it.
+
+Owns how the file is written: for its owner alone, whole or not at all, through a link to where the
+file really is. What the keys mean is in `settings`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from chatbridge import rendezvous
+from chatbridge.core.errors import SettingsError
+
+Key = tuple[str, ...]
+Value = str | int | bool | Sequence[str] | Sequence[int] | None
+"""None takes the key out."""
+
+TEMPLATE = """\
+# chatbridge's settings. What each key means: docs/configuration.md.
+# Secrets are not in here but in the folder "secrets" beside this file.
+# After a change by hand: chatbridge stop. The next question starts a hub with it.
+"""
+
+
+def config_file() -> Path:
+    return Path(rendezvous.config_path())
+
+
+def change(path: Path, changes: Mapping[Key, Value]) -> None:
+    """Set these keys, such as `("telegram", "chat_id")`. What comes of it is checked before
+    anything is written.
+
+    :raises SettingsError: the file cannot be read or written, or could not be used afterwards. It
+        is as it was.
+    """
+    from chatbridge import settings
+
+    before = _text(path)
+    after = changed(before, changes, path=path)
+    settings.checked(tomllib.loads(after), path)
+    if after != before or not path.exists():
+        _write(path, after)
+
+
+def changed(text: str, changes: Mapping[Key, Value], *, path: Path) -> str:
+    """The text with these keys set. :raises SettingsError: it is no TOML."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        tomllib.loads(text)
+        document = tomlkit.parse(text)
+    except (tomllib.TOMLDecodeError, TOMLKitError) as error:
+        raise SettingsError(
+            f"the configuration {path} cannot be read: {error}. It was left as it is. Correct it, "
+            "or rename it to start anew"
+        ) from None
+    for key, value in changes.items():
+        _set(cast("dict[str, Any]", document), key, value, path=path)
+    return tomlkit.dumps(document)
+
+
+def _set(table: dict[str, Any], key: Key, value: Value, *, path: Path) -> None:
+    import tomlkit
+
+    *tables, last = key
+    for name in tables:
+        if name not in table:
+            if value is None:
+                return
+            table[name] = tomlkit.table()
+        table = table[name]
+        if not isinstance(table, dict):
+            raise SettingsError(f"{name} in {path} has to be a table: [{name}]. Correct it")
+    if value is None:
+        table.pop(last, None)
+    elif isinstance(value, list | tuple) and isinstance(table.get(last), list):
+        _set_items(table, last, list(value))
+    elif table.get(last) != value:
+        table[last] = value
+
+
+def _set_items(table: dict[str, Any], last: str, wanted: list[Any]) -> None:
+    """One by one, so that remarks beside the others stay."""
+    items = table[last]
+    for item in [item for item in items if item not in wanted]:
+        items.remove(item)
+    for item in wanted:
+        if item not in items:
+            items.append(item)
+    if list(items) != wanted:
+        table[last] = wanted
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()  # line ends as they are
+    except FileNotFoundError:
+        return TEMPLATE
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"the configuration {path} cannot be read: {error}. It was left as it is"
+        ) from None
+
+
+def _write(path: Path, text: str) -> None:
+    from chatbridge.settings.secrets import sync
+
+    real = Path(os.path.realpath(path))  # a link stays one
+    new = real.with_name(f".{real.name}.new")
+    try:
+        real.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        new.unlink(missing_ok=True)
+        with open(new, "x", encoding="utf-8", newline="", opener=_for_the_owner) as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        new.replace(real)
+        sync(real.parent)
+    except OSError as error:
+        raise SettingsError(
+            f"{real} cannot be written ({error.strerror}). It is as it was"
+        ) from error
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -1,0 +1,154 @@
+"""A Matrix account for the bot, a room, and who may answer there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from chatbridge.cli import prompts
+from chatbridge.cli.config_file import change
+from chatbridge.cli.prompts import Choice
+from chatbridge.cli.restart import restart_hub
+from chatbridge.cli.setup.discovery import homeserver_of, is_user_id
+from chatbridge.cli.setup.matrix_bot import Bot
+from chatbridge.cli.setup.state import Setup
+from chatbridge.cli.setup.trial import ask_on_the_phone
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.settings import secrets
+
+ABOUT = """\
+Matrix needs an account for the bot, apart from your own:
+  1. Register it on your homeserver, for instance with Element
+  2. Have its user id at hand (it looks like @bot:example.org)
+  3. And its password: it is used once and not kept. A token works, too
+"""
+NEW_ROOM = ""
+LOOK_EVERY = 1.0
+
+
+def set_up(setup: Setup) -> None:
+    """To an answered question, or as far as the person wants to go."""
+    now = setup.settings.matrix
+    if now.on and prompts.confirm(f"Keep the bot {now.user_id}?", default=True):
+        people = ", ".join(now.allowed_users) or "nobody"
+        prompts.say(f"  May answer: {people}")
+        if prompts.confirm("Send a test question?", default=True):
+            restart_hub()
+            ask_on_the_phone("Matrix")
+        return
+    prompts.say(ABOUT)
+    user = prompts.text("The bot's user id:", problem=_no_user_id)
+    with Bot(_homeserver(user), user) as bot:
+        token = _log_in(bot)
+        owner = prompts.text("Your own user id:", problem=lambda it: _no_owner(it, user))
+        room = _room(bot, owner)
+        save(setup, bot, token, rooms=[room], people=[owner])
+        restart_hub()
+        if not _joined(bot, room, owner):
+            return
+    ask_on_the_phone("Matrix")
+
+
+def save(setup: Setup, bot: Bot, token: str, *, rooms: list[str], people: list[str]) -> None:
+    now = setup.settings.matrix
+    same = now.user_id == bot.user_id
+    secrets.keep(setup.path, "matrix", "access_token", value=token)
+    changes: dict[tuple[str, ...], Any] = {
+        ("matrix", "homeserver"): bot.homeserver,
+        ("matrix", "user_id"): bot.user_id,
+        ("matrix", "room_id"): _added(now.room_id if same else (), rooms) or None,
+        ("matrix", "allowed_users"): _added(now.allowed_users, people),
+        ("matrix", "access_token"): None,  # where somebody had written them by hand
+        ("matrix", "password"): None,
+    }
+    change(setup.path, changes)
+    setup.keeps("the Matrix account and its room" if rooms else "the Matrix account")
+
+
+def _added(there: tuple[str, ...], new: list[str]) -> list[str]:
+    return list(dict.fromkeys([*there, *new]))
+
+
+def _no_user_id(text: str) -> str | None:
+    return None if is_user_id(text) else "A whole user id, such as @bot:example.org"
+
+
+def _no_owner(text: str, bot: str) -> str | None:
+    if text == bot:
+        return "That is the bot. Your own is needed: the one that answers"
+    return None if is_user_id(text) else "A whole user id, such as @ada:example.org"
+
+
+def _homeserver(user: str) -> str:
+    given = user
+    while True:
+        try:
+            found = asyncio.run(homeserver_of(given))
+        except ChatbridgeError as error:
+            prompts.bad(prompts.shown(str(error)))
+            given = prompts.text(
+                "The homeserver's address:", problem=lambda it: None if it else "An address"
+            )
+        else:
+            prompts.good(f"{found} answers")
+            return found
+
+
+def _log_in(bot: Bot) -> str:
+    how = prompts.pick(
+        "How does the bot log in?",
+        [
+            Choice(value="password", title="Password        used once, not kept"),
+            Choice(value="token", title="Access token    of a device that nobody else uses"),
+        ],
+    )
+    while True:
+        secret = prompts.hidden(f"{how.capitalize()} (not shown):")
+        prompts.forget_typed()
+        try:
+            if how == "password":
+                token = bot.log_in(secret)
+            else:
+                token = secret.strip()
+                bot.use(token)
+        except ChatbridgeError as error:
+            prompts.bad(prompts.shown(str(error)))
+        else:
+            prompts.good(f"logged in as {bot.user_id}")
+            return token
+
+
+def _room(bot: Bot, owner: str) -> str:
+    known = {room.id: room for room in bot.rooms()}
+    choices = [Choice(value=NEW_ROOM, title="A new one            private, for you and the bot")]
+    for room in known.values():
+        name, kind = prompts.shown(room.name), "encrypted" if room.encrypted else ""
+        choices.append(Choice(value=room.id, title=f"{name[:20]:<20} {kind:<9} {room.id}"))
+    picked = prompts.pick("Which room?", choices) if known else NEW_ROOM
+    if picked == NEW_ROOM:
+        encrypted = prompts.confirm(
+            "Encrypt the new room? (end to end; cannot be undone)", default=True
+        )
+        room_id = bot.make_room(owner, encrypted=encrypted)
+        prompts.good(f"room made, {owner} is invited")
+        return room_id
+    if not known[picked].joined:
+        bot.join(picked)
+    if not bot.is_in(picked, owner):
+        bot.invite(picked, owner)
+        prompts.good(f"{owner} is invited")
+    return picked
+
+
+def _joined(bot: Bot, room: str, owner: str) -> bool:
+    """Once the owner is there; False: they do it later."""
+    if bot.is_in(room, owner):
+        return True
+    prompts.say("  … waiting for you: accept the invitation in your app          Esc: later")
+    with prompts.keys() as keys:
+        while keys.wait(LOOK_EVERY) != prompts.ESCAPE:
+            if bot.is_in(room, owner):
+                prompts.good(f"{owner} is in the room")
+                return True
+    prompts.say("  Later, then: accept the invitation, and questions arrive there.")
+    return False

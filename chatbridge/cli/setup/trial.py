@@ -1,0 +1,89 @@
+"""The test question: a real ask, through a link as an agent's, answered on the phone."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import Any
+
+from chatbridge import rendezvous
+from chatbridge.cli import prompts
+from chatbridge.cli.hub_line import ask_hub
+from chatbridge.core.errors import ChatbridgeError
+
+Json = dict[str, Any]
+
+CLIENT = "setup"
+QUESTION: Json = {"id": "seen", "question": "Can you see this?", "type": "confirm"}
+LASTS = 600.0
+LOOK_EVERY = 0.3
+HINT_AFTER = 15.0
+HINTS = {
+    "Telegram": "Nothing heard? Unmute the chat in Telegram",
+    "Matrix": "Nothing heard? Turn notifications on for the room",
+}
+
+
+def ask_on_the_phone(channel: str) -> bool:
+    """Whether it was answered. Esc leaves it."""
+    from chatbridge.cli.own_link import NoAnswer, own_link
+
+    # The name of the folder is on the card: ours says what the question is about.
+    folder = os.path.dirname(rendezvous.config_path())
+    try:
+        with own_link(CLIENT, folder=folder, quiet=True) as calls:
+            arguments = {"questions": [QUESTION], "timeout": int(LASTS * 1000), "wait": False}
+            ticket = _content(calls.call("ask_user", arguments))
+            asked_at = time.monotonic()
+            where = "on your phone" if channel == "Telegram" else "in the room"
+            prompts.say(f"\n  A test question is {where}. Answer it there.            Esc: later")
+            if not _answered(str(ticket["askId"]), channel, asked_at):
+                return False
+            took = time.monotonic() - asked_at
+            outcome = _content(calls.call("wait_for_answer", {"askId": ticket["askId"]}))
+    except NoAnswer as error:
+        prompts.bad("The test question could not be asked.", prompts.shown(str(error)))
+        return False
+    if not outcome.get("answered"):
+        prompts.say("  The test question was not answered. Again: chatbridge setup")
+        return False
+    (value,) = outcome["answers"][0]["values"]
+    prompts.good(f'You answered "{str(value).capitalize()}", {took:.0f} s after it was sent')
+    return True
+
+
+def _answered(ask_id: str, channel: str, since: float) -> bool:
+    """Once it has ended; False: the person does not want to wait. The question goes then, too."""
+    hinted = False
+    try:
+        with prompts.keys() as keys:
+            while keys.wait(LOOK_EVERY) != prompts.ESCAPE:
+                found = ask_hub("ask", id=ask_id, start=True)
+                if found["ended"] is not None:
+                    return True
+                if not hinted and time.monotonic() - since > HINT_AFTER:
+                    hinted = True
+                    prompts.say(f"  {HINTS[channel]}")
+                    for name, why in found["troubles"].items():
+                        prompts.remark(f"{name}: {prompts.shown(why)}")
+    except BaseException:
+        _withdraw(ask_id)
+        raise
+    _withdraw(ask_id)
+    prompts.say("  Left. The question is taken back.")
+    return False
+
+
+def _withdraw(ask_id: str) -> None:
+    with suppress(ChatbridgeError):
+        ask_hub("cancel", id=ask_id, reason="setup was left")
+
+
+def _content(result: Json) -> Json:
+    """:raises ChatbridgeError: it was not asked."""
+    content = result.get("content")
+    if result.get("isError") or "structuredContent" not in result:
+        said = content[0].get("text") if isinstance(content, list) and content else "no answer"
+        raise ChatbridgeError(prompts.shown(str(said)))
+    return dict(result["structuredContent"])

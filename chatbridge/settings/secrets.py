@@ -1,0 +1,126 @@
+"""The folder `secrets/` beside `config.toml`: one file for each secret, for its owner alone.
+
+Owns names and modes. The names are those of systemd credentials, so that a file can become one:
+`chatbridge_telegram__token`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic_settings import BaseSettings, NestedSecretsSettingsSource
+from pydantic_settings import SettingsError as Unreadable
+
+from chatbridge.core.errors import SettingsError
+
+PREFIX = "chatbridge_"
+FOLDER = "secrets"
+OTHERS = 0o077
+
+
+def folder_of(config: Path) -> Path:
+    """Beside the name of the configuration: where that is a link into a shared folder, secrets do
+    not go there."""
+    return config.parent / FOLDER
+
+
+def file_of(config: Path, *key: str) -> Path:
+    """Where the secret of this key is: `("telegram", "token")`."""
+    return folder_of(config) / (PREFIX + "__".join(key))
+
+
+def place_of(config: Path, *key: str) -> str:
+    """Where the owner finds a secret that does not work."""
+    file = file_of(config, *key)
+    return str(file) if file.exists() else f"{'.'.join(key)} in {config}, or its variable"
+
+
+def source(settings: type[BaseSettings], folder: str | Path) -> NestedSecretsSettingsSource:
+    """Settings from a folder of files."""
+    return NestedSecretsSettingsSource(
+        settings,  # type: ignore[arg-type]  # which it takes as well, as its own comment says
+        secrets_dir=folder,
+        secrets_dir_missing="ok",
+        secrets_prefix=PREFIX,
+        secrets_nested_delimiter="__",
+    )
+
+
+def read(settings: type[BaseSettings], config: Path) -> Mapping[str, object]:
+    """What the folder says, as nested tables.
+
+    :raises SettingsError: others can read it, or it cannot be read.
+    """
+    folder = folder_of(config)
+    try:
+        _check(folder)
+        return source(settings, folder)()
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, Unreadable) as error:
+        what = getattr(error, "strerror", None) or "it has to be a folder of small text files"
+        raise SettingsError(f"the secrets in {folder} cannot be read: {what}") from None
+
+
+def keep(config: Path, *key: str, value: str) -> Path:
+    """Write one secret: 0600 in a folder of 0700, and after a crash the old one or the new one.
+
+    :raises SettingsError: it cannot be written. The old one is still there.
+    """
+    path = file_of(config, *key)
+    new = path.with_name(f".{path.name}.new")
+    try:
+        for folder in (config.parent, path.parent):
+            folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        path.parent.chmod(0o700)
+        new.unlink(missing_ok=True)
+        with open(new, "x", encoding="utf-8", opener=_for_the_owner) as out:
+            out.write(value + "\n")
+            out.flush()
+            os.fsync(out.fileno())
+        new.replace(path)
+        sync(path.parent)
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be written ({error.strerror}). Nothing changed") from (
+            error
+        )
+    return path
+
+
+def sync(folder: Path) -> None:
+    """So that a new name in it, too, is on the disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _check(folder: Path) -> None:
+    """:raises SettingsError: with what to run. :raises FileNotFoundError: there is no folder."""
+    found = folder.stat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise SettingsError(f"{folder} has to be a folder. Rename what is there")
+    if found.st_mode & OTHERS:
+        raise SettingsError(
+            f"others can read the folder {folder} (mode {stat.S_IMODE(found.st_mode):04o}). "
+            f"Run: chmod 700 '{folder}'"
+        )
+    for path in sorted(it for it in folder.iterdir() if it.name.startswith(PREFIX)):
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            raise SettingsError(
+                f"{path} is a link and would not be read. Put the file itself there"
+            )
+        if mode & OTHERS:
+            raise SettingsError(
+                f"others can read the secret {path} (mode {stat.S_IMODE(mode):04o}). "
+                f"Run: chmod 600 '{path}'. If others use this computer, get a new secret, too"
+            )
+
+
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

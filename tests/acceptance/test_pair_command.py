@@ -1,0 +1,243 @@
+"""`chatbridge pair` and `chatbridge people`: who it was is said at the terminal, and only there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from tests.acceptance.wizard import Desk, code_on, phone_of, telegram_desk
+from tests.fakes.pty_person import ENTER, ESCAPE, PtyPerson
+from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
+from tests.fakes.telegram.server import BotApi
+
+PATIENCE = 30.0
+
+
+@pytest.fixture
+def place() -> Iterator[tuple[Desk, BotApi]]:
+    """A bot that is set up, and nobody paired."""
+    with telegram_desk() as (desk, api):
+        secrets = desk.config.parent / "secrets"
+        secrets.mkdir(parents=True, mode=0o700)
+        (secrets / "chatbridge_telegram__token").write_text(api.token)
+        (secrets / "chatbridge_telegram__token").chmod(0o600)
+        desk.config.write_text("# mine\n[telegram]\nchat_id = [-5]  # the team\n")
+        yield desk, api
+
+
+def telegram_of(desk: Desk) -> dict[str, object]:
+    return dict(tomllib.loads(desk.config.read_text())["telegram"])
+
+
+def yes(me: PtyPerson) -> None:
+    me.expect("Is that the person you mean? (y/N)")
+    me.enter("y")
+
+
+def test_only_who_is_confirmed_is_paired_and_others_hear_nothing(
+    place: tuple[Desk, BotApi],
+) -> None:
+    desk, api = place
+    eve, ada = phone_of(api, "Eve"), phone_of(api, "Ada")
+    with desk.runs("pair") as me:
+        first = code_on(me)
+        eve.say(f"/start {first}")
+        me.expect(
+            f"Start pressed by Eve (id {eve.person.id}, @eve)", "Is that the person you mean? (y/N)"
+        )
+        me.press(ENTER)
+        me.expect("Nothing was changed, and they were told nothing.")
+        me.expect("Press Enter for a new code.")
+        assert "allowed_users" not in telegram_of(desk)
+        me.press(ENTER)
+        me.expect_gone(first)
+        second = code_on(me)
+        ada.say(f"/start {second}")
+        yes(me)
+        me.expect("✓ paired with Ada", "A test question is on your phone.")
+        card = ada.sees("Can you see this?")
+        ada.tap(card, "No").answered()
+        me.expect('You answered "No"')
+        me.ends(0)
+    assert telegram_of(desk) == {
+        "chat_id": [-5, ada.person.id],
+        "allowed_users": [ada.person.id],
+    }
+    assert "# mine" in desk.config.read_text()
+    assert "# the team" in desk.config.read_text()
+    assert not [it for it in eve.messages if it.from_bot]
+
+
+def test_a_hub_that_dies_between_start_and_confirmation_makes_no_difference(
+    place: tuple[Desk, BotApi],
+) -> None:
+    desk, api = place
+    ada = phone_of(api, "Ada")
+    with desk.runs("pair") as me:
+        ada.say(f"/start {code_on(me)}")
+        me.expect("Is that the person you mean? (y/N)")
+        desk.home.kill_hub()
+        yes(me)
+        me.expect("✓ paired with Ada", "A test question is on your phone.")
+        ada.tap(ada.sees("Can you see this?"), "Yes").answered()
+        me.ends(0)
+    assert [it for it in ada.messages if it.text.startswith("This chat is paired")]
+
+
+def test_a_hub_that_dies_while_a_code_waits_brings_a_new_code(place: tuple[Desk, BotApi]) -> None:
+    desk, api = place
+    ada = phone_of(api, "Ada")
+    with desk.runs("pair") as me:
+        first = code_on(me)
+        desk.home.kill_hub()
+        me.expect_gone(first)
+        second = code_on(me)
+        assert "The hub was restarted, so there is a new code." in me.scrolled
+        ada.say(f"/start {first}")
+        ada.say(f"/start {second}")
+        me.expect("Start pressed by Ada")
+        me.press(ESCAPE)
+
+
+def test_in_a_narrow_window_there_is_only_the_link(place: tuple[Desk, BotApi]) -> None:
+    desk, api = place
+    with desk.runs("pair", columns=38) as me:
+        shown = me.expect("waiting for Start", "open  (works once, 10 min)")
+        assert f"https://t.me/{api.bot.username}?start=p_" in shown.replace("\n", "")
+        assert "█" not in shown
+        me.press(ESCAPE)
+        me.expect("Nobody was paired.")
+        me.ends(1)
+
+
+def test_i_inverts_the_picture_in_its_place(place: tuple[Desk, BotApi]) -> None:
+    desk, _ = place
+    with desk.runs("pair") as me:
+        code = code_on(me)
+        top = "█" * 33
+        assert top in me.screen
+        me.press("i")
+        me.expect_gone(top)
+        assert code_on(me) == code
+        me.press("i")
+        assert me.expect(top, "waiting for Start").count(code) == 1
+        me.press(ESCAPE)
+        me.ends(1)
+
+
+def test_another_program_that_polls_the_bot_is_said_while_the_code_waits(
+    place: tuple[Desk, BotApi],
+) -> None:
+    desk, api = place
+    with desk.runs("pair") as me:
+        code_on(me)
+        api.another_poller(on=True)
+        me.expect("! telegram: another program polls this bot (409).", within=60.0)
+        me.press(ESCAPE)
+        me.ends(1)
+
+
+def offer_code(hub: ScriptedHub) -> Connection:
+    """A terminal comes and is shown a code."""
+    terminal, preface = hub.accept()
+    assert preface["chatbridge"] == "terminal"
+    assert terminal.receive() == {"do": "pair"}
+    link = "https://t.me/example_bot?start=p_7Q4K2MXD"
+    terminal.send({"event": {"code": "7Q4K2MXD", "link": link, "until": 0}})
+    return terminal
+
+
+def test_after_ten_minutes_enter_shows_a_new_code(place: tuple[Desk, BotApi]) -> None:
+    desk, _ = place
+    with scripted_hub(str(desk.home.state)) as hub, desk.runs("pair") as me:
+        terminal = offer_code(hub)
+        me.expect("or open  https://t.me/example_bot?start=p_7Q4K2MXD      (works once, 10 min)")
+        terminal.send({"event": {"over": True}})
+        me.expect("✗ Nobody pressed Start in 10 minutes.", "Press Enter for a new code.")
+        me.press(ENTER)
+        terminal.close()
+        with closing(offer_code(hub)) as again:
+            me.expect("waiting for Start")
+            me.press(ESCAPE)
+            assert again.is_closed()
+        me.expect("Nobody was paired.")
+        me.ends(1)
+
+
+def test_a_refusal_of_the_hub_is_said(place: tuple[Desk, BotApi]) -> None:
+    desk, _ = place
+    with scripted_hub(str(desk.home.state)) as hub, desk.runs("pair") as me:
+        terminal, _ = hub.accept()
+        assert terminal.receive() == {"do": "pair"}
+        terminal.send({"error": "3 pairing codes are open. Wait.", "kind": "TooManyCodes"})
+        me.ends(1)
+        assert "3 pairing codes are open." in me.screen
+        terminal.close()
+
+
+@pytest.mark.parametrize("words", [("pair",), ("people", "remove", "7")])
+def test_without_a_terminal_nobody_is_paired_or_removed_whatever_is_piped_in(
+    place: tuple[Desk, BotApi], words: tuple[str, ...]
+) -> None:
+    desk, _ = place
+    desk.config.write_text("[telegram]\nallowed_users = [7]\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "chatbridge", *words],
+        input="y\ny\n",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env={**desk.environment, "PATH": os.environ["PATH"]},
+        start_new_session=True,  # as an agent's tool runs it: without a controlling terminal
+    )
+    assert done.returncode == 1
+    assert "needs a terminal, and a person at it" in done.stderr
+    assert telegram_of(desk) == {"allowed_users": [7]}
+
+
+def test_people_are_listed_and_who_is_taken_out_can_do_nothing_any_more(
+    place: tuple[Desk, BotApi],
+) -> None:
+    desk, api = place
+    ada, ben = phone_of(api, "Ada"), phone_of(api, "Ben")
+    desk.config.write_text(
+        f"[telegram]\nallowed_users = [{ada.person.id}, {ben.person.id}]  # both\n"
+    )
+    listed = desk.home.run("people").stdout
+    assert listed.splitlines()[0].split() == ["ID", "CHANNEL"]
+    assert f"{ada.person.id}" in listed
+    assert "Telegram" in listed
+    with desk.home.agent() as agent:
+        agent.initialize()
+        agent.ask(1)
+        card, other = ada.sees("Which colour?"), ben.sees("Which colour?")
+        with desk.runs("people", "remove", str(ben.person.id)) as me:
+            me.expect(f"Take {ben.person.id} out? (y/N)")
+            me.enter("y")
+            me.expect(f"✓ {ben.person.id} is out")
+            me.expect("Cards that are in that chat stay there, and do nothing any more.")
+            me.ends(0)
+        assert telegram_of(desk) == {"allowed_users": [ada.person.id]}
+        assert ben.tap(other, "red").answered() == ""
+        ada.tap(card, "blue").answered()
+        assert agent.result()["answers"][0]["values"] == ["blue"]
+
+
+def test_taking_somebody_out_is_no_unless_it_is_said(place: tuple[Desk, BotApi]) -> None:
+    desk, _ = place
+    desk.config.write_text("[telegram]\nallowed_users = [7]\nchat_id = [7]\n")
+    with desk.runs("people", "remove", "7") as me:
+        me.expect("Take 7 out? (y/N)")
+        me.press(ENTER)
+        me.expect("Nothing was changed.")
+        me.ends(1)
+    with desk.runs("people", "remove", "8") as me:
+        me.ends(1)
+        assert "8 is not among those who may answer" in me.screen
+    assert telegram_of(desk) == {"allowed_users": [7], "chat_id": [7]}

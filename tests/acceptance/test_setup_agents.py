@@ -1,0 +1,71 @@
+"""`chatbridge setup` without a chat, and what it writes into agents' own settings."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+from tests.acceptance.wizard import Desk, desk
+from tests.fakes.pty_person import DOWN, ENTER, SPACE, PtyPerson
+
+CODEX = '# mine\nmodel = "o5"\n'
+
+
+def agents_on(here: Desk) -> None:
+    (here.folder / ".codex").mkdir()
+    (here.folder / ".codex" / "config.toml").write_text(CODEX)
+    (here.folder / ".claude.json").write_text('{"theme": "dark"}\n')
+
+
+def to_the_agents(me: PtyPerson) -> None:
+    """The browser, half an hour."""
+    me.expect("Where do you want to answer?")
+    me.press(DOWN, DOWN, ENTER)
+    me.expect("Open this link (works once, 10 minutes):", "/login/")
+    me.expect("How long may an agent wait for you?", "❯ 1 hour", "8 hours", "30 minutes")
+    me.press(DOWN, DOWN, ENTER)
+    me.expect("Which agents use it?", "Claude Code", "Codex")
+
+
+def test_the_browser_alone_and_the_agents_that_are_here() -> None:
+    with desk() as here:
+        agents_on(here)
+        with here.runs("setup") as me:
+            to_the_agents(me)
+            me.press(ENTER)
+            me.expect("~/.claude.json", "~/.codex/config.toml", "backup: config.toml.bak")
+            me.asks("Write these? (Y/n)")
+            me.press(ENTER)
+            me.expect("✓ done. Restart the agents, then try:")
+            me.ends(0)
+        codex = (here.folder / ".codex" / "config.toml").read_text()
+        assert codex.startswith(CODEX)
+        assert "chatbridge" in tomllib.loads(codex)["mcp_servers"]
+        claude = json.loads((here.folder / ".claude.json").read_text())
+        assert claude["theme"] == "dark"
+        assert "chatbridge" in claude["mcpServers"]
+        assert tomllib.loads(here.config.read_text()) == {
+            "default_timeout": "30m",
+            "max_timeout": "1h",
+        }
+
+
+def test_nothing_is_written_into_an_agents_settings_that_is_not_wanted() -> None:
+    with desk() as here:
+        agents_on(here)
+        with here.runs("setup") as me:
+            to_the_agents(me)
+            me.press(SPACE, ENTER)  # not the first of them
+            me.expect("~/.codex/config.toml")
+            assert ".claude.json" not in me.asks("Write these? (Y/n)")
+            me.enter("n")
+            me.expect("Later, then: chatbridge connect", "done.")
+            me.ends(0)
+        assert (here.folder / ".codex" / "config.toml").read_text() == CODEX
+        assert (here.folder / ".claude.json").read_text() == '{"theme": "dark"}\n'
+
+
+def test_a_variable_that_counts_over_what_is_written_is_named() -> None:
+    with desk(CHATBRIDGE_MAX_TIMEOUT="9h") as here, here.runs("setup") as me:
+        me.expect("! Set in this terminal, and counting over what is written here:")
+        me.expect("CHATBRIDGE_MAX_TIMEOUT", "Where do you want to answer?")

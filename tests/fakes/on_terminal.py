@@ -1,0 +1,131 @@
+"""A command as a person runs it, on a terminal of 80 columns, with a keyboard; or as a script
+does, in pipes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.fakes.link_client import ROOT
+
+PATIENCE = 30.0
+TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "chatbridge", *sys.argv[1:]])
+"""
+"""Makes the terminal the process' own, so that Ctrl-C on it is a signal."""
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>78]")
+
+
+def in_pipe(
+    environment: dict[str, str], *words: str, said: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """`said` is its standard input."""
+    return subprocess.run(
+        [sys.executable, "-m", "chatbridge", *words],
+        input=said,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment},
+    )
+
+
+class OnTerminal:
+    def __init__(
+        self,
+        environment: dict[str, str],
+        *words: str,
+        cwd: Path | None = None,
+        columns: int = 80,
+        rows: int = 24,
+    ) -> None:
+        self.raw = self._unread = ""
+        self._screen, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", TAKE_TERMINAL, *words],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=cwd,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(ROOT),
+                "TERM": "xterm-256color",
+                "LANG": "C.UTF-8",
+                **environment,
+            },
+            start_new_session=True,
+        )
+        os.close(theirs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(PATIENCE)
+        os.close(self._screen)
+
+    def expect(self, text: str) -> str:
+        """Wait until this is shown after what was expected before; what came in between, without
+        what moves the cursor or colours."""
+        until = time.monotonic() + PATIENCE
+        while text not in self._shown():
+            ready = select.select([self._screen], [], [], max(until - time.monotonic(), 0))[0]
+            assert ready, f"{text!r} was not shown, but: {self._shown()}"
+            piece = self._read()
+            assert piece, f"it ended, and {text!r} was not shown, but: {self._shown()}"
+        before, _, self._unread = self._shown().partition(text)
+        return before
+
+    def type(self, line: str) -> None:
+        os.write(self._screen, f"{line}\n".encode())
+
+    def interrupt(self) -> None:
+        """Ctrl-C, for all that runs in the foreground."""
+        os.write(self._screen, b"\x03")
+
+    def finish(self) -> tuple[int, str]:
+        """How it ended, and what it had shown since it was last looked at."""
+        while self._read():
+            pass
+        code = self.process.wait(PATIENCE)
+        shown, self._unread = self._shown(), ""
+        return code, shown
+
+    def leave(self) -> None:
+        """Ctrl-D: no more lines will come."""
+        os.write(self._screen, b"\x04")
+
+    def _shown(self) -> str:
+        return CONTROL.sub("", self._unread).replace("\r\n", "\n")
+
+    def _read(self) -> str:
+        try:
+            data = os.read(self._screen, 65536)
+        except OSError:  # the other side of a terminal has gone
+            return ""
+        piece = data.decode(errors="replace")
+        self.raw += piece
+        self._unread += piece
+        return piece
