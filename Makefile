@@ -37,13 +37,14 @@ demo: $(VENV) ## Try it: a hub, a web inbox and a pretend agent, on this machine
 
 .PHONY: test
 test: $(VENV) ## Everything: style, types, import contracts, and all tests
-	@$(MAKE) --jobs 3 --output-sync=target check browser synapse inspector
+	@$(MAKE) --jobs 3 --output-sync=target check browser synapse inspector nspawn
 	@echo "  pytest    with $(WORKERS) workers"
 	@.ci/scratch $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-.PHONY: browser synapse inspector
-browser synapse inspector: $(VENV)
+.PHONY: browser synapse inspector nspawn
+browser synapse inspector nspawn: $(VENV)
 	@.ci/$@ set-up
+nspawn: | browser # one apt at a time
 
 .PHONY: check
 check: lint types contracts ## Style, types and import contracts, without the tests

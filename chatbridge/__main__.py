@@ -7,16 +7,53 @@ import sys
 from chatbridge import __version__
 
 COMMANDS = {
-    "mcp": (
-        "chatbridge.link.loop",
-        "what an MCP client starts: its agent's questions go to the hub",
-    ),
+    "mcp": ("chatbridge.link.loop", "started by agents and services, not by you"),
     "hub": ("chatbridge.hub.start", "the process that holds the questions and talks to your chats"),
     "stop": ("chatbridge.cli.stop", "stop the hub"),
+    "setup": ("chatbridge.cli.setup.command", "set chatbridge up, step by step"),
+    "pair": ("chatbridge.cli.pair", "pair a phone; people lists who may answer"),
+    "people": ("chatbridge.cli.people", "who may answer, and taking somebody out"),
+    "doctor": ("chatbridge.cli.doctor.command", "look for what is wrong, and say what to do"),
+    "connect": ("chatbridge.cli.connect.command", "add chatbridge to an agent's MCP servers"),
+    "disconnect": ("chatbridge.cli.connect.disconnect", "take it out again"),
+    "service": ("chatbridge.cli.service.command", "keep the hub running with systemd"),
+    "serve": ("chatbridge.cli.serve", "let agents on other machines ask, too"),
+    "token": ("chatbridge.cli.token", "make, list and remove those tokens"),
+    "ask": ("chatbridge.cli.ask", "ask yourself from a script, and get the answer"),
+    "notify": ("chatbridge.cli.notify", "tell yourself something from a script"),
+    "pending": ("chatbridge.cli.pending", "the open questions; live with --watch"),
+    "answer": ("chatbridge.cli.answer", "answer one here, or cancel it"),
+    "cancel": ("chatbridge.cli.cancel", "cancel an open question"),
+    "history": ("chatbridge.cli.history", "what was asked before, and how it ended"),
     "inbox": ("chatbridge.cli.inbox", "open the inbox in the browser"),
+    "status": ("chatbridge.cli.status", "whether the hub runs; stop ends it"),
+    "version": ("chatbridge.cli.version", "the installed version"),
+    "completion": ("chatbridge.cli.completion", "let your shell complete all this"),
     "hook": ("chatbridge.cli.hook", "what Claude Code's hooks call"),
-    "demo": ("chatbridge.cli.demo", "ask yourself a question, to see how it looks"),
+    "demo": ("chatbridge.cli.demo", "see how a question looks"),
 }
+
+ROWS = (
+    (
+        ("setup",),
+        ("doctor",),
+        ("connect", "disconnect"),
+        ("service",),
+        ("pair", "people"),
+        ("serve", "token"),
+    ),
+    (
+        ("ask",),
+        ("notify",),
+        ("pending",),
+        ("answer", "cancel"),
+        ("history",),
+        ("inbox",),
+        ("status", "stop"),
+    ),
+    (("demo", "version", "completion"), ("mcp", "hub", "hook")),
+)
+"""How `--help` lists the commands, so that it fits a screen: the text is the first one's."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -43,15 +80,22 @@ def main(argv: list[str] | None = None) -> int:
     if word == "mcp":
         start = import_module("chatbridge.hub.start")
         return int(start.standalone_main([it for it in rest if it != "--standalone"]))
+    if word == "completion":
+        from chatbridge.cli import completion
+
+        return completion.main(rest, COMMANDS)
     return int(import_module(COMMANDS[word][0]).main(rest))
 
 
 def help_text() -> str:
-    width = max(map(len, COMMANDS))
-    rows = "".join(f"  {name:<{width}}  {what}\n" for name, (_, what) in COMMANDS.items())
+    width = max(len(", ".join(row)) for part in ROWS for row in part)
+    parts = [
+        "".join(f"  {', '.join(row):<{width}}   {COMMANDS[row[0]][1]}\n" for row in part)
+        for part in ROWS
+    ]
     return (
-        "chatbridge carries your AI agents' questions to your phone and your answers back.\n\n"
-        f"usage: chatbridge <command> [options]\n\n{rows}\n"
+        "chatbridge carries your agents' questions to your phone, and your answers back.\n\n"
+        f"usage: chatbridge <command> [options]\n\n{chr(10).join(parts)}\n"
         "chatbridge <command> --help says more about one of them.\n"
     )
 

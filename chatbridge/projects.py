@@ -7,21 +7,27 @@ from __future__ import annotations
 
 import logging
 import os
+import pwd
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from chatbridge.core.model import Project
 from chatbridge.core.text import one_line
 from chatbridge.durations import LONGEST, seconds
+from chatbridge.link.root import FILE, find_root
 
 log = logging.getLogger(__name__)
 
-FILE = ".chatbridge.toml"
 SHORTEST_TIMEOUT = 30.0
 MAX_FILE = 64 * 1024
+MOST_TOLD = 1_000
+"""Of one user."""
+_USER = "uid:"
+_told: dict[str, ProjectSettings] = {}
+"""What links have said of their projects' files, where the hub itself cannot look."""
 
 
 class ProjectSettings(BaseModel):
@@ -34,18 +40,6 @@ class ProjectSettings(BaseModel):
     )
 
 
-def find_root(folder: str) -> str | None:
-    """The nearest ancestor with `.git` or a project file."""
-    path = Path(folder)
-    for candidate in (path, *path.parents):
-        try:
-            if (candidate / ".git").exists() or (candidate / FILE).is_file():
-                return str(candidate)
-        except OSError:
-            return None
-    return None
-
-
 def project_of(folder: str | None, *, link: str, label: str | None = None) -> Project:
     """Where a link works. Without a project its asks stay within the link."""
     root = find_root(folder) if folder else None
@@ -56,15 +50,62 @@ def project_of(folder: str | None, *, link: str, label: str | None = None) -> Pr
     return Project(key=root, name=os.path.basename(root) or root, label=label or own)
 
 
+def project_of_user(
+    uid: int,
+    *,
+    root: str | None,
+    folder: str | None,
+    link: str,
+    label: str | None = None,
+    file: str | None = None,
+) -> Project:
+    """Where a link of one of several users works, as it says itself: the hub of a machine cannot
+    look into homes. The key keeps users apart, the label says who it is. `file` is what the
+    project's own says, and counts until another link says otherwise."""
+    where = root if root and root.startswith("/") else None
+    shown = where or folder or ""
+    key = f"{_USER}{uid}:{where or f'link:{link}'}"
+    _told.pop(key, None)
+    own = _told[key] = _parsed(file or "", one_line(key))
+    if len(mine := [told for told in _told if told.startswith(f"{_USER}{uid}:")]) > MOST_TOLD:
+        del _told[mine[0]]
+    user, named = _user_name(uid), label or own.label
+    return Project(
+        key=key,
+        name=os.path.basename(shown.rstrip("/")) or shown or "no project",
+        label=f"{user}: {named}" if named else user,
+    )
+
+
+def belongs_to(project: Project, uid: int) -> bool:
+    """Whether it is that of a link of this user, where a hub serves several."""
+    return project.key.startswith(f"{_USER}{uid}:")
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
+
+
 def settings_of(key: str) -> ProjectSettings:
     """What the project's file says now. What it may not say, or says wrongly, changes nothing."""
     if not key.startswith("/"):
-        return ProjectSettings()
+        return _told.get(key) or ProjectSettings()
     path = Path(key) / FILE
     try:
-        found = _read(path)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return _parsed(_read(path), path)
+    except (OSError, UnicodeDecodeError) as error:
         log.warning("%s is not used: %s", path, error)
+        return ProjectSettings()
+
+
+def _parsed(text: str, where: object) -> ProjectSettings:
+    try:
+        found = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        log.warning("%s is not used: %s", where, error)
         return ProjectSettings()
     while True:
         try:
@@ -73,15 +114,15 @@ def settings_of(key: str) -> ProjectSettings:
             # Without the values: somebody may have put a token there.
             for problem in error.errors(include_input=False, include_url=False):
                 name = str(problem["loc"][0])
-                log.warning("%s: %s is ignored: %s", path, one_line(name), problem["msg"])
+                log.warning("%s: %s is ignored: %s", where, one_line(name), problem["msg"])
                 found.pop(name, None)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> str:
     if not path.is_file():  # a named pipe would never end
-        return {}
+        return ""
     with path.open("rb") as file:
         content = file.read(MAX_FILE + 1)
     if len(content) > MAX_FILE:
         raise OSError(f"it is larger than {MAX_FILE} bytes")
-    return tomllib.loads(content.decode())
+    return content.decode()

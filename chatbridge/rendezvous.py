@@ -55,6 +55,19 @@ def socket_path(state: str) -> str:
     return path
 
 
+def service_socket_path(state: str) -> str:
+    """Where systemd listens for the user service's hub: another place than that of other hubs, so
+    that neither takes it from the other. Its name is known to whoever packages the units."""
+    usual = os.path.realpath(os.path.join(_home(), ".local/state/chatbridge"))
+    if state == usual and not os.environ.get("CHATBRIDGE_RUNTIME_DIR"):
+        name = "hub.sock"
+    else:
+        name = f"service-{sha256_hex(os.fsencode(state))[:8]}.sock"
+    path = os.path.join(runtime_dir(state), name)
+    _check_length(path)
+    return path
+
+
 def lock_path(state: str) -> str:
     return os.path.join(state, "hub.lock")
 

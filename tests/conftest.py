@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from tests.fakes.container import Container
     from tests.fakes.synapse import Synapse
 
 # Suites and fakes that tests import get pytest's detailed assertion messages, too.
@@ -31,6 +33,9 @@ CI = Path(__file__).parent.parent / ".ci"
 MISSING = {
     "browser": "no Chromium or Google Chrome on PATH",
     "inspector": "no MCP inspector",
+    "nspawn": "no systemd-nspawn that runs here",
+    "root": "not run by root",
+    "systemd": "no systemd-analyze on PATH",
 }
 """Marks of tests that need what not every machine can have, and why they are then skipped."""
 HOW = {
@@ -40,13 +45,22 @@ HOW = {
     "CHATBRIDGE_INSTALL_BROWSER=0.",
     "inspector": "No client by others has listed and called the tools. .ci/inspector set-up says\n"
     "why it could not be installed: it needs PyPI, for Node, and npm.",
+    "nspawn": "The units were not tried under systemd. They need root, on a machine that may have\n"
+    "containers, and the package systemd-container, which make test installs by itself unless\n"
+    "CHATBRIDGE_INSTALL_NSPAWN=0.",
+    "root": "What another user of the machine can reach was not tried: only root can become one.",
+    "systemd": "Nobody has looked over the units in systemd/.",
 }
 
 
 @cache
-def found(part: str) -> str | None:
+def found(part: str, how: str = "find") -> str | None:
     """The path of what tests with this mark need."""
-    looked = subprocess.run([CI / part, "find"], capture_output=True, text=True)
+    if part == "root":
+        return "/root" if os.getuid() == 0 else None
+    if part == "systemd":
+        return shutil.which("systemd-analyze")
+    looked = subprocess.run([CI / part, how], capture_output=True, text=True)
     return looked.stdout.strip() or None
 
 
@@ -62,10 +76,16 @@ def log_levels() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """The browser's executable. For tests marked `browser`."""
+    """The browser's executable, with all that a person's has. For tests marked `browser`."""
     path = found("browser")
     assert path, "a test that takes `chromium` needs @pytest.mark.browser"
     return path
+
+
+@pytest.fixture(scope="session")
+def quick_chromium(chromium: str) -> str:
+    """The same engine with as little as possible around it."""
+    return found("browser", "quick") or chromium
 
 
 @pytest.fixture(scope="session")
@@ -78,11 +98,28 @@ def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
 
 
 @pytest.fixture(scope="session")
+def container() -> Iterator[Container]:
+    """A machine with systemd for all tests of this process. For tests marked `nspawn`."""
+    from tests.fakes.container import booted
+
+    path = found("nspawn")
+    assert path, "a test that takes `container` needs @pytest.mark.nspawn"
+    with booted(path) as machine:
+        yield machine
+
+
+@pytest.fixture(scope="session")
 def inspector_command() -> str:
     """The MCP inspector's. For tests marked `inspector`."""
     path = found("inspector")
     assert path, "a test that takes `inspector_command` needs @pytest.mark.inspector"
     return path
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "nspawn: boots a container with systemd, see .ci/nspawn")
+    config.addinivalue_line("markers", "systemd: uses systemd-analyze")
+    config.addinivalue_line("markers", "root: becomes another user, which only root can")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

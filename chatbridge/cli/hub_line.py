@@ -22,6 +22,7 @@ from chatbridge.link.search import FIRST_LIMIT, NoHub, Search
 Json = dict[str, Any]
 
 REPLY_WITHIN = 15.0
+UNREADABLE = "what the hub says cannot be read. Look for the cause with: chatbridge doctor"
 
 
 def ask_hub(do: str, *, start: bool = False, **given: Any) -> Json:
@@ -92,13 +93,31 @@ class HubLine:
         """Until the hub has no more, or goes away. Nothing else can be asked on this line then.
 
         :raises HubRefused:"""
-        self._say({"do": do, **given})
+        self.begin(do, **given)
         while True:
             try:
                 said = self._hear(within=None)
             except HubUnreachable:
                 return
             yield _content(said, "event")
+
+    def begin(self, do: str, **given: Any) -> None:
+        """A stream for somebody who has other things to do meanwhile; its events are fetched one by
+        one. :raises HubUnreachable:"""
+        self._say({"do": do, **given})
+
+    def event(self, *, within: float) -> Json | None:
+        """The stream's next event; None if none comes within so many seconds.
+
+        :raises HubRefused: :raises HubUnreachable: it went away.
+        """
+        if b"\n" not in self._rest and not select.select([self._sock], [], [], within)[0]:
+            return None
+        return _content(self._hear(within=REPLY_WITHIN), "event")
+
+    def fileno(self) -> int:
+        """For `select`, which does not see what was read already: fetch all events first."""
+        return self._sock.fileno()
 
     def _say(self, line: Json) -> None:
         try:
@@ -115,17 +134,27 @@ class HubLine:
                     raise HubUnreachable("the hub has gone. Try again in a moment")
                 self._rest += piece
         except TimeoutError:
-            raise HubUnreachable(f"the hub did not answer within {within:.0f} s") from None
+            raise HubUnreachable(
+                f"the hub did not answer within {within:.0f} s. Look for the cause with: "
+                "chatbridge doctor"
+            ) from None
         except OSError as error:
             raise HubUnreachable(f"the hub has gone ({error.strerror})") from None
         line, _, self._rest = self._rest.partition(b"\n")
-        found = json.loads(line)
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise HubUnreachable(UNREADABLE)
         if found.get("chatbridge") == "stopping":
             raise HubUnreachable("the hub is being stopped. Try again in a moment")
-        return dict(found)
+        return found
 
 
 def _content(line: Json, name: str) -> Json:
     if "error" in line:
         raise HubRefused(str(line["error"]), kind=str(line.get("kind", "")))
-    return dict(line[name])
+    if not isinstance(content := line.get(name), dict):
+        raise HubUnreachable(UNREADABLE)
+    return content

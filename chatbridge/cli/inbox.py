@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -14,45 +15,51 @@ from urllib.parse import urlsplit
 
 from chatbridge import rendezvous
 from chatbridge.cli.hub_line import connection
+from chatbridge.cli.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.link import system_hub
 
 if TYPE_CHECKING:
     from chatbridge.settings import Web
 
-HELP = """\
-usage: chatbridge inbox [--open]
-
-Prints a link that logs your browser in to the inbox. It works once, for 10 minutes.
-A hub is started if none runs.
-
-  --open   open the link in this computer's browser, too
-"""
 ADDRESS_WITHIN = 5.0
 """A hub that has just started takes a moment longer to open its inbox."""
 REPLY_WITHIN = 10.0
+OF_A_MACHINE = (
+    "This computer has one hub for all its users, and its inbox is root's. Your own questions: "
+    "chatbridge pending. For root: sudo CHATBRIDGE_STATE_DIR=/var/lib/chatbridge chatbridge inbox"
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    found = new_parser(
+        "inbox",
+        "Prints a link that logs your browser in to the inbox. It works once, for 10\n"
+        "minutes. A hub is started if none runs.",
+    )
+    found.add_argument(
+        "--open", action="store_true", help="open the link in this computer's browser, too"
+    )
+    return found
 
 
 def main(argv: list[str]) -> int:
-    if "-h" in argv or "--help" in argv:
-        print(HELP, end="")
-        return 0
-    unknown = [word for word in argv if word != "--open"]
-    if unknown:
-        sys.stderr.write(f"chatbridge inbox does not know {unknown[0]!r}.\n\n{HELP}")
-        return 2
-    try:
-        state = rendezvous.state_dir()
-        connection(start=True).close()
-        address = inbox_address(state)
-        seen_at = _outside() or address
-        link = f"{seen_at}/login/{new_code(address, token(state))}"
-    except ChatbridgeError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
+    given = parser().parse_args(argv)
+    return run(lambda: _inbox(opens=given.open))
+
+
+def _inbox(*, opens: bool) -> int:
+    state = rendezvous.state_dir()
+    with connection(start=True) as sock:
+        if sock.getpeername() == system_hub.SOCKET:
+            raise ChatbridgeError(OF_A_MACHINE)
+    address = inbox_address(state)
+    seen_at = _outside() or address
+    link = f"{seen_at}/login/{new_code(address, token(state))}"
     print(f"Open this link (works once, 10 minutes):\n  {link}\n")
     if urlsplit(seen_at).hostname in ("127.0.0.1", "::1", "localhost"):
         print("Only this computer can reach it. For a phone: docs/configuration.md, web.host.")
-    if "--open" in argv and not open_in_browser(link, state):
+    if opens and not open_in_browser(link, state):
         sys.stderr.write("No browser could be opened. Open the link yourself.\n")
     return 0
 

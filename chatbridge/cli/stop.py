@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import select
 import signal
 import sys
 
 from chatbridge import rendezvous
+from chatbridge.cli.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError
 
 PATIENCE = 10.0
-HELP = """\
-usage: chatbridge stop
 
-Stops the hub. Open questions stay open: the next hub goes on with them.
-"""
+
+def parser() -> argparse.ArgumentParser:
+    return new_parser(
+        "stop", "Stops the hub. Open questions stay open: the next hub goes on with them."
+    )
 
 
 def main(argv: list[str]) -> int:
-    if argv:
-        asked = argv[0] in ("-h", "--help")
-        sys.stderr.write(HELP if asked else f"chatbridge stop does not know {argv[0]!r}.\n\n{HELP}")
-        return 0 if asked else 2
+    parser().parse_args(argv)
     try:
-        return stop(rendezvous.state_dir())
-    except (ChatbridgeError, PermissionError) as error:
+        return run(lambda: stop(rendezvous.state_dir()))
+    except PermissionError as error:
         sys.stderr.write(f"{error}\n")
         return 1
 
 
 def stop(state: str) -> int:
+    try:
+        pid = end_hub(state)
+    except ChatbridgeError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    print("The hub is not running." if pid is None else f"The hub (pid {pid}) has stopped.")
+    return 0
+
+
+def end_hub(state: str) -> int | None:
+    """The pid of the hub that has ended; None: none ran.
+
+    :raises ChatbridgeError: it still runs.
+    """
     named = rendezvous.read_lock(state)
     try:
         # The handle comes first, then the check: the process that is signalled is the one checked.
@@ -38,25 +52,36 @@ def stop(state: str) -> int:
     except OSError:
         process = None
     if named is None or process is None:
-        print("The hub is not running.")
-        return 0
+        return None
     try:
         holder = rendezvous.lock_holder(state)
         if holder is None or holder.pid != named.pid:
-            print("The hub is not running.")
-            return 0
+            return None
+        if holder.started_by == "service" and _ended_as_service(holder.pid):
+            return holder.pid
         signal.pidfd_send_signal(process, signal.SIGTERM)
         poller = select.poll()
         poller.register(process, select.POLLIN)
         if not poller.poll(PATIENCE * 1000):
-            sys.stderr.write(
+            raise ChatbridgeError(
                 f"The hub (pid {named.pid}) was told to stop, but still runs after "
-                f"{PATIENCE:.0f} s. See {rendezvous.log_path(state)}\n"
+                f"{PATIENCE:.0f} s. See {rendezvous.log_path(state)}"
             )
-            return 1
     except ProcessLookupError:
         pass
     finally:
         os.close(process)
-    print(f"The hub (pid {named.pid}) has stopped.")
-    return 0
+    return named.pid
+
+
+def _ended_as_service(pid: int) -> bool:
+    """With its socket, which would start it again for the next agent that looks for a hub.
+
+    :raises ServiceFailed:
+    """
+    from chatbridge.cli.service import manager
+
+    if not manager.runs(pid):
+        return False
+    manager.stop()
+    return True

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 RETRY = 1.0
 """How long after a store error the end of a link is noted again."""
+NEVER_BACK = "http-"
+"""How the ids of links begin that cannot repeat their calls to the next hub."""
 FETCHED_WITHIN = 600.0
 """So long a link waits for a hub; who fetches what was approved after that is no link."""
 
@@ -99,23 +101,33 @@ class Callers:
     async def twins_known(self, request: AskRequest, name: CallName) -> None:
         """After a start an ask may have a caller that died with the hub. A new call with the same
         content waits until it is known whether that one comes back: then it goes on with the ask
-        instead of asking a second time."""
+        instead of asking a second time. Of a caller over HTTP that is known at once."""
 
-        async def work(tx: Transaction) -> bool:
+        async def work(tx: Transaction) -> tuple[bool, list[Ask]]:
+            wait, changed = False, []
             if await tx.call(name) is not None:
-                return False
+                return wait, changed
             for link in await tx.live_links():
                 if link in self._present:
                     continue
                 for call in await tx.live_calls_of(link):
                     ask = await tx.ask(call.ask_id)
                     same = ask and ask.fingerprint == request.fingerprint
-                    if ask and same and ask.project.key == request.project.key:
-                        return True
-            return False
+                    if not ask or not same or ask.project.key != request.project.key:
+                        continue
+                    if not link.startswith(NEVER_BACK):
+                        wait = True
+                    elif ask.open:  # not abandoned: the new call is about to go on with it
+                        await tx.save_call(replace(call, ended_at=self._clock.time()))
+                    else:
+                        changed += await self._end(tx, [call])
+            return wait, changed
 
-        if not self._absent_forgotten.is_set() and await self._store.write(work):
-            await self._absent_forgotten.wait()
+        if not self._absent_forgotten.is_set():
+            wait, changed = await self._store.write(work)
+            self._tell(changed)
+            if wait:
+                await self._absent_forgotten.wait()
 
     async def _forget_absent(self) -> None:
         async def work(tx: Transaction) -> list[Ask]:

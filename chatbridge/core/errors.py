@@ -42,6 +42,10 @@ class HubRefused(ChatbridgeError):
         self.kind = kind
 
 
+class ServiceFailed(ChatbridgeError):
+    """systemd did not do what was asked of it."""
+
+
 class SocketUnusable(ChatbridgeError):
     """The hub's socket cannot be used."""
 
@@ -67,6 +71,21 @@ class UnknownAsk(ChatbridgeError):
         self.ask_id, self.known = ask_id, known
         now = f" Open now: {', '.join(known)}." if known else " None is open."
         super().__init__(f"no question with the id {ask_id!r} in this project.{now}")
+
+
+class NoOpenAsk(ChatbridgeError):
+    """No open question has an id that begins like this."""
+
+    def __init__(self, given: str, *, known: tuple[str, ...] = ()) -> None:
+        now = f"Open now: {', '.join(known)}" if known else "None is open now."
+        super().__init__(f"No open question “{given}”. {now}")
+
+
+class SeveralAsks(ChatbridgeError):
+    """The ids of several questions begin like this."""
+
+    def __init__(self, given: str, *, known: tuple[str, ...]) -> None:
+        super().__init__(f"“{given}” is the beginning of several. One of: {', '.join(known)}")
 
 
 class AskEnded(ChatbridgeError):
@@ -163,3 +182,21 @@ class BotInUse(ChatbridgeError):
             f"another hub of yours ({holder}) receives the messages of {bot}, and {why}. Stop "
             f"it{how}; or make another bot for this hub and set {setting}"
         )
+
+
+class NotPaired(ChatbridgeError):
+    """Nobody can be paired now."""
+
+
+class TooManyCodes(ChatbridgeError):
+    """Too many pairing codes are open."""
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(
+            f"{limit} pairing codes are open, and that is as many as there can be. End another "
+            "chatbridge pair or setup, or wait until its code has ended (10 minutes)"
+        )
+
+
+class NoTerminal(ChatbridgeError):
+    """This needs a terminal, and a person at it."""

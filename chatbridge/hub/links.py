@@ -9,8 +9,10 @@ import asyncio
 import json
 import logging
 import os
+import re
 import socket
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,17 +22,24 @@ from mcp.server.lowlevel import Server
 from chatbridge import __version__, rendezvous
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.model import Project
 from chatbridge.core.text import isolated, one_line, shortened
+from chatbridge.hub.peers import Peers, owns
 from chatbridge.hub.session import Session
 from chatbridge.hub.terminals import Json, Terminals
 from chatbridge.lines import MAX_LINE
 from chatbridge.link.preface import NAMED_SETTINGS, PROTOCOL
-from chatbridge.projects import project_of
+from chatbridge.projects import project_of, project_of_user
 
 log = logging.getLogger(__name__)
 
 PREFACE_WITHIN = 10.0
 LONGEST_PROJECT = 18
+LINK_ID = re.compile(r"[!-~]{1,64}")
+LONGEST_TEXT = 4096
+"""Of a folder's path, a label or a project's file."""
+MOST_OF_ONE_USER = 256
+"""Connections, where several users are served: none of them can keep the others out."""
 
 
 @dataclass(slots=True)
@@ -41,6 +50,7 @@ class Connection:
     remark: str | None
     version: str
     pid: int | None
+    uid: int
 
 
 class Links:
@@ -52,12 +62,15 @@ class Links:
         settings: dict[str, str],
         tell: Callable[[str], None],
         terminals: Terminals | None = None,
+        peers: Peers | None = None,
     ) -> None:
         """`settings` are the digests of what this hub uses; of links that name others the owner
-        is told. `terminals` serve what connects as one."""
+        is told. `terminals` serve what connects as one. `peers` are those who may connect."""
+        self._peers = peers or Peers()
         self._tell = tell
         self._terminals = terminals or Terminals()
         self._visits: set[asyncio.Task[Any]] = set()
+        self._of_user: Counter[int] = Counter()
         self._server = server
         self._callers = callers
         self._settings = settings
@@ -76,11 +89,12 @@ class Links:
         found = {c.session.project.name for c in self._connections.values()}
         return sorted(found)
 
-    def connected(self) -> list[Json]:
-        """The links that are connected now, for the commands that tell of them."""
+    def connected(self, of: int | None = None) -> list[Json]:
+        """The links that are connected now, for the commands that tell of them; `of` one user."""
         return [
             {"project": c.session.project.name, "version": c.version, "pid": c.pid}
             for c in self._connections.values()
+            if of in (None, c.uid)
         ]
 
     def remarks(self) -> list[str]:
@@ -108,10 +122,15 @@ class Links:
         await asyncio.gather(*ending, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        sock = writer.get_extra_info("socket")
+        uid = rendezvous.peer_uid(sock)
+        self._of_user[uid] += 1
         try:
-            uid = rendezvous.peer_uid(writer.get_extra_info("socket"))
-            if uid != os.getuid():
+            if not self._peers.admits(sock):
                 log.warning("a process of uid %d tried to connect", uid)
+                return
+            if not owns(uid) and self._of_user[uid] > MOST_OF_ONE_USER:
+                log.warning("uid %d has more than %d connections", uid, MOST_OF_ONE_USER)
                 return
             preface = await self._preface(reader, writer)
             if preface is None or self._closing:
@@ -119,7 +138,7 @@ class Links:
             if preface["chatbridge"] == "terminal":
                 await self._visit(reader, writer, uid=uid)
             else:
-                await self._serve(preface, reader, writer)
+                await self._serve(preface, reader, writer, uid=uid)
         except (ConnectionError, ChatbridgeError) as error:
             log.warning("a link's connection ended: %s", error)
         except asyncio.CancelledError:
@@ -127,6 +146,7 @@ class Links:
             # as an error.
             return
         finally:
+            self._of_user -= Counter((uid,))
             writer.close()
 
     async def _preface(
@@ -161,9 +181,14 @@ class Links:
             self._visits.discard(task)
 
     async def _serve(
-        self, preface: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        preface: dict[str, Any],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        uid: int,
     ) -> None:
-        link = preface["link"]
+        link, project = self._identity(preface, uid)
 
         async def send(line: bytes) -> None:
             if writer.is_closing():
@@ -173,11 +198,12 @@ class Links:
 
         session = Session(
             link=link,
-            project=project_of(preface.get("cwd"), link=link, label=preface.get("label")),
+            project=project,
             reader=reader,
             send=send,
             callers=self._callers,
             confirms=True,
+            limit=preface.get("limit"),
         )
         remark = self._remark(preface, session)
         if remark:
@@ -190,11 +216,12 @@ class Links:
             writer,
             task,
             remark,
-            version=one_line(str(preface.get("version"))),
-            pid=pid if isinstance(pid := preface.get("pid"), int) else None,
+            version=_short(preface.get("version")),
+            pid=(pid := preface["pid"] if type(preface.get("pid")) is int else None),
+            uid=uid,
         )
         self._callers.link_opened(link)
-        log.info("link %s opened project=%s pid=%s", link, session.project.name, preface.get("pid"))
+        log.info("link %s opened project=%s pid=%s", link, one_line(project.name), pid)
         try:
             await session.serve(self._server)
         except Exception:
@@ -207,6 +234,23 @@ class Links:
         log.info("link %s closed", link)
         writer.close()  # a link that was cut off comes back, whatever the store does
         await self._callers.link_closed(link)
+
+    def _identity(self, preface: dict[str, Any], uid: int) -> tuple[str, Project]:
+        """The link's id, which its calls are named after, and its project. Where several users
+        are served neither can be that of another user, whatever the link says."""
+        link, folder, label = preface["link"], preface.get("cwd"), preface.get("label")
+        of = self._peers.owner(uid)
+        if of is None:
+            return link, project_of(folder, link=link, label=label)
+        project = project_of_user(
+            of,
+            root=preface.get("root"),
+            folder=folder,
+            link=link,
+            label=label,
+            file=preface.get("file"),
+        )
+        return f"{of}:{link}", project
 
     def _remark(self, preface: dict[str, Any], session: Session) -> str | None:
         """Settings in a client's `env` block reach the link and not the hub: say so."""
@@ -230,19 +274,28 @@ def _problem(preface: object) -> str | None:
     if not isinstance(preface, dict) or preface.get("chatbridge") not in ("link", "terminal"):
         return "this is chatbridge's socket, and the first line was not that of a link"
     link = preface.get("link")
-    if preface["chatbridge"] == "link" and (not isinstance(link, str) or not link):
+    if preface["chatbridge"] == "link" and not (isinstance(link, str) and LINK_ID.fullmatch(link)):
         return "the link's first line names no link id"
-    for name in ("cwd", "label"):
-        if not isinstance(preface.get(name), str | None):
-            return f"the link's first line has a {name} that is no text"
+    for name in ("cwd", "root", "file", "label"):
+        text = preface.get(name)
+        if not isinstance(text, str | None) or len(text or "") > LONGEST_TEXT:
+            return f"the link's first line has a {name} that is no text, or too long"
+    limit = preface.get("limit")
+    if limit is not None and (type(limit) is not int or limit <= 0):
+        return "the link's first line has a limit that is no number of seconds"
     protocol = preface.get("protocol")
     if protocol != PROTOCOL:
         return (
-            f"this link (version {preface.get('version')}) speaks protocol {protocol}, the running "
-            f"hub (version {__version__}) speaks {PROTOCOL}. Run: chatbridge stop, then restart "
+            f"this link (version {_short(preface.get('version'))}) speaks protocol "
+            f"{_short(protocol)}, the running hub (version {__version__}) speaks {PROTOCOL}. Run: chatbridge stop, then restart "
             "the agent"
         )
     return None
+
+
+def _short(given: object) -> str:
+    """For the log, where a line break could forge a line."""
+    return shortened(one_line(str(given)), 40)
 
 
 async def _write(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:

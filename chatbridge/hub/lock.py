@@ -17,15 +17,16 @@ LOOK_EVERY = 0.05
 
 
 class Lock:
-    """A context that holds the lock of a state directory. A service takes it over from a hub that
-    a link started; everybody else is refused.
+    """A context that holds the lock of a state directory. Who `takes_over`, as a service does, gets
+    it from a hub that a link started; everybody else is refused.
 
     :raises HubAlreadyRunning: on entering.
     """
 
-    def __init__(self, state: str, *, started_by: str) -> None:
+    def __init__(self, state: str, *, started_by: str, takes_over: bool = False) -> None:
         self.state = Path(state)
         self.started_by = started_by
+        self._takes_over = takes_over or started_by == "service"
         self._info = rendezvous.LockInfo(
             pid=os.getpid(), version=__version__, socket=None, started_by=started_by
         )
@@ -34,7 +35,7 @@ class Lock:
         try:
             self._file = rendezvous.acquire_lock(str(self.state))
         except HubAlreadyRunning:
-            if self.started_by != "service":
+            if not self._takes_over:
                 raise
             self._file = self._take_over()
         self._write()

@@ -27,7 +27,9 @@ LAST_WORDS = 0.5
 """How long the end may take to be noted: the process ends within a second."""
 
 
-async def run_standalone(lock: Lock, *, config: Path | None, label: str | None) -> None:
+async def run_standalone(
+    lock: Lock, *, config: Path | None, label: str | None, limit: int | None
+) -> None:
     """Serve one client until it closes standard input, or SIGTERM."""
     stop = stop_on_signals()
     reader, send = await _stdio()
@@ -45,6 +47,7 @@ async def run_standalone(lock: Lock, *, config: Path | None, label: str | None) 
             send=send,
             callers=callers,
             confirms=False,
+            limit=limit,
         )
         callers.link_opened(link)
         serving = asyncio.ensure_future(session.serve(hub.server))

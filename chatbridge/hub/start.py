@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import faulthandler
 import gc
 import json
 import os
@@ -17,30 +18,53 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from chatbridge import __version__, rendezvous
-from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning
+from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, SocketUnusable
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.log import log_to_stderr, redacted
+from chatbridge.hub.systemd import Systemd
+
+NO_SOCKET = (
+    "a hub for several users takes its socket from systemd, and got none. Start "
+    "chatbridge-system.socket"
+)
 
 
 def main(argv: list[str]) -> int:
     """`chatbridge hub`"""
-    options = _options(argv)
+    options = parser().parse_args(argv)
     log_to_stderr()
     report = Report(options.report_fd)
+    systemd = Systemd()
+    if systemd.watchdog is not None:
+        faulthandler.enable()  # where it hangs is in the journal, when the watchdog ends it
     try:
+        listener = systemd.passed_socket()
+        if options.system and listener is None:
+            raise SocketUnusable(NO_SOCKET)
         with Lock(rendezvous.state_dir(), started_by=options.started_by) as lock:
             with _heavy_imports():
                 import uvloop
 
                 from chatbridge.hub.wiring import run_hub
 
-            uvloop.run(run_hub(lock, config=options.config, ready=report.ready))
+            uvloop.run(
+                run_hub(
+                    lock,
+                    config=options.config,
+                    ready=report.ready,
+                    systemd=systemd,
+                    listener=listener,
+                    system=options.system,
+                )
+            )
     except HubAlreadyRunning as error:
         report.held(error)
+        systemd.notify(f"STATUS={error}")
         sys.stderr.write(redacted(f"{error}\n"))
         return 1
     except ChatbridgeError as error:
         report.failed(error)
+        systemd.notify(f"STATUS={redacted(str(error))}")
         sys.stderr.write(redacted(f"{error}\n"))
         return 1
     return 0
@@ -55,7 +79,11 @@ def standalone_main(argv: list[str]) -> int:
 
     try:
         with Lock(rendezvous.state_dir(), started_by="person") as lock:
-            asyncio.run(run_standalone(lock, config=options.config, label=options.label))
+            asyncio.run(
+                run_standalone(
+                    lock, config=options.config, label=options.label, limit=options.limit
+                )
+            )
     except ChatbridgeError as error:
         sys.stderr.write(redacted(f"{error}\n"))
         asyncio.run(run_unavailable(redacted(str(error))))
@@ -99,7 +127,7 @@ class Report:
         self._fd = None
 
 
-def _options(argv: list[str]) -> argparse.Namespace:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="chatbridge hub",
         description="Run the hub in the foreground. It is started by the first agent anyway; a "
@@ -112,9 +140,15 @@ def _options(argv: list[str]) -> argparse.Namespace:
         default="person",
         help="who starts it; a service takes over from a hub that a link started",
     )
+    parser.add_argument(
+        "--system",
+        action="store_true",
+        help="serve every user in the group of the socket that systemd passes, each with their own "
+        "questions",
+    )
     parser.add_argument("--report-fd", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"chatbridge {__version__}")
-    return parser.parse_args(argv)
+    return parser
 
 
 def _standalone_options(argv: list[str]) -> argparse.Namespace:
@@ -124,4 +158,10 @@ def _standalone_options(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--config", type=Path, help="the configuration file to use")
     parser.add_argument("--label", help="shown beside the project's name")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        metavar="SECONDS",
+        help="after this time the client gives a call up",
+    )
     return parser.parse_args(argv)

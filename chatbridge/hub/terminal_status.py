@@ -9,6 +9,7 @@ from chatbridge import __version__
 from chatbridge.core.health import Health
 from chatbridge.core.ports import Clock, Store
 from chatbridge.hub.lock import Lock
+from chatbridge.hub.peers import may_see, owns
 from chatbridge.hub.terminals import Json, Request
 
 
@@ -20,9 +21,9 @@ class TerminalStatus:
         store: Store,
         clock: Clock,
         lock: Lock,
-        links: Callable[[], list[Json]],
+        links: Callable[[int | None], list[Json]],
     ) -> None:
-        """`links` are those that are connected now."""
+        """`links` are those that are connected now, of one user or of all."""
         self._health = health
         self._store = store
         self._clock = clock
@@ -30,7 +31,8 @@ class TerminalStatus:
         self._links = links
         self._since = clock.time()
 
-    async def status(self, _request: Request) -> Json:
+    async def status(self, request: Request) -> Json:
+        asks = [it for it in await self._store.open_asks() if may_see(it, request.uid)]
         return {
             "version": __version__,
             "pid": os.getpid(),
@@ -38,11 +40,11 @@ class TerminalStatus:
             "startedBy": self._lock.started_by,
             "state": str(self._lock.state),
             "web": self._lock.web,
-            "open": len(await self._store.open_asks()),
-            "links": self._links(),
+            "open": len(asks),
+            "links": self._links(None if owns(request.uid) else request.uid),
             "channels": [
                 {"name": name, "trouble": trouble}
                 for name, trouble in self._health.troubles().items()
             ],
-            "remarks": list(self._health.remarks()),
+            "remarks": list(self._health.remarks()) if owns(request.uid) else [],
         }

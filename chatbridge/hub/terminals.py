@@ -16,10 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.hub.peers import may_request
 
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
+
+FOR_ROOT = "this is for root alone, as the hub serves the whole machine. Run it with sudo"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +52,13 @@ class Terminals:
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, uid: int
     ) -> None:
-        """Until the command closes its side."""
-        while line := await reader.readline():
+        """Until the command closes its side, or says more at once than a line may hold."""
+        while line := await _line(reader, writer):
             request = _request(line, uid)
             if request is None:
                 await _say(writer, {"error": "this line is no request", "kind": "ChatbridgeError"})
+            elif not may_request(request.do, uid):
+                await _say(writer, _refused(request.do, ChatbridgeError(FOR_ROOT)))
             elif request.do in self._streams:
                 await self._stream(self._streams[request.do](request), reader, writer)
                 return
@@ -87,7 +92,7 @@ class Terminals:
                     await _say(writer, {"event": event})
 
         telling = asyncio.ensure_future(tell())
-        leaving = asyncio.ensure_future(reader.read())
+        leaving = asyncio.ensure_future(_end_of(reader))
         try:
             await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
             error = telling.exception() if telling.done() else None
@@ -98,6 +103,21 @@ class Terminals:
                 task.cancel()
                 with suppress(asyncio.CancelledError, Exception):
                     await task
+
+
+async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """The next one; nothing at the end."""
+    try:
+        return await reader.readline()
+    except ValueError:  # the reader's limit
+        await _say(writer, {"error": "this request is too long", "kind": "ChatbridgeError"})
+        return b""
+
+
+async def _end_of(reader: asyncio.StreamReader) -> None:
+    """Whatever it says meanwhile is passed over, and not held in memory."""
+    while await reader.read(65536):
+        pass
 
 
 def _request(line: bytes, uid: int) -> Request | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -27,19 +27,26 @@ from chatbridge.core.health import Health
 from chatbridge.core.intake import Intake
 from chatbridge.core.model import Ask
 from chatbridge.core.notices import Notices
-from chatbridge.core.ports import Channel
+from chatbridge.core.pairing import Pairing
 from chatbridge.core.reach import Reach
 from chatbridge.digests import sha256_hex
-from chatbridge.hub.bot_lock import bot_held, matrix_bot, telegram_bot
+from chatbridge.hub.background import Background
+from chatbridge.hub.channels import channels_of
+from chatbridge.hub.http_serving import HttpServing
 from chatbridge.hub.line_up import LineUp
 from chatbridge.hub.links import Links
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.log import hide, set_level
+from chatbridge.hub.peers import Peers
+from chatbridge.hub.service import served, store_responds
+from chatbridge.hub.systemd import Systemd
+from chatbridge.hub.terminal_asks import TerminalAsks, Watchers
+from chatbridge.hub.terminal_pairing import TerminalPairing
 from chatbridge.hub.terminal_status import TerminalStatus
 from chatbridge.hub.terminals import Json, Terminals
 from chatbridge.hub.toolbox import clients_of, tools_of
 from chatbridge.link.preface import NAMED_SETTINGS
-from chatbridge.settings import Matrix, Settings, Telegram, load
+from chatbridge.settings import Settings, load
 from chatbridge.store.sqlite import SqliteStore
 from chatbridge.tools.journal import Journal
 from chatbridge.tools.journal_keeper import JournalKeeper
@@ -49,29 +56,6 @@ from chatbridge.tools.waiting import Waiting
 log = logging.getLogger(__name__)
 
 SWEEP_EVERY = 600.0
-
-
-class Background:
-    """Work beside the sessions. A failure is logged and ends nothing else."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
-
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._finished)
-
-    async def close(self) -> None:
-        ending = list(self._tasks)
-        for task in ending:
-            task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
-
-    def _finished(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("background work failed", exc_info=error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,21 +68,40 @@ class Hub:
     tell: Callable[[str], None]
     """Says something to the owner, once."""
     terminals: Terminals
+    channels: tuple[str, ...]
+    """Those that are set up."""
+    responds: Callable[[], Awaitable[None]]
+    """Returns when the store does."""
 
 
-async def run_hub(lock: Lock, *, config: Path | None, ready: Callable[[], None]) -> None:
-    """Serve links until SIGTERM or SIGINT."""
+async def run_hub(
+    lock: Lock,
+    *,
+    config: Path | None,
+    ready: Callable[[], None],
+    systemd: Systemd,
+    listener: socket | None = None,
+    system: bool = False,
+    http: str | None = None,
+) -> None:
+    """Serve links until SIGTERM or SIGINT, at the `listener` that systemd passed, if there is one.
+    `system`: links of several users. `http`: where agents over HTTP must be able to connect."""
     stop = stop_on_signals()
-    path = rendezvous.socket_path(str(lock.state))
+    path = listener.getsockname() if listener else rendezvous.socket_path(str(lock.state))
     async with AsyncExitStack() as stack:
         links: Links | None = None
+        remote: HttpServing | None = None
+
+        def ways_in() -> list[Links | HttpServing]:
+            return [way for way in (links, remote) if way is not None]
+
         hub = await stack.enter_async_context(
             open_hub(
                 lock,
                 config=config,
-                agents=lambda: links.projects() if links else [],
-                remarks=lambda: links.remarks() if links else [],
-                links=lambda: links.connected() if links else [],
+                agents=lambda: [name for way in ways_in() for name in way.projects()],
+                remarks=lambda: [remark for way in ways_in() for remark in way.remarks()],
+                links=lambda of: links.connected(of) if links else [],
             )
         )
         links = Links(
@@ -107,14 +110,21 @@ async def run_hub(lock: Lock, *, config: Path | None, ready: Callable[[], None])
             settings=digests(hub.settings),
             tell=hub.tell,
             terminals=hub.terminals,
+            peers=Peers.of_group_of(path) if system else None,
         )
         stack.push_async_callback(links.close)
-        rendezvous.make_private(os.path.dirname(path))
-        await links.listen(rendezvous.bind_socket(path))
+        remote = HttpServing(
+            hub.server, hub.callers, hub.settings.http, state=lock.state, clock=SystemClock()
+        )
+        await stack.enter_async_context(remote.listening(http))
+        await links.listen(listener or rendezvous.bind_socket(path))
         lock.listening(path)
         ready()
         log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
-        await stop.wait()
+        async with served(
+            systemd, channels=hub.channels, responds=hub.responds, clock=SystemClock()
+        ):
+            await stop.wait()
         log.info("hub stops; open questions stay open")
 
 
@@ -125,7 +135,7 @@ async def open_hub(
     config: Path | None,
     agents: Callable[[], list[str]],
     remarks: Callable[[], list[str]] = list,
-    links: Callable[[], list[Json]] = list,
+    links: Callable[[int | None], list[Json]] = lambda of: [],
 ) -> AsyncIterator[Hub]:
     """Everything but the way in: a socket, or standard input. Channels come up in the background,
     so that tools answer before any channel is imported."""
@@ -144,9 +154,12 @@ async def open_hub(
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
 
+        watchers = Watchers()
+
         def changed(ask: Ask) -> None:
             delivery.changed(ask)
             keeper.changed(ask)
+            watchers.changed(ask)
 
         broker = Broker(
             store,
@@ -187,13 +200,16 @@ async def open_hub(
             remarks=lambda: [*remarks(), *settings.remarks(), *line_up.remarks()],
             troubles=line_up.troubles,
         )
+        pairing = Pairing(clock=clock)
+        pairs = TerminalPairing(pairing, clock=clock, troubles=line_up.troubles)
         status = TerminalStatus(health=health, store=store, clock=clock, lock=lock, links=links)
-        if settings.web.enabled:
-            line_up.add("web", lambda: _web(settings, lock, clock, health))
-        if settings.telegram.token is not None:
-            line_up.add("telegram", lambda: _telegram(settings.telegram, config, clock))
-        if settings.matrix.on:
-            line_up.add("matrix", lambda: _matrix(settings.matrix, config, lock, clock))
+        asks = TerminalAsks(
+            intake, policy=broker.policy, health=health, clock=clock, watchers=watchers
+        )
+        for name, build in channels_of(
+            settings, config=config, lock=lock, clock=clock, health=health, pairing=pairing
+        ).items():
+            line_up.add(name, build)
         background.spawn(broker.run())
         background.spawn(line_up.run(intake))
         background.spawn(keeper.catch_up())
@@ -202,7 +218,12 @@ async def open_hub(
             callers=broker.callers,
             server=server,
             tell=line_up.tell,
-            terminals=Terminals({"status": status.status}),
+            channels=tuple(line_up.troubles()),
+            responds=lambda: store_responds(store),
+            terminals=Terminals(
+                {"status": status.status, "greet": pairs.greet, **asks.answers},
+                {"pair": pairs.pair, **asks.streams},
+            ),
         )
 
 
@@ -211,82 +232,6 @@ def stop_on_signals() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop
-
-
-def _web(settings: Settings, lock: Lock, clock: SystemClock, health: Health) -> Channel:
-    from chatbridge.channels.web.channel import WebChannel
-
-    web = settings.web
-    token = web.token.get_secret_value() if web.token else web_token(lock.state)
-    hide(token)
-    return WebChannel(
-        host=web.host,
-        port=web.port,
-        url=web.url,
-        token=token,
-        clock=clock,
-        announce=lock.inbox_at,
-        health=health,
-    )
-
-
-def _telegram(telegram: Telegram, config: Path | None, clock: SystemClock) -> Channel:
-    from chatbridge.channels.telegram.channel import TelegramChannel
-
-    assert telegram.token is not None
-    token = telegram.token.get_secret_value()
-    return TelegramChannel(
-        token=token,
-        allowed=telegram.allowed_users,
-        chats=telegram.chat_id,
-        topics=telegram.topics,
-        base=telegram.api_base,
-        hint=f"telegram.token in {config or rendezvous.config_path()}, or its variable",
-        clock=clock,
-        hold=lambda: bot_held(telegram_bot(token.partition(":")[0])),
-    )
-
-
-def _matrix(matrix: Matrix, config: Path | None, lock: Lock, clock: SystemClock) -> Channel:
-    from chatbridge.channels.matrix.channel import MatrixChannel
-    from chatbridge.channels.matrix.log_in import Account
-
-    assert matrix.homeserver is not None
-    assert matrix.user_id is not None
-    user_id, token, password = matrix.user_id, matrix.access_token, matrix.password
-    named = "access_token" if token else "password"
-    return MatrixChannel(
-        account=Account(
-            homeserver=matrix.homeserver,
-            user_id=user_id,
-            access_token=token.get_secret_value() if token else None,
-            password=password.get_secret_value() if password else None,
-            hint=f"matrix.{named} in {config or rendezvous.config_path()}, or its variable",
-        ),
-        folder=lock.state / "matrix",
-        allowed=matrix.allowed_users,
-        rooms=matrix.room_id,
-        reactions=matrix.reactions,
-        clock=clock,
-        hold=lambda: bot_held(matrix_bot(user_id)),
-        hide=hide,
-    )
-
-
-def web_token(state: Path) -> str:
-    """The inbox's token, made on the first start."""
-    path = Path(rendezvous.token_path(str(state)))
-    try:
-        found = path.read_text(encoding="ascii").strip()
-        if found:
-            return found
-    except FileNotFoundError:
-        pass
-    token = secrets.token_urlsafe(32)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with open(file, "w", encoding="ascii") as out:
-        out.write(token + "\n")
-    return token
 
 
 def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Callable[[], None]:

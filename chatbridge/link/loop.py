@@ -29,37 +29,43 @@ _FALSE = ("0", "false", "f", "no", "n", "off")
 _LAST_WORDS = 1.0
 _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
 HELP = """\
-usage: chatbridge mcp [--label NAME] [--standalone]
+usage: chatbridge mcp [--label NAME] [--limit SECONDS] [--standalone]
 
 Started by an MCP client: speaks MCP on standard input and output, and passes everything on to the
 hub, which it starts if none is running.
 
-  --label NAME   shown beside the project's folder on the cards (also: CHATBRIDGE_LABEL)
-  --standalone   no hub: do everything in this process (for containers)
+  --label NAME     shown beside the project's folder on the cards (also: CHATBRIDGE_LABEL)
+  --limit SECONDS  after this time the client gives a call up: then it ends with a ticket before
+  --standalone     no hub: do everything in this process (for containers)
 """
 
 
 def main(argv: list[str]) -> int:
-    label = os.environ.get("CHATBRIDGE_LABEL") or None
+    given: dict[str, str | None] = {"--label": os.environ.get("CHATBRIDGE_LABEL"), "--limit": None}
     words = iter(argv)
     for word in words:
         name, _, value = word.partition("=")
         if word in ("-h", "--help"):
             sys.stderr.write(HELP)
             return 0
-        if name != "--label":
+        if name not in given:
             sys.stderr.write(f"chatbridge mcp does not know {word!r}.\n\n{HELP}")
             return 2
-        label = value or next(words, None)
-        if not label:
-            sys.stderr.write(f"--label needs a name.\n\n{HELP}")
+        given[name] = value or next(words, None)
+        if not given[name]:
+            sys.stderr.write(f"{name} needs a value.\n\n{HELP}")
             return 2
+    limit = given["--limit"]
+    if limit is not None and not (limit.isascii() and limit.isdigit() and int(limit)):
+        sys.stderr.write(f"--limit needs a number of seconds, not {limit!r}.\n\n{HELP}")
+        return 2
     wake, wake_end = os.pipe()
     os.set_blocking(wake_end, False)
     signal.set_wakeup_fd(wake_end)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    return Link(Relay(preface(label)), wake).run()
+    first = preface(given["--label"] or None, limit=int(limit) if limit else None)
+    return Link(Relay(first), wake).run()
 
 
 class Link:

@@ -6,6 +6,7 @@ import os
 
 from chatbridge import __version__
 from chatbridge.digests import sha256_hex
+from chatbridge.link.root import find_root, read_file
 
 PROTOCOL = 1
 NAMED_SETTINGS = (
@@ -19,17 +20,23 @@ NAMED_SETTINGS = (
 )
 
 
-def preface(label: str | None) -> dict[str, object]:
-    """The link's first line, to each hub the same."""
+def preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:
+    """The link's first line, to each hub the same. `limit`: after so many seconds its client gives
+    a call up."""
     given = {name: os.environ[name] for name in NAMED_SETTINGS if os.environ.get(name)}
     settings = {name: sha256_hex(os.fsencode(value))[:16] for name, value in given.items()}
+    folder = working_directory()
+    root = find_root(folder)
     return {
         "chatbridge": "link",
         "protocol": PROTOCOL,
         "version": __version__,
         "link": os.urandom(16).hex(),
-        "cwd": working_directory(),
+        "cwd": folder,
+        "root": root,
+        "file": read_file(root) if root else None,
         "label": label,
+        "limit": limit,
         "pid": os.getpid(),
         "parent": os.getppid(),
         "settings": settings,

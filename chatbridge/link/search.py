@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from chatbridge import rendezvous
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.link import hub_start
+from chatbridge.link import hub_start, system_hub
 
 FIRST_LIMIT = 15.0
 LOST_LIMIT = 600.0
@@ -61,11 +61,14 @@ class Search:
         """
         for path in self._places():
             try:
+                if path == system_hub.SOCKET:
+                    return system_hub.connect(path)
                 return rendezvous.connect(path)
             except (OSError, ChatbridgeError):
                 continue  # where a path cannot be used at all, the hub's own report says so
         self.check_deadline(now)
-        self._check_other_start()
+        if self._held:
+            self._check_failed_start()
         if self.start_at is not None and now >= self.start_at and self.report is None:
             self._start(now)
         self.delay(now)
@@ -80,6 +83,7 @@ class Search:
     def check_deadline(self, now: float) -> None:
         if self.deadline is None or now < self.deadline:
             return
+        self._check_failed_start()  # a service's, which reports to nobody else
         holder = rendezvous.lock_holder(self.state)
         who = f"; pid {holder.pid} holds its lock but does not answer" if holder else ""
         raise NoHub(
@@ -87,9 +91,9 @@ class Search:
             f"See {rendezvous.log_path(self.state)}, or run: chatbridge stop, then: chatbridge hub"
         )
 
-    def _check_other_start(self) -> None:
+    def _check_failed_start(self) -> None:
         """Of ten links that start a hub at once one hears why it fails: the others read it."""
-        info = rendezvous.read_lock(self.state) if self._held else None
+        info = rendezvous.read_lock(self.state)
         if info is None or info.error is None:
             return
         try:
@@ -129,13 +133,16 @@ class Search:
             self.report = None
 
     def _places(self) -> Iterator[str]:
+        if system_hub.wanted():
+            yield system_hub.SOCKET
         info = rendezvous.read_lock(self.state)
         if info is not None and info.socket is not None:
             yield info.socket
-        try:
-            yield rendezvous.socket_path(self.state)
-        except ChatbridgeError:
-            return
+        for place in (rendezvous.socket_path, rendezvous.service_socket_path):
+            try:
+                yield place(self.state)
+            except ChatbridgeError:
+                continue
 
     def _start(self, now: float) -> None:
         if self._held and rendezvous.lock_holder(self.state) is not None:

@@ -1,4 +1,5 @@
-"""What the owner has set: in `config.toml`, over it in credentials, over both in variables.
+"""What the owner has set: in `config.toml`, over it in the secrets beside it, over both in
+credentials, and over all of them in variables.
 
 Owns names, defaults and checks. What the settings mean is up to those who are given them;
 `config/chatbridge.example.toml` documents every key.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,7 +24,6 @@ from pydantic import (
 )
 from pydantic_settings import (
     BaseSettings,
-    NestedSecretsSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -32,6 +33,8 @@ from pydantic_settings import SettingsError as UnreadableVariable
 from chatbridge import rendezvous
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
+from chatbridge.settings import secrets
+from chatbridge.settings.http import Http
 from chatbridge.settings.matrix import Matrix
 from chatbridge.settings.telegram import Telegram
 from chatbridge.settings.tools import Approvals, ClientLimits, Journal, Seconds
@@ -122,6 +125,7 @@ class Settings(BaseSettings):
     store: Annotated[str, AfterValidator(_sqlite_address)] | None = None
     log_level: LogLevel = "info"
     web: Web = Web()
+    http: Http = Http()
     telegram: Telegram = Telegram()
     matrix: Matrix = Matrix()
 
@@ -137,13 +141,7 @@ class Settings(BaseSettings):
         credentials = os.environ.get("CREDENTIALS_DIRECTORY")
         if credentials is None:
             return (env_settings, init_settings)
-        secrets = NestedSecretsSettingsSource(
-            file_secret_settings,
-            secrets_dir=credentials,
-            secrets_prefix="chatbridge_",
-            secrets_nested_delimiter="__",
-        )
-        return (env_settings, secrets, init_settings)
+        return (env_settings, secrets.source(settings_cls, credentials), init_settings)
 
     def secrets(self) -> tuple[str, ...]:
         """What may be in nothing that is written."""
@@ -203,8 +201,16 @@ def load(config: Path | None = None) -> Settings:
     :raises SettingsError: naming the file and the key.
     """
     path = config or Path(rendezvous.config_path())
+    return checked(read(path), path)
+
+
+def checked(found: dict[str, Any], path: Path) -> Settings:
+    """The settings that are in force if the file at `path` has this in it.
+
+    :raises SettingsError: naming the file and the key.
+    """
     try:
-        settings = Settings(**_read(path))
+        settings = Settings(**_over(found, secrets.read(Settings, path)))
     except ValidationError as error:
         raise SettingsError(_explained(error, path)) from None
     except UnreadableVariable as error:
@@ -218,7 +224,20 @@ def load(config: Path | None = None) -> Settings:
     return settings
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _over(found: Mapping[str, Any], secret: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables that both have are merged; of single keys the secret counts."""
+    merged = {**found, **secret}
+    for name, table in secret.items():
+        if isinstance(table, Mapping) and isinstance(found.get(name), Mapping):
+            merged[name] = _over(found[name], table)
+    return merged
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What the file says; one that is missing says nothing.
+
+    :raises SettingsError: it cannot be read.
+    """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -238,6 +257,6 @@ def _explained(error: ValidationError, path: Path) -> str:
             problems.append(f"{key}: {item['msg'].removeprefix('Value error, ')}")
     listed = "; ".join(problems)
     return (
-        f"{listed}. Check {path} and the CHATBRIDGE_ variables; "
+        f"{listed}. Check {path}, the secrets beside it and the CHATBRIDGE_ variables; "
         "config/chatbridge.example.toml explains every key"
     )

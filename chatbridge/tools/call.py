@@ -22,6 +22,8 @@ class Caller(Protocol):
 
     link: str
     project: Project
+    limit: float | None
+    """After how many seconds its client gives a call up, as it says itself."""
 
     @property
     def present(self) -> bool:

@@ -49,6 +49,8 @@ class Client:
 
 _MINUTE, _HOUR = 60.0, 3600.0
 HOOK = "chatbridge-hook"
+COMMAND = "chatbridge-cli"
+"""`chatbridge ask` and `chatbridge notify`, run by a script or a person."""
 KNOWN: dict[str, Client] = {
     "claude-code": Client(shown="Claude Code", limit=27 * _HOUR, idle=30 * _MINUTE),
     "claude-ai": Client(shown="Claude"),
@@ -62,6 +64,7 @@ KNOWN: dict[str, Client] = {
     "cursor": Client(shown="Cursor"),
     "windsurf": Client(shown="Windsurf"),
     HOOK: Client(shown="Claude Code", limit=600.0, cancels=False),
+    COMMAND: Client(shown="shell"),
 }
 
 

@@ -10,6 +10,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
@@ -24,7 +25,8 @@ from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
 from chatbridge.tools.call import Caller, Peer, ToolCall, ToolHandler, text_result
-from chatbridge.tools.clients import Clients, agent_of
+from chatbridge.tools.clients import Client, Clients, agent_of
+from chatbridge.tools.remote import REMOTE, Remote
 
 log = logging.getLogger(__name__)
 
@@ -61,8 +63,8 @@ def build_server(
     async def list_tools(
         ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        caller: Caller = _caller(ctx)
-        peer = _peer(ctx, clients)
+        caller = _caller(ctx)
+        peer = _peer(ctx, clients, caller)
         enabled = settings_of(caller.project.key).enabled
         listed = [t.definition(caller.project, peer) for t in tools if enabled or t.always]
         return types.ListToolsResult(tools=[tool for tool in listed if tool is not None])
@@ -70,8 +72,8 @@ def build_server(
     async def call_tool(
         ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        caller: Caller = _caller(ctx)
-        call = _call(ctx, params, caller, _peer(ctx, clients), clock)
+        caller = _caller(ctx)
+        call = _call(ctx, params, caller, _peer(ctx, clients, caller), clock)
         tool = by_name.get(params.name)
         allowed = tool is not None and tool.always
         if not allowed and not settings_of(caller.project.key).enabled:
@@ -114,11 +116,23 @@ def build_server(
     return server
 
 
-def _caller(ctx: ServerRequestContext[Any, Any]) -> Any:
-    return ctx.request
+def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
+    """A link's session is its own request; that of an agent over HTTP is in the request's scope."""
+    given: Any = ctx.request
+    scope = getattr(given, "scope", None)
+    caller: Caller = given if scope is None else scope[REMOTE]
+    return caller
 
 
-def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients) -> Peer:
+def _limited(client: Client, caller: Caller) -> Client:
+    """What is known of it, with what its own entry says, or, far away, with what is usual."""
+    if caller.limit is not None:
+        return replace(client, limit=caller.limit)
+    unknown = client.limit is None and client.idle is None
+    return replace(client, limit=caller.usual) if isinstance(caller, Remote) and unknown else client
+
+
+def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller) -> Peer:
     info = ctx.session.client_params.client_info if ctx.session.client_params else None
     capabilities = ctx.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities else None
@@ -126,7 +140,7 @@ def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients) -> Peer:
     forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
     return Peer(
         agent=agent_of(info.name if info else None, info.title if info else None),
-        client=clients.of(info.name if info else None),
+        client=_limited(clients.of(info.name if info else None), caller),
         elicits=forms,
         stateless=ctx.protocol_version >= STATELESS,
     )
@@ -147,10 +161,11 @@ def _call(
     async def elicit(message: str, schema: dict[str, Any]) -> types.ElicitResult:
         return await session.elicit_form(message, schema, request)
 
+    named = caller.request if isinstance(caller, Remote) else None
     given = params.input_responses or {}
     wants_progress = bool(ctx.meta and ctx.meta.get("progress_token") is not None)
     return ToolCall(
-        name=CallName(link=caller.link, request=json.dumps(request)),
+        name=CallName(link=caller.link, request=named or json.dumps(request)),
         id=str(uuid.uuid4()),
         project=caller.project,
         peer=peer,

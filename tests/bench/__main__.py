@@ -14,7 +14,7 @@ from tests.bench.idle import idle
 from tests.bench.latency import burst, latency, ratio, reference_call
 from tests.bench.machine import Json
 from tests.bench.matrix import matrix
-from tests.bench.startup import first_start, startup
+from tests.bench.startup import commands, first_start, startup
 from tests.bench.telegram import telegram
 
 
@@ -42,6 +42,7 @@ async def measure(*, quick: bool) -> Json:
     figures: Json = {"machine": f"{os.cpu_count()} cores, Python {platform.python_version()}"}
     figures["startup"] = await startup(20 // part)
     figures["first_start"] = await first_start(7 // part or 1)
+    figures["commands"] = await commands(20 // part)
     say("latency")
     figures["reference_call_ms"] = await reference_call(500 // part)
     figures["latency"] = {"0": await latency(500 // part)}
@@ -73,6 +74,10 @@ def table(figures: Json) -> str:
         ("memory of a link (PSS)", f"{start['link_pss_mb']} MB", "≤ 8 MB"),
         ("first start, no hub running", f"{first['link_ms']} ms", ""),
         ("  against the SDK server", f"{first['ratio']} times", "< 1.3"),
+        *(
+            (f"chatbridge {words}", f"{ms} ms", "< 150 ms" if "--help" in words else "")
+            for words, ms in figures["commands"].items()
+        ),
         ("an SDK server's empty call, p50", f"{figures['reference_call_ms']['p50']} ms", ""),
     ]
     for what, title in (

@@ -1,10 +1,14 @@
-"""How soon a client has its tools, and what a link weighs, beside a minimal SDK server."""
+"""How soon a client has its tools, and what a link weighs, beside a minimal SDK server; and how
+soon a command has said something."""
 
 from __future__ import annotations
 
+import asyncio
 import statistics
+import sys
+import time
 
-from tests.bench.machine import Json, machine, pss
+from tests.bench.machine import Json, Machine, machine, pss
 
 
 async def startup(rounds: int) -> Json:
@@ -44,3 +48,29 @@ async def first_start(rounds: int) -> Json:
         "reference_ms": round(reference_ms, 1),
         "ratio": round(link_ms / reference_ms, 2),
     }
+
+
+async def commands(rounds: int) -> Json:
+    """From the start of the process to its end; `pending` asks a hub that runs."""
+    found: Json = {}
+    async with machine() as here:
+        async with here.link() as first:
+            await first.list_tools()
+        for words in (["--help"], ["ask", "--help"], ["pending"]):
+            took = [await _run(here, *words) for _ in range(rounds)]
+            found[" ".join(words)] = round(statistics.median(took) * 1000, 1)
+    return found
+
+
+async def _run(here: Machine, *words: str) -> float:
+    began = time.perf_counter()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "chatbridge",
+        *words,
+        env=here.environment,
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    assert await process.wait() == 0
+    return time.perf_counter() - began

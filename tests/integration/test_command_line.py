@@ -13,8 +13,19 @@ from pathlib import Path
 import pytest
 
 from chatbridge import __version__, rendezvous
+from chatbridge.__main__ import COMMANDS
 from tests.fakes.link_client import ROOT
 
+LIGHT = """
+import sys
+before = set(sys.modules)
+from chatbridge.__main__ import main
+try:
+    main(sys.argv[1:])
+except SystemExit as end:
+    assert end.code == 0
+sys.stderr.write(" ".join(set(sys.modules) - before))
+"""
 HOLDER = """
 import os, signal, sys
 from chatbridge import rendezvous
@@ -75,10 +86,33 @@ def holder(state: Path, manner: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["help"]])
-def test_help_lists_every_command(state: Path, words: list[str]) -> None:
+def test_help_lists_every_command_and_fits_a_screen(state: Path, words: list[str]) -> None:
     done = chatbridge(state, *words)
     assert done.returncode == 0
-    assert all(f"\n  {name} " in done.stdout for name in ("mcp", "hub", "stop", "inbox", "demo"))
+    listed = [line[2:].partition("   ")[0] for line in done.stdout.splitlines() if line[:2] == "  "]
+    assert sorted(name for row in listed for name in row.split(", ")) == sorted(COMMANDS)
+    lines = done.stdout.splitlines()
+    assert len(lines) < 24
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], *([name, "--help"] for name in ("ask", "notify", "pending", "answer"))]
+)
+def test_help_comes_at_once_because_nothing_heavy_is_imported(
+    state: Path, words: list[str]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT, *words],
+        env=environment(state),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.stdout.startswith(("usage: ", "chatbridge carries"))
+    found = {name.partition(".")[0] for name in done.stderr.split()}
+    assert "chatbridge" in found
+    assert not found & {"asyncio", "pydantic", "rich", "mcp", "mcp_types", "dataclasses", "socket"}
 
 
 def test_the_version_is_the_packages(state: Path) -> None:
@@ -92,7 +126,10 @@ def test_an_unknown_command_is_answered_with_those_that_exist(state: Path) -> No
     assert "stop" in done.stderr
 
 
-@pytest.mark.parametrize("words", [["--labl", "x"], ["--label"], ["--label="], ["x"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--labl", "x"], ["--label"], ["--label="], ["x"], ["--limit", "1h"], ["--limit", "0"]],
+)
 def test_a_wrong_flag_of_a_link_is_refused_and_stdout_stays_clean(
     state: Path, words: list[str]
 ) -> None:

@@ -19,7 +19,7 @@ from tests.fakes.house import House, house
 
 @pytest.fixture
 def home() -> Iterator[House]:
-    with house() as home:
+    with house(cold=True) as home:
         yield home
 
 
@@ -72,13 +72,13 @@ def test_an_inbox_that_is_off_is_said(home: House) -> None:
     home.environment["CHATBRIDGE_WEB__ENABLED"] = "false"
     done = home.run("inbox")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("The web inbox is off. Set web.enabled = true in ")
+    assert done.stderr.startswith("The web inbox is off.\nSet web.enabled = true in ")
 
 
 def test_a_hub_that_cannot_start_says_why(home: House) -> None:
     home.environment["CHATBRIDGE_MAX_TIMEOUT"] = "soon"
     done = home.run("inbox")
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert "max_timeout" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -114,5 +114,5 @@ def test_help_and_unknown_words(home: House) -> None:
     assert (helped.returncode, helped.stdout[:23]) == (0, "usage: chatbridge inbox")
     unknown = home.run("inbox", "--colour")
     assert unknown.returncode == 2
-    assert "'--colour'" in unknown.stderr
+    assert "--colour" in unknown.stderr
     assert home.hubs() == []

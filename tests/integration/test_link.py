@@ -17,10 +17,12 @@ def test_the_preface_says_who_the_link_is_and_keeps_secrets(
     state: str, hub: ScriptedHub, tmp_path: Path
 ) -> None:
     environment = {"CHATBRIDGE_STATE_DIR": state, "CHATBRIDGE_TELEGRAM__TOKEN": "123:secret"}
-    with LinkClient(environment, "--label", "night run", cwd=tmp_path) as client:
+    words = ("--label", "night run", "--limit=3600")
+    with LinkClient(environment, *words, cwd=tmp_path) as client:
         _, preface = hub.accept()
         assert preface["cwd"] == str(tmp_path)
         assert (preface["label"], preface["protocol"]) == ("night run", 1)
+        assert preface["limit"] == 3600
         assert (preface["pid"], preface["parent"]) == (client.process.pid, os.getpid())
         assert preface["settings"] == {"CHATBRIDGE_TELEGRAM__TOKEN": "2c12cc3f273462db"}
         assert len(preface["link"]) == 32

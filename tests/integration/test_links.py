@@ -154,6 +154,29 @@ async def test_a_link_with_more_to_say_than_this_hub_knows_is_served(tmp_path: P
         link.close()
 
 
+async def test_a_client_whose_entry_names_its_limit_gets_a_ticket_before_it(tmp_path: Path) -> None:
+    """Whatever is known of that client: its owner has changed it."""
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
+        link = await Link.connect(tmp_path / "s", limit=100)
+        await link.hear()
+        await link.ask(1)
+        await asyncio.wait_for(hub.clock.until_asleep(85.0), 20)
+        hub.clock.advance(85)
+        ticket = await link.hear()
+        assert "still open" in ticket["result"]["content"][0]["text"]
+        link.close()
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, "60", 1.5, [60]])
+async def test_a_limit_that_is_no_number_of_seconds_is_refused(
+    tmp_path: Path, limit: object
+) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
+        link = await Link.connect(tmp_path / "s", limit=limit)
+        assert "limit" in (await link.hear())["message"]
+        link.close()
+
+
 async def test_a_link_started_with_other_settings_is_named_to_the_owner_without_values(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
+import tracemalloc
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -59,7 +61,7 @@ class Terminal:
 async def terminal(terminals: Terminals) -> AsyncIterator[Terminal]:
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=theirs)
-    serving = asyncio.ensure_future(terminals.serve(reader, writer, uid=7))
+    serving = asyncio.ensure_future(terminals.serve(reader, writer, uid=os.getuid()))
     mine = Terminal(*await asyncio.open_connection(sock=ours))
     try:
         yield mine
@@ -76,7 +78,7 @@ async def test_each_request_has_its_reply_on_one_connection() -> None:
     async with terminal(Terminals(ANSWERS)) as mine:
         for word in ("one", "two"):
             reply = await mine.ask(json.dumps({"do": "echo", "say": word}).encode())
-            assert reply == {"result": {"said": word, "uid": 7}}
+            assert reply == {"result": {"said": word, "uid": os.getuid()}}
 
 
 async def test_an_error_is_a_sentence_with_its_kind_and_the_connection_goes_on() -> None:
@@ -84,7 +86,7 @@ async def test_an_error_is_a_sentence_with_its_kind_and_the_connection_goes_on()
         reply = await mine.ask(b'{"do":"refuse"}')
         assert reply["kind"] == "UnknownAsk"
         assert "p81xz0" in reply["error"]
-        assert (await mine.ask(b'{"do":"echo"}'))["result"]["uid"] == 7
+        assert (await mine.ask(b'{"do":"echo"}'))["result"]["uid"] == os.getuid()
 
 
 async def test_a_fault_inside_tells_the_terminal_nothing_but_where_to_look() -> None:
@@ -113,3 +115,29 @@ async def test_a_stream_ends_when_its_terminal_leaves() -> None:
         assert await mine.ask(b'{"do":"ticks"}') == {"event": {"tick": 1}}
         assert not ticks.closed.is_set()
     assert ticks.closed.is_set()
+
+
+async def test_what_a_terminal_says_during_a_stream_is_not_held_in_memory() -> None:
+    ticks = Ticks()
+    async with terminal(Terminals(ANSWERS, {"ticks": ticks})) as mine:
+        assert await mine.ask(b'{"do":"ticks"}') == {"event": {"tick": 1}}
+        tracemalloc.start()
+        try:
+            for _ in range(64):
+                mine.writer.write(bytes(1_000_000))
+                await asyncio.wait_for(mine.writer.drain(), PATIENCE)
+            assert tracemalloc.get_traced_memory()[0] < 16_000_000
+        finally:
+            tracemalloc.stop()
+        assert not ticks.closed.is_set()
+
+
+async def test_a_line_that_is_too_long_ends_the_connection_with_a_sentence() -> None:
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=theirs, limit=1_000)
+    mine = Terminal(*await asyncio.open_connection(sock=ours))
+    mine.writer.write(b"x" * 2_000)
+    await asyncio.wait_for(Terminals(ANSWERS).serve(reader, writer, uid=7), PATIENCE)
+    assert (await mine.hear())["error"] == "this request is too long"
+    for each in (mine.writer, writer):
+        each.close()

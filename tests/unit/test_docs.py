@@ -14,7 +14,7 @@ import pytest
 from chatbridge.__main__ import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CONTRACTS = ROOT / "docs" / "contracts.md"
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 MODULE = re.compile(r"`((?:\w+/)+\w+\.py)(?:::\w+)?`")

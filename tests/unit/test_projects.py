@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
+import pwd
 from pathlib import Path
 
 import pytest
 
-from chatbridge.projects import FILE, ProjectSettings, find_root, project_of, settings_of
+from chatbridge.link.root import FILE, find_root, read_file
+from chatbridge.projects import (
+    MOST_TOLD,
+    ProjectSettings,
+    belongs_to,
+    project_of,
+    project_of_user,
+    settings_of,
+)
+from chatbridge.tools.journal import Journal
 
 LINK = "0123456789abcdef"
 
@@ -155,3 +165,72 @@ def test_a_file_that_cannot_be_read_changes_nothing(
 def test_a_named_pipe_does_not_hang_the_hub(project: Path) -> None:
     os.mkfifo(project / FILE)
     assert settings_of(str(project)) == ProjectSettings()
+
+
+# ── the projects of several users ─────────────────────────────────────────────────────────────────
+
+
+def test_the_same_folder_is_another_project_for_another_user() -> None:
+    hers, his = (
+        project_of_user(uid, root="/srv/shop", folder="/srv/shop/src", link=LINK)
+        for uid in (1001, 1002)
+    )
+    assert hers.key != his.key
+    assert hers.name == his.name == "shop"
+    assert belongs_to(hers, 1001)
+    assert not belongs_to(hers, 1002)
+    assert not belongs_to(hers, 100)
+
+
+@pytest.mark.parametrize("root", [None, "", "uid:1002:/srv/shop", "relative"])
+def test_a_user_without_a_project_has_that_of_the_link(root: str | None) -> None:
+    found = project_of_user(1001, root=root, folder="/home/her", link=LINK)
+    assert found.key == f"uid:1001:link:{LINK}"
+    assert found.name == "her"
+
+
+def test_the_label_says_whose_agent_it_is_and_cannot_say_otherwise() -> None:
+    user = pwd.getpwuid(0).pw_name
+    plain = project_of_user(0, root="/srv/shop", folder=None, link=LINK)
+    labelled = project_of_user(0, root="/srv/shop", folder=None, link=LINK, label="alice")
+    assert plain.label == user
+    assert labelled.label == f"{user}: alice"
+    assert project_of_user(4_000_111, root=None, folder=None, link=LINK).label == "uid 4000111"
+
+
+def test_a_project_of_several_users_has_its_journal_in_the_state_directory(tmp_path: Path) -> None:
+    found = project_of_user(1001, root=str(tmp_path / "shop"), folder=None, link=LINK)
+    where = Journal(folder=".chatbridge/questions", state=tmp_path / "state").where(found)
+    assert where.startswith(str(tmp_path / "state"))
+    assert settings_of(found.key) == ProjectSettings()
+
+
+def test_the_hub_of_several_users_believes_what_a_link_says_of_its_projects_file() -> None:
+    told = 'label = "Shop"\nenabled = false\ntoken = "123:secret"\n'
+    found = project_of_user(0, root="/srv/a", folder=None, link=LINK, file=told)
+    assert found.label == f"{pwd.getpwuid(0).pw_name}: Shop"
+    assert not settings_of(found.key).enabled
+    other = project_of_user(1001, root="/srv/a", folder=None, link=LINK)
+    assert settings_of(other.key).enabled
+    project_of_user(0, root="/srv/a", folder=None, link=LINK, file="[" * 4000)
+    assert settings_of(found.key).enabled
+
+
+def test_what_is_remembered_of_other_users_files_has_an_end() -> None:
+    keys = [
+        project_of_user(0, root=f"/srv/{n}", folder=None, link=LINK, file="enabled = false").key
+        for n in range(MOST_TOLD + 1)
+    ]
+    assert settings_of(keys[0]).enabled
+    assert not settings_of(keys[-1]).enabled
+
+
+def test_a_link_tells_the_file_of_its_project_if_it_is_one_to_tell(project: Path) -> None:
+    assert read_file(str(project)) is None
+    write(project, "enabled = false")
+    assert read_file(str(project)) == "enabled = false"
+    write(project, "#" * 5000)
+    assert read_file(str(project)) is None
+    (project / FILE).unlink()
+    os.mkfifo(project / FILE)
+    assert read_file(str(project)) is None

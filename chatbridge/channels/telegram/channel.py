@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 
@@ -15,17 +16,18 @@ from chatbridge.channels.telegram.poll import Poll
 from chatbridge.channels.telegram.receive import Receiver
 from chatbridge.channels.telegram.wishes import Wish
 from chatbridge.core.beside import Beside
-from chatbridge.core.errors import ChatRefused, RetryLater
+from chatbridge.core.errors import ChatRefused, NotPaired, RetryLater
 from chatbridge.core.model import Note
 from chatbridge.core.pacing import Pace
+from chatbridge.core.pairing import Bot, Pairing
 from chatbridge.core.ports import Clock, Inbox, Surface
 
 log = logging.getLogger(__name__)
 
 MENU_PAUSE = 60.0
 NOBODY = (
-    "telegram.allowed_users is empty, so nobody can answer there. Write to the bot: the hub's log "
-    "then shows your number"
+    "telegram.allowed_users is empty, so nobody can answer there. Run: chatbridge pair, and press "
+    "Start in Telegram"
 )
 
 
@@ -42,16 +44,19 @@ class TelegramChannel:
         base: str,
         hint: str,
         topics: bool = False,
+        pairing: Pairing | None = None,
         hold: Callable[[], AbstractContextManager[object]] = nullcontext,
         pace: Pace | None = None,
         patience: float = ANSWERED_WITHIN,
     ) -> None:
-        """`hint` says where the token is set; `hold` keeps the bot for this process; `pace` and
-        `patience` are for tests."""
+        """`hint` says where the token is set; `pairing` is told who brings a code; `hold` keeps the
+        bot for this process; `pace` and `patience` are for tests."""
         self._api = Api(token, base=base, hint=hint, patience=patience)
         self._allowed = allowed
         self._clock = clock
         self._hold = hold
+        self._pairing = pairing
+        self._greeted: set[int] = set()
         self._chats = [
             Chat(self._api, chat, clock=clock, topics=topics, pace=pace)
             for chat in chats or sorted(allowed)
@@ -65,9 +70,9 @@ class TelegramChannel:
 
     @property
     def trouble(self) -> str | None:
-        if not self._allowed:
-            return NOBODY
         found = [self._poll.trouble if self._poll else None, *(c.trouble for c in self._chats)]
+        if not self._allowed:
+            found.append(NOBODY)  # after what keeps anybody from being paired
         return next((trouble for trouble in found if trouble), None)
 
     @property
@@ -101,6 +106,7 @@ class TelegramChannel:
                 clock=self._clock,
                 spawn=self._beside.spawn,
                 migrated=migrated,
+                pairing=self._pairing,
             )
             self._poll = Poll(
                 self._api,
@@ -111,6 +117,12 @@ class TelegramChannel:
             )
             await self._poll.begin()
             self._beside.spawn(self._set_menu())
+            if self._pairing is not None:
+                bot = Bot(
+                    address=lambda payload: f"https://t.me/{me.username}?start={payload}",
+                    greet=self._greet,
+                )
+                stack.enter_context(self._pairing.works_with(bot))
             ready()
             await self._poll.run()
 
@@ -120,6 +132,17 @@ class TelegramChannel:
                 await self._api.send(chat.id, notices.remark(text), silent=True)
             except (ChatRefused, Rejected) as error:
                 log.info("%s was not told: %s", chat.name, error)
+
+    async def _greet(self, number: int) -> None:
+        """Once in a hub's life: whoever runs as the owner can ask for it."""
+        if all(chat.id != number for chat in self._chats):
+            raise NotPaired(
+                f"the chat {number} is not in the settings that the hub uses. Look for "
+                "CHATBRIDGE_TELEGRAM__ variables, which count over config.toml"
+            )
+        if number not in self._greeted:
+            self._greeted.add(number)
+            await self._api.send(number, notices.paired(socket.gethostname()), silent=True)
 
     async def drain(self) -> None:
         if self._poll is not None:

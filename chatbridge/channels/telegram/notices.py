@@ -177,3 +177,9 @@ def not_here(chat_id: int) -> str:
         "Questions do not arrive in this chat.\n"
         f"To get them here, add <code>{chat_id}</code> to <code>telegram.chat_id</code>."
     )
+
+
+def paired(host: str) -> str:
+    return (
+        f"This chat is paired with <b>{escape(one_line(host))}</b>. Agents' questions arrive here."
+    )

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from telegram import User
 
 from chatbridge.core.model import Person
+from chatbridge.core.pairing import Claim
 from chatbridge.core.ports import Clock
 from chatbridge.core.strangers import Strangers
 from chatbridge.core.text import one_line, shortened
@@ -35,3 +36,10 @@ class People:
 def person_of(user: User, *, chat: int) -> Person:
     name = shortened(one_line(user.full_name), LONGEST_NAME)
     return Person(name=name, channel="telegram", place=str(chat))
+
+
+def claim_of(user: User) -> Claim:
+    """Somebody who brings a code in their own chat with the bot, which has their number."""
+    name = shortened(one_line(user.full_name), LONGEST_NAME)
+    username = shortened(one_line(user.username), LONGEST_NAME) if user.username else None
+    return Claim(channel="telegram", person=user.id, chat=user.id, name=name, username=username)

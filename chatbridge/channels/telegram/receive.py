@@ -1,6 +1,7 @@
 """What comes in: each update goes to the part that it is for, or to nobody.
 
-A stranger's updates end here, without an effect and without an answer.
+A stranger's updates end here, without an effect and without an answer, unless they bring a code
+that somebody at the terminal waits for.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.chat import Chat
 from chatbridge.channels.telegram.commands import Commands
-from chatbridge.channels.telegram.people import People
+from chatbridge.channels.telegram.people import People, claim_of
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.channels.telegram.taps import Taps
 from chatbridge.channels.telegram.texts import Texts
 from chatbridge.channels.telegram.voice import Spawn, Voice
 from chatbridge.core.model import Note
+from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Clock, Inbox
 
 
@@ -34,9 +36,11 @@ class Receiver:
         clock: Clock,
         spawn: Spawn,
         migrated: Callable[[Chat, int], None],
+        pairing: Pairing | None = None,
     ) -> None:
         self._chats = chats
         self._people = people
+        self._pairing = pairing
         self._migrated = migrated
         self._voice = Voice(api, clock=clock, spawn=spawn)
         self._taps = Taps(api, inbox, clock=clock, spawn=spawn)
@@ -72,6 +76,8 @@ class Receiver:
             return  # somebody joined, a title changed, …
         if message.sender_chat is not None:
             return  # in the name of a group or a channel: that may be anybody
+        if self._claims(message):
+            return  # whoever it was, what is said to them is for the terminal to decide
         if not self._people.allows(message.from_user):
             return
         command = self._commands.name_in(message)
@@ -83,6 +89,15 @@ class Receiver:
             await self._commands.run(command, message, chat, cursor)
         else:
             await self._texts.take(message, chat, cursor)
+
+    def _claims(self, message: Message) -> bool:
+        """Whether this is a Start with an open code, in the sender's own chat with the bot."""
+        user, words = message.from_user, (message.text or "").split()
+        if self._pairing is None or user is None or user.is_bot or message.chat.id != user.id:
+            return False
+        if len(words) != 2 or words[0] != "/start":
+            return False
+        return self._pairing.claim(words[1], claim_of(user))
 
     def _chat(self, number: int) -> Chat | None:
         return next((chat for chat in self._chats if chat.id == number), None)

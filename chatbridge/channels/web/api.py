@@ -16,7 +16,8 @@ from chatbridge.channels.web.events import ALIVE, COMMENT, Events, EventStream
 from chatbridge.channels.web.guard import OWNER, PERSON
 from chatbridge.channels.web.notices import notice_object, recent
 from chatbridge.channels.web.receive import parse_answers, parse_reason, read_json
-from chatbridge.channels.web.render import ask_object, json_response
+from chatbridge.channels.web.render import json_response
+from chatbridge.core.as_json import ask_object
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.health import Health
 from chatbridge.core.model import Ask

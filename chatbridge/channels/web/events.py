@@ -14,7 +14,8 @@ from starlette.types import Receive, Scope, Send
 
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.notices import notice_object
-from chatbridge.channels.web.render import ask_object, json_text
+from chatbridge.channels.web.render import json_text
+from chatbridge.core.as_json import ask_object
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, Post
 from chatbridge.core.notice import Notice

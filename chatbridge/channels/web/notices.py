@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chatbridge.channels.web.render import agent_object, iso
+from chatbridge.core.as_json import agent_object, iso
 from chatbridge.core.notice import GLYPHS, Level, Notice
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Inbox

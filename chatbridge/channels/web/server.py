@@ -11,6 +11,7 @@ import errno
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import cast
 
 from starlette.types import ASGIApp
@@ -30,16 +31,29 @@ FINISH_SECONDS = 0.3
 """How long what is being answered may take at the end."""
 
 
-def listen(host: str, port: int | None) -> socket.socket:
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who listens, and which settings say where: for the errors."""
+
+    who: str = "the web inbox"
+    host: str = "web.host"
+    port: str = "web.port"
+    instead: str = "set web.port to another one, or leave web.port out for the next free one"
+
+
+INBOX = Listener()
+
+
+def listen(host: str, port: int | None, by: Listener = INBOX) -> socket.socket:
     """A listening socket; without a port, at the first free one from 8787 on.
 
     :raises SettingsError: the host or the port cannot be had.
     """
     if port is not None:
-        return _bound(host, port)
+        return _bound(host, port, by)
     for candidate in range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY):
         try:
-            return _bound(host, candidate)
+            return _bound(host, candidate, by)
         except _Taken:
             continue
     raise SettingsError(
@@ -52,14 +66,14 @@ class _Taken(SettingsError):
     """The port is taken."""
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bound(host: str, port: int, by: Listener) -> socket.socket:
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
         raise SettingsError(
-            f"the web inbox cannot listen on {host}: {error.strerror}. Check web.host"
+            f"{by.who} cannot listen on {host}: {error.strerror}. Check {by.host}"
         ) from error
     listener = socket.socket(family, kind, proto)
     try:
@@ -71,12 +85,12 @@ def _bound(host: str, port: int) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise _Taken(
-                f"the web inbox cannot listen on {host}:{port}: another program uses that port. "
-                "Stop it, set web.port to another one, or leave web.port out for the next free one"
+                f"{by.who} cannot listen on {host}:{port}: another program uses that port. "
+                f"Stop it, {by.instead}"
             ) from error
-        setting = "web.host" if error.errno == errno.EADDRNOTAVAIL else "web.port"
+        setting = by.host if error.errno == errno.EADDRNOTAVAIL else by.port
         raise SettingsError(
-            f"the web inbox cannot listen on {host}:{port}: {error.strerror}. Check {setting}"
+            f"{by.who} cannot listen on {host}:{port}: {error.strerror}. Check {setting}"
         ) from error
     return listener
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from chatbridge.cli.connect import screen
@@ -22,6 +22,8 @@ from chatbridge.cli.connect.plans import (
     write,
 )
 from chatbridge.cli.connect.workspace import folder_of, is_off, plan_folder
+from chatbridge.cli.running import say
+from chatbridge.cli.times import lasted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
 
@@ -79,7 +81,7 @@ def _print(name: str | None, folder: Path | None) -> int:
         here = places()
         hint = f"{client.shown} reads this from {here.shown(file_of(client, here, folder))}:"
     whole = connected(Path(), client.format, None, [entry], "")
-    screen.complain(hint)
+    say(visible(hint))
     print((whole or b"").decode(), end="")
     return 0
 
@@ -88,7 +90,8 @@ def _list() -> int:
     here = found_clients()
     if not here:
         print(
-            f"No client that chatbridge knows was found here. It knows: {', '.join(CLIENTS)}.\n"
+            "No client that chatbridge knows was found here. It knows:\n"
+            f"{', '.join(CLIENTS)}.\n"
             "For any other: chatbridge connect --print"
         )
         return 0
@@ -114,14 +117,7 @@ def _state(found: Found) -> str:
     if not found.connected:
         return "not connected"
     limit = found.gives_up
-    return "connected" if limit is None else f"connected, waits up to {_span(limit)}"
-
-
-def _span(seconds: float) -> str:
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    return "connected" if limit is None else f"connected, waits up to {lasted(limit)}"
 
 
 def _folders(given: argparse.Namespace, *, removal: bool) -> int:
@@ -144,11 +140,7 @@ def _folders(given: argparse.Namespace, *, removal: bool) -> int:
             continue
         lines[name] = ("✓", "not connected" if removal else "already connected")
     if plans:
-        first = next(iter(plans.values()))
-        screen.show_diffs(first.changes)
-        if len(plans) > 1:
-            others = [visible(name) for name in plans][1:]
-            print(f"Likewise in {len(others)} more: {', '.join(others)}\n")
+        _show_each_once(plans)
         code = screen.agreed(yes=given.yes, again=given.again)
         if code is not None:
             return code
@@ -159,6 +151,17 @@ def _folders(given: argparse.Namespace, *, removal: bool) -> int:
         except ChatbridgeError as error:
             lines[name] = ("✗", str(error))
     return _said([(name, *lines[name]) for name in dict.fromkeys(given.workspace)])
+
+
+def _show_each_once(plans: Mapping[str, Plan]) -> None:
+    """Folders in which the same would change share one diff."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, planned in plans.items():
+        alike.setdefault(tuple(it.body() for it in planned.changes), []).append(name)
+    for first, *others in alike.values():
+        screen.show_diffs(plans[first].changes)
+        if others:
+            print(f"Likewise in {len(others)} more: {', '.join(map(visible, others))}\n")
 
 
 def _said(lines: Sequence[tuple[str, str, str]]) -> int:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Iterable
 
 from chatbridge.cli.connect.change import Change
-from chatbridge.core.text import visible
+from chatbridge.cli.running import colourful, say
 
 _GREEN, _RED, _CYAN, _DIM, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
-
-
-def prepare() -> None:
-    """A terminal without ✓ shows something else instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="replace")
 
 
 def show_diffs(changes: Iterable[Change]) -> None:
@@ -38,7 +29,7 @@ def agreed(*, yes: bool, again: str) -> int | None:
     if yes:
         return None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        sys.stderr.write(f"Nothing was written: nobody is there to ask. To write it: {again}\n")
+        say(f"Nothing was written: nobody is there to ask. To write it: {again}")
         return 2
     try:
         answer = input("Write these? [Y/n] ").strip().lower()
@@ -68,10 +59,6 @@ def remark(sign: str, text: str) -> None:
     print(f"{_painted(sign, colour)} {text}")
 
 
-def complain(text: str) -> None:
-    sys.stderr.write(f"{visible(text)}\n")
-
-
 def _coloured(line: str) -> str:
     if line.startswith(("+++", "---", "@@")):
         return _painted(line, _CYAN if line.startswith("@@") else _DIM)
@@ -79,5 +66,4 @@ def _coloured(line: str) -> str:
 
 
 def _painted(text: str, colour: str) -> str:
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return f"{colour}{text}{_PLAIN}" if colour and not plain and sys.stdout.isatty() else text
+    return f"{colour}{text}{_PLAIN}" if colour and colourful() else text

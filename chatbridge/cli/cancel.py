@@ -1,0 +1,31 @@
+"""`chatbridge cancel`: declines an open question, with a reason or without one."""
+
+from __future__ import annotations
+
+import argparse
+
+from chatbridge.cli.running import new_parser, run, say
+
+
+def parser() -> argparse.ArgumentParser:
+    found = new_parser(
+        "cancel",
+        "Cancels an open question: the agent is told that you will not answer. An\n"
+        "approval is denied in the chat, not here.",
+    )
+    found.add_argument("id", metavar="ID", help="the beginning of its id is enough")
+    found.add_argument("--reason", metavar="TEXT", help="what the agent is told with it")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    given = parser().parse_args(argv)
+    return run(lambda: _cancel(given))
+
+
+def _cancel(given: argparse.Namespace) -> int:
+    from chatbridge.cli.hub_line import ask_hub
+
+    ask_hub("cancel", id=given.id, reason=given.reason)
+    say("Cancelled. The agent is told.")
+    return 0

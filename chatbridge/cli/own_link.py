@@ -1,0 +1,176 @@
+"""Tool calls of a command, through a link of its own. Standard library only: somebody waits for it.
+
+The link runs in a child, whose input ends with this process: a command that is killed leaves nobody
+who waits. It outlives restarts of the hub, as an agent's link does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from chatbridge import __version__
+from chatbridge.link.loop import Link
+from chatbridge.link.preface import preface
+from chatbridge.link.relay import Relay, Request
+from chatbridge.link.search import FIRST_LIMIT
+
+Json = dict[str, Any]
+
+HUB_WITHIN = 2 * FIRST_LIMIT
+"""A link gives up looking for a hub after half of it; the rest is for a hub that is slow."""
+ALONE = "chatbridge/alone"
+"""Marks a result that the link gave by itself, as there is no hub."""
+
+
+class NoAnswer(Exception):
+    """The hub could not be asked. The text says why."""
+
+
+class OwnRelay(Relay):
+    def answer(self, request: Request, response: dict[str, object]) -> None:
+        result = response.get("result")
+        if isinstance(result, dict):
+            response = {**response, "result": {**result, "_meta": {ALONE: True}}}
+        super().answer(request, response)
+
+
+class Calls:
+    """The client's side of a link."""
+
+    def __init__(self, client: str, reads: int, writes: int) -> None:
+        self._client = client
+        self._reads, self._writes = reads, writes
+        self._rest = b""
+        self._greeted = False
+
+    def call(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
+        """The result of a tool. `within`: how long the hub may take for it.
+
+        :raises NoAnswer:
+        """
+        # Links may share a name, so each call needs one of its own.
+        call = f"call-{os.getpid()}-{os.urandom(8).hex()}"
+        # All at once: a link that finds no hub then answers all at once, too.
+        self._say(
+            *([] if self._greeted else self._hello()),
+            {"id": call, "method": "tools/call", "params": {"name": name, "arguments": arguments}},
+        )
+        try:
+            if not self._greeted:
+                self._response("hello", within=HUB_WITHIN)
+                self._greeted = True
+            return self._response(call, within=within)
+        except BaseException:
+            # Also a signal. The end of this link alone may not tell the hub: another one may have
+            # its name.
+            with suppress(OSError):
+                self._say({"method": "notifications/cancelled", "params": {"requestId": call}})
+            raise
+
+    def _hello(self) -> list[Json]:
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": self._client, "version": __version__},
+        }
+        return [
+            {"id": "hello", "method": "initialize", "params": hello},
+            {"method": "notifications/initialized"},
+        ]
+
+    def _say(self, *messages: Json) -> None:
+        data = b"".join(json.dumps({"jsonrpc": "2.0", **it}).encode() + b"\n" for it in messages)
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._writes, left) :]
+
+    def _response(self, wanted: str, *, within: float | None) -> Json:
+        until = None if within is None else time.monotonic() + within
+        while True:
+            message = json.loads(self._line(until))
+            if message.get("id") == wanted:
+                result = message.get("result")
+                if isinstance(result, dict):
+                    return result
+                raise NoAnswer(f"the hub answered with an error: {message.get('error')}")
+
+    def _line(self, until: float | None) -> bytes:
+        while b"\n" not in self._rest:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            if not select.select([self._reads], [], [], left)[0]:
+                raise NoAnswer("the hub did not answer in time")
+            piece = os.read(self._reads, 65536)
+            if not piece:
+                raise NoAnswer("the link has ended")
+            self._rest += piece
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
+
+
+@contextmanager
+def own_link(
+    client: str,
+    *,
+    folder: str = ".",
+    name: str | None = None,
+    relay: Callable[[dict[str, object]], Relay] = OwnRelay,
+    quiet: bool = False,
+) -> Iterator[Calls]:
+    """A link that runs until the end of the block. It may then take a moment to tell the hub that
+    the last response has arrived. `client` is who it says that it is, `folder` where it works, and
+    `name` its own name, where it is to be one that was there before. `quiet`: what the link would
+    say on standard error is said by others."""
+    link_reads, we_write = os.pipe()
+    we_read, link_writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if quiet:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        others = (we_write, we_read)
+        _become_link(folder, name, relay, link_reads, link_writes, others=others)
+    for descriptor in (link_reads, link_writes):
+        os.close(descriptor)
+    try:
+        yield Calls(client, we_read, we_write)
+    finally:
+        os.close(we_write)
+        os.waitpid(child, 0)
+        os.close(we_read)
+
+
+def _become_link(
+    folder: str,
+    name: str | None,
+    relay: Callable[[dict[str, object]], Relay],
+    reads: int,
+    writes: int,
+    *,
+    others: tuple[int, int],
+) -> None:
+    """Never returns: the forked child must not unwind into the caller's stack."""
+    try:
+        os.dup2(reads, 0)
+        os.dup2(writes, 1)
+        for descriptor in (reads, writes, *others):
+            os.close(descriptor)
+        with suppress(OSError):
+            os.chdir(folder)
+        wake, wake_end = os.pipe()
+        os.set_blocking(wake_end, False)
+        signal.set_wakeup_fd(wake_end)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        named = {"link": name} if name else {}
+        label = os.environ.get("CHATBRIDGE_LABEL") or None
+        Link(relay({**preface(label), **named}), wake).run()
+    except BaseException as error:  # noqa: BLE001 - whatever it was, this child ends here
+        os.write(2, f"chatbridge: the link failed: {error}\n".encode(errors="replace"))
+    finally:
+        os._exit(0)

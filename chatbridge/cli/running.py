@@ -1,0 +1,113 @@
+"""How a person's command runs: what it says when it fails, and with which code it ends.
+
+Standard library only. An error is one sentence for what happened and the rest for what to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from chatbridge.core.errors import ChatbridgeError, HubUnreachable
+
+FAILED, UNREACHABLE = 1, 4
+INTERRUPTED, NOBODY_READS = 130, 141
+"""What a shell calls a command that Ctrl-C, or a closed pipe, has ended."""
+WIDEST = 100
+
+
+def run(work: Callable[[], int]) -> int:
+    """The command's exit code, whatever happens to it."""
+    _open_standard_files()
+    try:
+        code = work()
+        sys.stdout.flush()
+        return code
+    except HubUnreachable as error:
+        complain(str(error))
+        return UNREACHABLE
+    except ChatbridgeError as error:
+        complain(str(error))
+        return FAILED
+    except OSError as error:
+        # What is still to be written goes nowhere: Python would complain about it at its end.
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if isinstance(error, BrokenPipeError):
+            return NOBODY_READS
+        complain(str(error))
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _open_standard_files() -> None:
+    """What whoever started us has closed is open to nowhere: none of our pipes shall be taken for
+    it. And what a terminal's character set lacks is spelt out, not a reason to fail."""
+    while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(spare)
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, closefd=False)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def complain(text: str) -> None:
+    """First what happened, then, on a line of its own, what to do."""
+    what, full_stop, then = text.partition(". ")
+    if what.split(" ")[0].isalpha():  # and no key or path, which is spelt as it is
+        what = what[:1].upper() + what[1:]
+    say(what + full_stop.strip(), *([then] if then else []))
+
+
+def say(*lines: str) -> None:
+    """To standard error: standard output is for what a script wants."""
+    with suppress(OSError):
+        sys.stderr.write("".join(f"{line}\n" for line in _wrapped("\n".join(lines).split("\n"))))
+        sys.stderr.flush()
+
+
+def colourful() -> bool:
+    """Whether what is printed may have colours."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain
+
+
+def _wrapped(lines: Iterable[str]) -> list[str]:
+    if not sys.stderr.isatty():
+        return list(lines)
+    import shutil
+    import textwrap
+
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    return [
+        piece
+        for line in lines
+        for piece in textwrap.wrap(
+            line, width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+        )
+        or [""]
+    ]
+
+
+def new_parser(
+    command: str, description: str, *, usage: str | None = None, epilog: str | None = None
+) -> argparse.ArgumentParser:
+    """With line breaks where they were written."""
+    return argparse.ArgumentParser(
+        prog=f"chatbridge {command}",
+        usage=usage,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )

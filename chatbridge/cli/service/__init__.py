@@ -1,0 +1,11 @@
+"""The systemd user service: put in place, looked at, taken away. Nothing else assumes systemd.
+
+What the wizard and other commands use of it is named here; `command` is `chatbridge service`.
+"""
+
+from __future__ import annotations
+
+from chatbridge.cli.service.install import install, uninstall
+from chatbridge.cli.service.manager import available, is_running, restart, start, stop
+
+__all__ = ["available", "install", "is_running", "restart", "start", "stop", "uninstall"]

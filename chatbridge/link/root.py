@@ -1,0 +1,44 @@
+"""Which folder is the root of a project. Standard library only: links look, too."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+FILE = ".chatbridge.toml"
+LONGEST_TOLD = 4096
+
+
+def find_root(folder: str) -> str | None:
+    """The nearest ancestor with `.git` or a project file."""
+    here = folder.rstrip("/") or "/"
+    while True:
+        try:
+            if _mode(f"{here}/.git") or stat.S_ISREG(_mode(f"{here}/{FILE}")):
+                return here
+        except (OSError, ValueError):  # not ours to see, or no path at all
+            return None
+        above = os.path.dirname(here)
+        if above == here:
+            return None
+        here = above
+
+
+def read_file(root: str) -> str | None:
+    """What the project's own file says, for a hub that cannot look; None if it is none to tell."""
+    path = f"{root}/{FILE}"
+    try:
+        if not stat.S_ISREG(_mode(path)):  # a named pipe would never end
+            return None
+        with open(path, "rb") as file:
+            text = file.read(LONGEST_TOLD + 1)
+        return text.decode() if len(text) <= LONGEST_TOLD else None
+    except (OSError, ValueError):
+        return None
+
+
+def _mode(path: str) -> int:
+    try:
+        return os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0

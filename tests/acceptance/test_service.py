@@ -1,0 +1,199 @@
+"""The user service under a real systemd: it starts, it is ready, and agents outlive its ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.bridge import PATIENCE, until
+from tests.acceptance.login import Login, asking
+from tests.fakes.container import CHATBRIDGE, Container
+
+pytestmark = pytest.mark.nspawn
+
+WATCHDOG = 4.0
+QUICK = f"[Service]\nWatchdogSec={WATCHDOG:.0f}\n"
+CONFIG = """\
+default_timeout = "10m"
+
+[telegram]
+token = "123456789:AAFakeFakeFakeFakeFakeFakeFakeFakeFak"
+chat_id = [5]
+allowed_users = [5]
+"""
+"""The container has no network: this bot cannot be reached, for as long as it runs."""
+AGE = """
+import os
+from chatbridge import rendezvous
+state = rendezvous.state_dir()
+info = rendezvous.read_lock(state)
+info.version = "0.0.1"
+lock = os.open(rendezvous.lock_path(state), os.O_RDWR)
+rendezvous.write_lock(lock, info)
+"""
+"""What the running hub says of itself, as one before the upgrade would have."""
+KNOCK = """
+from chatbridge import rendezvous
+try:
+    rendezvous.connect(rendezvous.service_socket_path(rendezvous.state_dir()))
+except OSError as error:
+    print(type(error).__name__)
+"""
+UNITS = "/home/carol/.config/systemd/user"
+SERVICE = f"{UNITS}/chatbridge.service"
+SHOP = "/home/carol/shop"
+
+
+@pytest.fixture(scope="session")
+def logged_in(container: Container) -> Login:
+    container.add_user("carol")
+    container.log_in("carol")
+    container.write(f"{SERVICE}.d/quick.conf", QUICK, user="carol")
+    container.write("/home/carol/.config/chatbridge/config.toml", CONFIG, user="carol")
+    container.run("mkdir", "-p", f"{SHOP}/.git", user="carol")
+    return Login(container, "carol")
+
+
+@pytest.fixture
+def carol(logged_in: Login) -> Login:
+    """Whose service runs, whatever the test before has done to it."""
+    logged_in.chatbridge("service", "install", "--no-linger")
+    return logged_in
+
+
+def test_an_installed_service_is_ready_and_installing_it_again_changes_nothing(
+    carol: Login,
+) -> None:
+    before = carol.pid(), carol.container.run("cat", SERVICE, f"{UNITS}/chatbridge.socket")
+    assert "unchanged" in carol.chatbridge("service", "install", "--no-linger")
+    after = carol.pid(), carol.container.run("cat", SERVICE, f"{UNITS}/chatbridge.socket")
+    assert before == after
+    assert f"\nExecStart={CHATBRIDGE} hub --started-by service\n" in after[1]
+    assert carol.systemctl("is-enabled", "chatbridge.service", "chatbridge.socket") == (
+        "enabled\nenabled\n"
+    )
+    status = carol.chatbridge("service", "status")
+    assert "✓ service    running, enabled" in status
+    assert "lingering  on" in status
+    assert carol.holder()["started_by"] == "service"
+    assert carol.holder()["socket"].endswith("/chatbridge/hub.sock")
+
+
+def test_the_installed_units_have_nothing_that_systemd_warns_about(carol: Login) -> None:
+    for unit in ("chatbridge.service", "chatbridge.socket"):
+        done = carol.container.tried("systemd-analyze", "verify", f"{UNITS}/{unit}")
+        assert done.stderr == ""
+
+
+@pytest.mark.parametrize("end", ["restart", "kill", "hang"])
+async def test_a_waiting_agent_gets_its_answer_through_a_restarted_service(
+    carol: Login, tmp_path: Path, end: str
+) -> None:
+    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
+        ask = await asyncio.to_thread(carol.sees_one)
+        pid = carol.pid()
+        if end == "restart":
+            await asyncio.to_thread(carol.chatbridge, "service", "restart")
+        else:
+            signal = "-KILL" if end == "kill" else "-STOP"
+            carol.container.run("kill", signal, str(pid), user="carol")
+        await asyncio.to_thread(carol.another_than, pid)
+        assert not call.done()
+        await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["Yes"])
+        assert await asyncio.wait_for(call, PATIENCE) == "User selected: Yes"
+    if end == "hang":
+        assert "watchdog" in carol.chatbridge("service", "logs").lower()
+
+
+def test_a_chat_that_cannot_be_reached_for_longer_than_the_watchdogs_time_restarts_nothing(
+    carol: Login,
+) -> None:
+    pid = carol.pid()
+    since = int(carol.shown("ActiveEnterTimestampMonotonic")) / 1_000_000
+    until(lambda: time.monotonic() > since + 1.5 * WATCHDOG or None, "the watchdog's time")
+    channels = {it["name"]: it["trouble"] for it in carol.ask_hub("status")["channels"]}
+    assert channels["telegram"]
+    assert carol.pid() == pid
+    assert carol.shown("ActiveState") == "active"
+
+
+async def test_a_hub_that_a_link_started_hands_over_to_the_service(
+    carol: Login, tmp_path: Path
+) -> None:
+    carol.chatbridge("service", "stop")
+    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
+        ask = await asyncio.to_thread(carol.sees_one)
+        assert carol.holder()["started_by"] == "link"
+        await asyncio.to_thread(carol.chatbridge, "service", "start")
+        assert carol.holder()["started_by"] == "service"
+        assert carol.holder()["pid"] == carol.pid()
+        await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["No"])
+        assert await asyncio.wait_for(call, PATIENCE) == "User selected: No"
+
+
+async def test_the_socket_starts_the_service_for_an_agent_that_comes(
+    carol: Login, tmp_path: Path
+) -> None:
+    carol.systemctl("stop", "chatbridge.service")
+    async with carol.agent(SHOP, tmp_path / "log") as client:
+        assert (await client.list_tools()).tools
+    assert carol.holder()["pid"] == carol.pid() != 0
+
+
+async def test_stop_ends_the_service_for_good_though_an_agent_is_connected(
+    carol: Login, tmp_path: Path
+) -> None:
+    async with carol.agent(SHOP, tmp_path / "log") as client:
+        await client.list_tools()
+        assert "has stopped" in await asyncio.to_thread(carol.chatbridge, "stop")
+        for unit in ("chatbridge.service", "chatbridge.socket"):
+            state = carol.systemctl("show", unit, "--property=ActiveState", "--value")
+            assert state == "inactive\n"
+        assert "ConnectionRefusedError" in carol.container.python(KNOCK, user="carol")
+
+
+def test_an_uninstalled_service_leaves_no_unit_and_keeps_the_questions(carol: Login) -> None:
+    assert "removed" in carol.chatbridge("service", "uninstall")
+    assert carol.systemctl("show", "chatbridge.service", "--property=ActiveState") == (
+        "ActiveState=inactive\n"
+    )
+    left = carol.container.run("find", UNITS, "-name", "*.service", "-o", "-name", "*.socket")
+    assert left == ""
+    carol.container.run("test", "-f", "/home/carol/.local/state/chatbridge/chatbridge.db")
+    assert "not installed" in carol.chatbridge("service", "uninstall")
+
+
+def test_a_service_that_cannot_start_says_why(logged_in: Login) -> None:
+    carol = logged_in
+    config = "/home/carol/.config/chatbridge/config.toml"
+    carol.container.write(config, "default_timeout = 1\nnonsense = 2\n", user="carol")
+    try:
+        carol.chatbridge("service", "uninstall")
+        done = carol.container.tried(CHATBRIDGE, "service", "install", user="carol")
+    finally:
+        carol.container.write(config, CONFIG, user="carol")
+    assert done.returncode == 1
+    assert "nonsense" in done.stderr
+    assert "chatbridge service logs" in done.stderr
+
+
+def test_status_says_that_an_older_hub_runs_and_restart_that_it_was_one(carol: Login) -> None:
+    carol.container.python(AGE, user="carol")
+    status = carol.chatbridge("service", "status")
+    assert "version 0.0.1 runs" in status
+    assert "→ chatbridge service restart" in status
+    assert "(it was 0.0.1)" in carol.chatbridge("service", "restart")
+    assert "0.0.1" not in carol.chatbridge("service", "status")
+
+
+def test_folders_with_odd_names_are_the_services_folders(logged_in: Login) -> None:
+    carol = logged_in
+    state = '/home/carol/a "state" of 50%h, $HOME \\ it\'s'
+    named = f"CHATBRIDGE_STATE_DIR={state}"
+    carol.container.run("env", named, CHATBRIDGE, "service", "install", user="carol")
+    lock = carol.container.run("cat", f"{state}/hub.lock", user="carol")
+    assert json.loads(lock)["pid"] == carol.pid()

@@ -1,0 +1,190 @@
+"""The system service under a real systemd: one hub for a server's users, each with their own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp.client.client import Client
+
+from tests.acceptance.bridge import PATIENCE, Json, text_of
+from tests.acceptance.login import ASK_HUB, QUESTION, Login, asking
+from tests.fakes.container import CHATBRIDGE, PYTHON, Container
+
+pytestmark = pytest.mark.nspawn
+
+UNIT = "chatbridge-system.service"
+UNITS = "/etc/systemd/system"
+SHOP = "/srv/shop"
+SECRET = "Sell the shop?"
+TOKEN = "123456789:AAFakeFakeFakeFakeFakeFakeFakeFakeFak"
+CONFIG = "[telegram]\nchat_id = [5]\nallowed_users = [5]\n"
+STATE = "/var/lib/private/chatbridge"
+PAIR = """
+from chatbridge.cli.hub_line import connected
+with connected() as line:
+    print(list(line.events("pair")))
+"""
+LOOK = """
+import os, socket, sys
+from chatbridge.link import system_hub
+try:
+    system_hub.connect()
+except OSError as error:
+    print(type(error).__name__)
+for path in sys.argv[1:]:
+    try:
+        print(os.listdir(path) if os.path.isdir(path) else open(path).read())
+    except OSError as error:
+        print(type(error).__name__)
+"""
+
+
+@pytest.fixture(scope="session")
+def server(container: Container) -> Container:
+    """Installed as docs/systemd.md says."""
+    container.run("groupadd", "--system", "chatbridge")
+    for user in ("alice", "bob"):
+        container.add_user(user, "chatbridge")
+    container.add_user("eve")
+    container.run("mkdir", "-p", f"{SHOP}/.git")
+    container.write("/etc/chatbridge/config.toml", CONFIG, mode="644")
+    container.run("mkdir", "--mode=700", "/etc/chatbridge/credentials")
+    container.write("/etc/chatbridge/credentials/telegram__token", TOKEN)
+    container.run("sh", "-c", f"cp /opt/source/systemd/chatbridge-system.* {UNITS}/")
+    drop_in = f"[Service]\nExecStart=\nExecStart={CHATBRIDGE} hub --system --started-by service\n"
+    container.write(f"{UNITS}/{UNIT}.d/path.conf", drop_in, mode="644")
+    container.run("systemctl", "daemon-reload")
+    container.run("systemctl", "--quiet", "enable", "--now", UNIT)
+    return container
+
+
+@pytest.fixture
+def alice(server: Container) -> Iterator[Login]:
+    login = Login(server, "alice")
+    yield login
+    cancel_all(login)
+
+
+@pytest.fixture
+def bob(server: Container) -> Iterator[Login]:
+    login = Login(server, "bob")
+    yield login
+    cancel_all(login)
+
+
+def cancel_all(login: Login) -> None:
+    for ask in login.pending():
+        login.ask_hub("cancel", id=ask["id"])
+
+
+async def ticket(client: Client) -> str:
+    """The id of a question that nobody waits for."""
+    question = {**QUESTION, "question": SECRET, "type": "select"}
+    arguments = {"questions": [question], "wait": False}
+    ask: Json = json.loads(text_of(await client.call_tool("ask_user", arguments)))
+    found: str = ask["askId"]
+    return found
+
+
+def test_it_runs_as_nobody_that_exists_and_its_secrets_are_out_of_reach(server: Container) -> None:
+    pid = server.run("systemctl", "show", UNIT, "--property=MainPID", "--value").strip()
+    owner = server.run("stat", "--format=%U", f"/proc/{pid}").strip()
+    assert owner not in ("root", "alice", "bob", "eve")
+    assert server.run("stat", "--format=%a", f"{STATE}/chatbridge.db") == "600\n"
+    assert server.run("stat", "--format=%a %U %G", "/run/chatbridge/hub.sock") == (
+        "660 root chatbridge\n"
+    )
+    assert TOKEN not in server.run("systemctl", "show", UNIT)
+    assert TOKEN not in server.run("journalctl", f"--unit={UNIT}")
+
+
+async def test_two_users_with_the_same_words_in_the_same_folder_have_two_questions(
+    alice: Login, bob: Login, tmp_path: Path
+) -> None:
+    async with (
+        alice.agent(SHOP, tmp_path / "alice") as hers,
+        bob.agent(SHOP, tmp_path / "bob") as his,
+        asking(hers) as her_call,
+        asking(his) as his_call,
+    ):
+        for_her = await asyncio.to_thread(alice.sees_one)
+        for_him = await asyncio.to_thread(bob.sees_one)
+        assert for_her["id"] != for_him["id"]
+        await asyncio.to_thread(alice.ask_hub, "answer", id=for_her["id"], words=["Yes"])
+        await asyncio.to_thread(bob.ask_hub, "answer", id=for_him["id"], words=["No"])
+        assert await asyncio.wait_for(her_call, PATIENCE) == "User selected: Yes"
+        assert await asyncio.wait_for(his_call, PATIENCE) == "User selected: No"
+
+
+async def test_neither_agent_nor_command_of_another_user_reaches_a_question(
+    alice: Login, bob: Login, tmp_path: Path
+) -> None:
+    async with alice.agent(SHOP, tmp_path / "a") as hers, bob.agent(SHOP, tmp_path / "b") as his:
+        ask_id = await ticket(hers)
+        await asyncio.to_thread(alice.ask_hub, "answer", id=ask_id, words=["Yes"])
+
+        fetched = await his.call_tool("wait_for_answer", {"askId": ask_id, "waitSeconds": 1})
+        assert fetched.is_error
+        assert "no question with this id" in text_of(fetched)
+        summary = text_of(await his.call_tool("question_summary", {}))
+        assert SECRET not in summary
+        assert SECRET in text_of(await hers.call_tool("question_summary", {}))
+
+        assert ask_id not in {it["id"] for it in bob.ask_hub("history")["asks"]}
+        assert ask_id in {it["id"] for it in alice.ask_hub("history")["asks"]}
+        assert bob.ask_hub("status")["open"] == 0
+        assert len(bob.ask_hub("status")["links"]) == 1
+        for do in ("answer", "cancel", "ask"):
+            given = json.dumps({"id": ask_id, "words": ["No"]})
+            refused = bob.container.tried(PYTHON, "-c", ASK_HUB, do, given, user="bob")
+            assert "No open question" in refused.stderr
+
+
+def test_pairing_is_roots(alice: Login) -> None:
+    done = alice.container.tried(PYTHON, "-c", PAIR, user="alice")
+    assert "for root alone" in done.stderr
+
+
+async def test_a_user_outside_the_group_gets_nothing_and_has_a_hub_of_their_own(
+    server: Container, tmp_path: Path
+) -> None:
+    eve = Login(server, "eve")
+    secret = "/etc/chatbridge/credentials"
+    assert server.python(LOOK, STATE, secret, f"{secret}/telegram__token", user="eve").split() == (
+        ["PermissionError"] * 4
+    )
+    async with eve.agent(SHOP, tmp_path / "eve") as client:
+        await client.list_tools()
+        assert eve.holder()["started_by"] == "link"
+    eve.chatbridge("stop")
+
+
+async def test_a_restart_of_the_machines_hub_is_invisible_to_a_waiting_agent(
+    alice: Login, tmp_path: Path
+) -> None:
+    async with alice.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
+        ask = await asyncio.to_thread(alice.sees_one)
+        await asyncio.to_thread(alice.container.run, "systemctl", "restart", UNIT)
+        await asyncio.to_thread(alice.ask_hub, "answer", id=ask["id"], words=["Yes"])
+        assert await asyncio.wait_for(call, PATIENCE) == "User selected: Yes"
+
+
+async def test_a_projects_file_in_a_home_counts_though_the_hub_cannot_look_there(
+    bob: Login, tmp_path: Path
+) -> None:
+    bob.container.write("/home/bob/quiet/.chatbridge.toml", "enabled = false\n", user="bob")
+    async with bob.agent("/home/bob/quiet", tmp_path / "quiet") as client:
+        assert "ask_user" not in {tool.name for tool in (await client.list_tools()).tools}
+    async with bob.agent("/home/bob", tmp_path / "home") as client:
+        assert "ask_user" in {tool.name for tool in (await client.list_tools()).tools}
+
+
+def test_root_gets_a_link_to_the_machines_inbox(server: Container) -> None:
+    said = server.run("env", f"CHATBRIDGE_STATE_DIR={STATE}", CHATBRIDGE, "inbox")
+    assert re.search(r"http://127\.0\.0\.1:\d+/login/", said)
+    assert server.run("stat", "--format=%U", STATE) != "root\n"

@@ -1,0 +1,206 @@
+"""Answers and cancellations of a person's commands, and that none of them settles an approval."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.core.errors import (
+    AskEnded,
+    ChatbridgeError,
+    InvalidAnswer,
+    NotHere,
+)
+from chatbridge.core.model import Ask, Option, Question, QuestionType, Status
+from tests.fakes.approving import ClaudeCode
+from tests.fakes.terminal_desk import desk
+from tests.fakes.world import BLUE, COLOUR, OWNER, World
+
+LOGIN = pwd.getpwuid(os.getuid()).pw_name
+NAME = Question(id="name", text="Which name?")
+SURE = Question(id="sure", text="Sure?", type=QuestionType.CONFIRM)
+CHECKS = Question(
+    id="checks",
+    text="Which checks?",
+    type=QuestionType.MULTI_SELECT,
+    options=(Option(label="Unit tests"), Option(label="Load test"), Option(label="3")),
+)
+
+
+async def settled(here: World, ask: Ask) -> Ask:
+    found = await here.now(ask)
+    assert not found.open
+    return found
+
+
+# ── answers ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "values", "own"),
+    [
+        (COLOUR, ["blue"], ("blue",), None),
+        (COLOUR, ["BLUE"], ("blue",), None),
+        (COLOUR, ["2"], ("blue",), None),
+        (COLOUR, ["neither,", "really"], (), "neither, really"),
+        (NAME, ["Ada", "Lovelace"], ("Ada Lovelace",), None),
+        (NAME, ["2"], ("2",), None),
+        (SURE, ["yes"], ("yes",), None),
+        (SURE, ["n"], ("no",), None),
+        (CHECKS, ["2", "unit tests"], ("Unit tests", "Load test"), None),
+        (CHECKS, ["1,2"], ("Unit tests", "Load test"), None),
+        (CHECKS, ["3"], ("3",), None),
+        (CHECKS, ["1", "fuzzing"], ("Unit tests",), "fuzzing"),
+    ],
+)
+async def test_words_on_the_command_line_mean_what_they_would_mean_in_a_chat(
+    tmp_path: Path, question: Question, words: list[str], values: tuple[str, ...], own: str | None
+) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask(question)
+        await mine.does("answer", id=ask.id[:6], words=words)
+        outcome = (await settled(mine.world, ask)).outcome
+        assert outcome is not None
+        assert (outcome.answers[0].values, outcome.answers[0].custom_text) == (values, own)
+        assert outcome.by is not None
+        assert (outcome.by.name, outcome.by.channel) == (LOGIN, "terminal")
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "said"),
+    [
+        (COLOUR, ["7"], "There is no option 7. This question has 1 to 2."),
+        (SURE, ["perhaps"], "“perhaps” is neither yes nor no."),
+        (SURE, ["3"], "There is no option 3. This question has 1 to 2."),
+        (NAME, ["x" * 10_001], "answers[0].values[0]: 10,001 characters, at most 10,000"),
+    ],
+)
+async def test_words_that_do_not_fit_are_refused_and_nothing_is_settled(
+    tmp_path: Path, question: Question, words: list[str], said: str
+) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask(question)
+        with pytest.raises(ChatbridgeError) as refused:
+            await mine.does("answer", id=ask.id, words=words)
+        assert str(refused.value) == said
+        assert (await mine.world.now(ask)).open
+
+
+async def test_several_questions_are_not_answered_with_words(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask(COLOUR, NAME)
+        with pytest.raises(ChatbridgeError, match=r"^There are 2 questions in it\. "):
+            await mine.does("answer", id=ask.id, words=["blue", "Ada"])
+        assert (await mine.world.now(ask)).open
+
+
+async def test_a_script_answers_several_questions_at_once(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask(COLOUR, NAME)
+        answers = [
+            {"questionId": "name", "values": ["Ada"]},
+            {"questionId": "colour", "values": [], "customText": "grey"},
+        ]
+        await mine.does("answer", id=ask.id, answers=answers)
+        outcome = (await settled(mine.world, ask)).outcome
+        assert outcome is not None
+        assert [(it.values, it.custom_text) for it in outcome.answers] == [
+            ((), "grey"),
+            (("Ada",), None),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("answers", "path"),
+    [
+        (None, "answers"),
+        ({}, "answers"),
+        ([1], "answers[0]"),
+        ([{}], "answers[0].questionId"),
+        ([{"questionId": 1}], "answers[0].questionId"),
+        ([{"questionId": "colour", "values": "blue"}], "answers[0].values"),
+        ([{"questionId": "colour", "values": [1]}], "answers[0].values[0]"),
+        ([{"questionId": "colour", "customText": 1}], "answers[0].customText"),
+        ([{"questionId": "colour", "value": []}], "answers[0].value"),
+        ([{"questionId": "colour", "values": ["blue"]}] * 2, "answers[1].questionId"),
+        ([{"questionId": "other", "values": ["blue"]}], "answers[0].questionId"),
+        ([{"questionId": "colour", "values": ["green"]}], "answers[0].values[0]"),
+        ([], "answers"),
+    ],
+)
+async def test_answers_of_a_script_that_do_not_fit_name_the_field(
+    tmp_path: Path, answers: Any, path: str
+) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask()
+        with pytest.raises(InvalidAnswer) as refused:
+            await mine.does("answer", id=ask.id, answers=answers)
+        assert refused.value.path == path
+        assert (await mine.world.now(ask)).open
+
+
+async def test_a_late_answer_is_kept_and_told_as_such(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask(timeout=60.0)
+        mine.world.clock.advance(61.0)
+        await mine.world.until(lambda it: it.status is Status.TIMED_OUT)
+        assert (await mine.does("answer", id=ask.id[:6], words=["blue"]))["late"]
+        assert (await settled(mine.world, ask)).late is not None
+
+
+async def test_the_second_answer_hears_how_it_ended_and_changes_nothing(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask()
+        before = await mine.world.inbox.answer(ask.id, BLUE, person=OWNER)
+        for do, given in (
+            ("answer", {"words": ["red"]}),
+            ("answer", {"answers": []}),
+            ("cancel", {"reason": "no"}),
+        ):
+            with pytest.raises(AskEnded, match="has ended: answered in the web inbox at "):
+                await mine.does(do, id=ask.id[:6], **given)
+        assert await mine.world.now(ask) == before
+
+
+async def test_a_cancelled_ask_has_the_reason_and_who_it_was(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask()
+        await mine.does("cancel", id=ask.id, reason="  not before Monday ")
+        found = await settled(mine.world, ask)
+        assert found.status is Status.CANCELLED
+        assert found.outcome is not None
+        assert found.outcome.reason == "not before Monday"
+        assert found.outcome.by is not None
+        assert found.outcome.by.channel == "terminal"
+
+
+# ── approvals ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("channels", [{"telegram"}, {"web"}, {"terminal", "web"}, set()])
+@pytest.mark.parametrize(
+    ("do", "given"),
+    [
+        ("answer", {"words": ["allow"]}),
+        ("answer", {"words": ["1"]}),
+        ("answer", {"answers": [{"questionId": "approval", "values": ["allow"]}]}),
+        ("answer", {"words": ["deny"]}),
+        ("cancel", {"reason": "no"}),
+        ("cancel", {}),
+    ],
+)
+async def test_no_request_settles_an_approval_whatever_is_set(
+    tmp_path: Path, channels: set[str], do: str, given: dict[str, Any]
+) -> None:
+    async with (
+        desk(tmp_path, approval_channels=frozenset(channels)) as mine,
+        ClaudeCode(mine.world).wanting() as (_, ask),
+    ):
+        with pytest.raises(NotHere) as refused:
+            await mine.does(do, id=ask.id, **given)
+        assert refused.value.channels == tuple(sorted(channels - {"terminal"}))
+        assert (await mine.world.now(ask)) == ask

@@ -1,0 +1,183 @@
+"""What a person's commands see of asks, and which one they mean."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.core import asks
+from chatbridge.core.errors import NoOpenAsk, SeveralAsks
+from chatbridge.core.model import Ask, Question
+from chatbridge.core.policy import Policy
+from chatbridge.hub.terminal_asks import how_it_ended, in_place, short_ids
+from tests.fakes.approving import ClaudeCode
+from tests.fakes.terminal_desk import desk
+from tests.fakes.world import BLUE, COLOUR, OWNER, request
+
+NAME = Question(id="name", text="Which name?")
+
+
+# ── what is open ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_pending_lists_open_asks_with_the_beginning_of_their_ids(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask(COLOUR, NAME)
+        (found,) = await mine.pending()
+        assert found["id"] == ask.id
+        assert found["short"] == ask.id[:6]
+        assert (found["done"], found["approval"]) == (0, False)
+        json.dumps(found)
+
+
+async def test_an_approval_is_listed_as_one(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine, ClaudeCode(mine.world).wanting():
+        (found,) = await mine.pending()
+        assert found["approval"]
+        assert found["questions"][0]["subject"]["code"] == "ls -l"
+
+
+def test_a_short_id_grows_until_no_other_begins_like_it() -> None:
+    bare = asks.opened(request(), now=0.0, deadline=None)
+
+    def ask(id: str) -> Ask:
+        return replace(bare, id=id)
+
+    assert short_ids([ask("abcdef01"), ask("abcdef02"), ask("12345678")]) == {
+        "abcdef01": "abcdef01",
+        "abcdef02": "abcdef02",
+        "12345678": "123456",
+    }
+    assert short_ids([ask("abcdef01"), ask("abcdef01")]) == {"abcdef01": "abcdef"}
+
+
+async def test_a_watcher_is_told_of_each_change_and_of_nothing_else(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine, mine.watching() as picture:
+        assert await picture() == []
+        coming = asyncio.ensure_future(picture())
+        ask = await mine.world.ask(COLOUR)
+        assert [it["id"] for it in await coming] == [ask.id]
+        coming = asyncio.ensure_future(picture())
+        await mine.does("answer", id=ask.id, words=["blue"])
+        assert await coming == []
+
+
+# ── which one is meant ────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_beginning_of_an_id_is_enough_in_any_case(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask()
+        for given in (ask.id, ask.id[:1], f" {ask.id[:7].upper()} "):
+            assert (await mine.does("ask", id=given))["ask"]["id"] == ask.id
+
+
+@pytest.mark.parametrize("given", ["zzz", "", "  ", None, 7, "\x1b[2J"])
+async def test_an_unknown_id_is_answered_with_those_that_are_open(
+    tmp_path: Path, given: Any
+) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask()
+        with pytest.raises(NoOpenAsk) as refused:
+            await mine.does("answer", id=given, words=["blue"])
+        assert str(refused.value).endswith(f". Open now: {ask.id[:6]}")
+        assert "\x1b" not in str(refused.value)
+
+
+async def test_an_unknown_id_where_nothing_is_open_says_so(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        with pytest.raises(NoOpenAsk, match=r"^No open question “k3f”\. None is open now\.$"):
+            await mine.does("cancel", id="k3f")
+
+
+async def test_an_id_that_several_begin_with_is_answered_with_the_candidates(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path) as mine:
+        asks = [
+            await mine.world.ask(replace(NAME, text=f"{i}?"), number=i) for i in range(17)
+        ]  # of sixteen possible first characters
+        firsts = [ask.id[0] for ask in asks]
+        common = next(first for first in firsts if firsts.count(first) > 1)
+        with pytest.raises(SeveralAsks) as refused:
+            await mine.does("answer", id=common, words=["x"])
+        for ask in asks:
+            assert (ask.id[:6] in str(refused.value)) == ask.id.startswith(common)
+        assert len(await mine.pending()) == 17
+
+
+# ── what has been ─────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_history_has_the_newest_first_and_finds_words(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        for number, text in enumerate(("Which name?", "Which town?", "Which name again?")):
+            ask = await mine.world.ask(replace(NAME, text=text), number=number)
+            mine.world.clock.advance(1.0)
+            await mine.does("answer", id=ask.id, words=["x"])
+
+        async def texts(**given: Any) -> list[str]:
+            found = (await mine.does("history", **given))["asks"]
+            return [ask["questions"][0]["question"] for ask in found]
+
+        assert await texts() == ["Which name again?", "Which town?", "Which name?"]
+        assert await texts(limit=1) == ["Which name again?"]
+        assert await texts(search="name") == ["Which name again?", "Which name?"]
+        for odd in ({"limit": -1}, {"limit": "x"}, {"search": 1}, {"search": " "}):
+            assert len(await texts(**odd)) == 3
+
+
+# ── whose asks are whose ──────────────────────────────────────────────────────────────────────────
+
+
+async def test_another_users_commands_see_and_touch_nothing(tmp_path: Path) -> None:
+    stranger = os.getuid() + 4242
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask()
+        assert await mine.pending(uid=stranger) == []
+        for do in ("ask", "answer", "cancel"):
+            with pytest.raises(NoOpenAsk, match="None is open now"):
+                await mine.does(do, uid=stranger, id=ask.id, words=["blue"])
+        assert (await mine.world.now(ask)).open
+        await mine.does("answer", id=ask.id, words=["blue"])
+        assert (await mine.does("history", uid=stranger))["asks"] == []
+        with pytest.raises(NoOpenAsk):
+            await mine.does("ask", uid=stranger, id=ask.id)
+
+
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_is_asked_names_the_channels_that_work_and_the_others_trouble(
+    tmp_path: Path,
+) -> None:
+    troubles = {"telegram": None, "web": None, "matrix": "access token refused"}
+    async with desk(tmp_path, troubles=troubles) as mine:
+        ask = await mine.world.ask()
+        found = await mine.does("ask", id=ask.id)
+        assert found["places"] == ["on Telegram", "in the web inbox"]
+        assert found["troubles"] == {"Matrix": "access token refused"}
+        assert found["ended"] is None
+
+
+async def test_how_an_ask_ended_names_the_place(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask()
+        ended = await mine.world.inbox.answer(ask.id, BLUE, person=replace(OWNER, channel="matrix"))
+        said = how_it_ended(ended, now=mine.world.clock.time())
+        assert said.startswith("answered on Matrix at ")
+        assert in_place("terminal") == "in the terminal"
+
+
+async def test_limits_are_the_owners(tmp_path: Path) -> None:
+    async with desk(tmp_path, withdraw_on_cancel=True) as mine:
+        assert await mine.does("limits") == {
+            "longest": Policy().max_timeout,
+            "withdraws": True,
+        }

@@ -1,0 +1,201 @@
+"""What `pending`, `history`, `status` and `version` print, word for word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chatbridge import __version__
+from chatbridge.cli import history, pending, status, tables, times
+from chatbridge.cli.doctor.screen import drawn
+from chatbridge.core import asks
+from chatbridge.core.as_json import ask_object
+from chatbridge.core.model import (
+    Agent,
+    Answer,
+    Ask,
+    AskRequest,
+    Entry,
+    Outcome,
+    Person,
+    Project,
+    Question,
+    QuestionType,
+    Status,
+    Subject,
+)
+from chatbridge.core.words import clock_time
+
+Json = dict[str, Any]
+NOW = 1_794_782_460.0
+
+
+def ask(project: str, agent: str, *questions: Question, left: float | None, title: str = "") -> Ask:
+    request = AskRequest(
+        project=Project(key=f"/src/{project}", name=project),
+        agent=Agent(client="x", name=agent),
+        tool="ask_user",
+        dialect="questions",
+        title=title or None,
+        questions=questions,
+    )
+    opened = asks.opened(request, now=NOW, deadline=None if left is None else NOW + left)
+    return replace(opened, id=f"{project}-and-more")
+
+
+def shown(ask: Ask) -> Json:
+    done = sum(entry.done for entry in ask.draft.entries)
+    more = {"short": ask.id[:6], "approval": ask.approval, "done": done}
+    return {**ask_object(ask), **more}
+
+
+SEVERAL = (Answer(), Answer(custom_text="x"), Answer(values=("a", "b")))
+TEXT = Question(id="q", text="Which database should the integration tests use, and why?")
+COMMAND = Question(
+    id="q",
+    text="Run this command?",
+    type=QuestionType.APPROVAL,
+    subject=Subject(code="terraform apply plan.out"),
+)
+DATABASE = ask("shop-api", "Claude Code", TEXT, left=108.0)
+APPROVAL = ask("infra1", "Codex", COMMAND, left=725.0)
+RELEASE = ask("billing", "Claude Code", TEXT, TEXT, TEXT, left=28_265.0, title="Release 2.4")
+RELEASE = replace(
+    RELEASE, draft=replace(RELEASE.draft, entries=(Entry(done=True), Entry(), Entry()))
+)
+
+
+def screen(parts: list[tables.Table | str], room: int) -> str:
+    rows = [part for part in parts if isinstance(part, tables.Table)]
+    widths = tables.layout(rows, room)
+    return "".join(
+        tables.plain(part, widths) if isinstance(part, tables.Table) else f"{part}\n"
+        for part in parts
+    )
+
+
+def test_pending_looks_as_it_was_drawn() -> None:
+    found = pending.screen([shown(it) for it in (DATABASE, APPROVAL, RELEASE)], now=NOW, room=80)
+    assert screen(found, 78) == (
+        "ID       PROJECT    AGENT         QUESTION                                LEFT\n"
+        "shop-a   shop-api   Claude Code   Which database should the integrat…     1:48\n"
+        "infra1   infra1     Codex         Approve: terraform apply plan.out     12 min\n"
+        "billin   billing    Claude Code   Release 2.4 (3 questions, 1 done)     7 h 51\n"
+        "\n"
+        "Answer here: chatbridge answer shop-a     Live view: chatbridge pending --watch\n"
+    )
+
+
+def test_nothing_that_waits_is_said_in_a_sentence() -> None:
+    assert pending.screen([], now=NOW, room=80) == ["Nothing is waiting."]
+
+
+def test_nobody_is_told_to_answer_an_approval_here() -> None:
+    found = pending.screen([shown(APPROVAL)], now=NOW, room=80)
+    assert found[1:] == ["", "Live view: chatbridge pending --watch"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        (None, "no limit"),
+        (-5.0, "0:00"),
+        (9.9, "0:09"),
+        (599.0, "9:59"),
+        (600.0, "10 min"),
+        (3599.0, "59 min"),
+        (3600.0, "1 h 00"),
+        (28_265.0, "7 h 51"),
+        (90_000.0, "1 d 1 h"),
+    ],
+)
+def test_what_is_left_of_the_time(rest: float | None, said: str) -> None:
+    assert times.left(None if rest is None else NOW + rest, now=NOW) == said
+
+
+def ended(ask: Ask, how: Status, *, at: float = NOW, **outcome: Any) -> Json:
+    by = Person(name="Ada", channel="web")
+    found = Outcome(at=at, by=by, **outcome)
+    return shown(replace(ask, status=how, settled_at=at, outcome=found))
+
+
+def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
+    yesterday = NOW - 86_400.0
+    found = [
+        ended(APPROVAL, Status.ANSWERED, answers=(Answer(values=("session",)),)),
+        ended(DATABASE, Status.CANCELLED, reason="not now"),
+        ended(DATABASE, Status.ANSWERED, at=yesterday, answers=(Answer(values=("SQLite",)),)),
+    ]
+    at = clock_time(NOW)
+    assert screen(history.screen(found), 80) == (
+        f"{times.day(yesterday)}\n"
+        f"{at}   shop-api   Which database should the integra…   SQLite\n"
+        "\n"
+        f"{times.day(NOW)}\n"
+        f"{at}   shop-api   Which database should the integra…   cancelled: not now\n"
+        f"{at}   infra1     Approve: terraform apply plan.out    allowed for this session\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (ended(DATABASE, Status.TIMED_OUT), "timed out"),
+        (ended(DATABASE, Status.WITHDRAWN), "withdrawn"),
+        (ended(DATABASE, Status.CANCELLED), "cancelled"),
+        (ended(APPROVAL, Status.TIMED_OUT), "timed out"),
+        (ended(APPROVAL, Status.ANSWERED, answers=(Answer(values=("deny",)),)), "denied"),
+        (ended(RELEASE, Status.ANSWERED, answers=SEVERAL), "skipped; x; a, b"),
+    ],
+)
+def test_how_it_ended_in_a_few_words(found: Json, said: str) -> None:
+    assert history.said(found) == said
+
+
+STATUS: Json = {
+    "version": __version__,
+    "pid": 17,
+    "since": NOW - 3 * 86_400,
+    "startedBy": "service",
+    "web": "http://127.0.0.1:8787",
+    "open": 1,
+    "links": [
+        {"project": "shop-api", "version": __version__, "pid": 1},
+        {"project": "inf\x1bra", "version": "0.0.9", "pid": 2},
+    ],
+    "channels": [
+        {"name": "telegram", "trouble": "telegram rejected the bot token (401). Check the file"},
+        {"name": "web", "trouble": None},
+    ],
+    "remarks": ["The agent in shop-api was started with other settings. Run: chatbridge stop"],
+}
+
+
+def test_status_looks_as_the_doctor_does() -> None:
+    found = status.findings({**STATUS, "version": "0.0.1"}, now=NOW)
+    assert "".join(drawn(finding, width=80) for finding in found) == (
+        "✓ hub              running for 3 d as a service, version 0.0.1, pid 17\n"
+        f"! version          {__version__} is installed, the running hub is 0.0.1\n"
+        "                   → chatbridge service restart\n"
+        "✗ telegram         telegram rejected the bot token (401)\n"
+        "                   → Check the file\n"
+        "✓ web inbox        http://127.0.0.1:8787\n"
+        "✓ agents           2 connected: shop-api, inf⟨U+001B⟩ra (0.0.9)\n"
+        "✓ questions        1 is open: chatbridge pending\n"
+        "! remark           The agent in shop-api was started with other settings\n"
+        "                   → Run: chatbridge stop\n"
+    )
+
+
+def test_a_hub_that_an_agent_started_is_replaced_by_stopping_it() -> None:
+    assert status.other_version("0.0.1", "link")[1] == "chatbridge stop"
+
+
+def test_status_without_channels_says_what_to_do() -> None:
+    bare = {**STATUS, "channels": [], "links": [], "open": 0, "remarks": []}
+    found = "".join(drawn(it, width=80) for it in status.findings(bare, now=NOW))
+    assert "✗ channels         none is set up\n                   → chatbridge setup\n" in found
+    assert "none is connected" in found
+    assert "none is open" in found
