@@ -60,10 +60,10 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     word, rest = (words[0], words[1:]) if words else ("--help", [])
     if word in ("-h", "--help", "help"):
-        sys.stdout.write(help_text())
+        print(help_text(), end="")  # also where standard output is closed
         return 0
     if word in ("-V", "--version"):
-        sys.stdout.write(f"chatbridge {__version__}\n")
+        print(f"chatbridge {__version__}")
         return 0
     if word == "mcp" and "--standalone" not in rest:
         from chatbridge.link import loop

@@ -8,9 +8,10 @@ import os
 import select
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from chatbridge.cli.running import FAILED, complain, new_parser, run, say
+from chatbridge.cli.running import FAILED, INTERRUPTED, complain, new_parser, run, say
 
 if TYPE_CHECKING:
     from chatbridge.cli.hub_line import HubLine
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+NOT_SENT = "Nothing was sent. The question stays open."
 EPILOG = """\
 examples:
   chatbridge answer 3f9a2c           shows the question and takes what you type
@@ -103,12 +105,19 @@ def _in_terminal(wanted: str) -> int:
     with connected() as line:
         line.begin("watch")
         while True:
-            print("\n> ", end="", flush=True)
-            typed = _next_line(line, ask)
+            try:
+                print("\n> ", end="", flush=True)
+                typed = _next_line(line, ask)
+            except KeyboardInterrupt:
+                print()
+                say(NOT_SENT)
+                return INTERRUPTED
             if typed is None:
+                _drop_the_rest()
                 return _not_sent(ask)
             reply = form.take(typed)
             if reply.answers is not None:
+                _drop_the_rest()
                 return _sent(ask_hub("answer", id=ask["id"], answers=_objects(ask, reply.answers)))
             print(f"\n{reply.text}")
 
@@ -150,6 +159,14 @@ def _typed() -> str | None:
     return typed.strip() if typed else None
 
 
+def _drop_the_rest() -> None:
+    """What was typed or pasted beyond the answer is not for the shell: it would run it."""
+    import termios
+
+    with suppress(termios.error):
+        termios.tcflush(0, termios.TCIFLUSH)
+
+
 def _not_sent(ask: Json) -> int:
     """It has ended elsewhere, which the hub says best; or the person has left."""
     from chatbridge.cli.hub_line import ask_hub
@@ -159,7 +176,7 @@ def _not_sent(ask: Json) -> int:
     if now["ask"]["status"] != ask["status"]:
         complain(f"This question has ended: {now['ended']}.")
         return FAILED
-    say("Nothing was sent. The question stays open.")
+    say(NOT_SENT)
     return FAILED
 
 

@@ -79,6 +79,10 @@ def main(argv: list[str]) -> int:
         command.error("--confirm takes no options")
     if given.multi and not given.option:
         command.error("--multi needs options: -o LABEL -o LABEL")
+    if twice := next((it for it in given.option if given.option.count(it) > 1), None):
+        command.error(f"the option {twice!r} is there twice")
+    if not all(label.strip() for label in given.option):
+        command.error("an option is empty")
     if given.title and len(given.title) > LONGEST_TITLE:
         command.error(f"--title has {len(given.title)} characters, at most {LONGEST_TITLE}")
     timeout = _timeout(given.timeout, command)

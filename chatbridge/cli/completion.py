@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from importlib import import_module
 
-from chatbridge.cli.running import new_parser
+from chatbridge.cli.running import new_parser, run
 
 Commands = Mapping[str, tuple[str, str]]
 """By its name, each command's module and what it is for."""
@@ -36,15 +36,21 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str], commands: Commands) -> int:
     given = parser().parse_args(argv)
+    return run(lambda: _completion(given.shell, commands))
+
+
+def _completion(shell: str, commands: Commands) -> int:
     import shtab
 
-    print(shtab.complete(whole_parser(commands), given.shell))
+    print(shtab.complete(whole_parser(commands), shell))
     return 0
 
 
 def whole_parser(commands: Commands) -> argparse.ArgumentParser:
     """All commands as one parser; those that have none of their own only by name."""
     import shtab
+
+    from chatbridge.cli.connect import CLIENTS
 
     whole = argparse.ArgumentParser(prog="chatbridge")
     whole.add_argument("--version", action="store_true", help="the installed version")
@@ -56,4 +62,8 @@ def whole_parser(commands: Commands) -> argparse.ArgumentParser:
         for action in added._actions:
             if action.dest == "id":
                 action.complete = shtab.cmd(OPEN_IDS)  # type: ignore[attr-defined]
+            elif action.dest == "client":
+                action.choices = CLIENTS
+            elif action.dest == "workspace":
+                action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     return whole

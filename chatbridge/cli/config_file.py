@@ -30,6 +30,18 @@ def config_file() -> Path:
     return Path(rendezvous.config_path())
 
 
+def table_in(path: Path, name: str) -> dict[str, Any]:
+    """A table as the file alone has it now, without what counts over it.
+
+    :raises SettingsError: the file cannot be read, or not be used.
+    """
+    from chatbridge import settings
+
+    found = settings.read(path)
+    settings.checked(found, path)
+    return dict(found.get(name, {}))
+
+
 def change(path: Path, changes: Mapping[Key, Value]) -> None:
     """Set these keys, such as `("telegram", "chat_id")`. What comes of it is checked before
     anything is written.
@@ -108,24 +120,13 @@ def _text(path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    from chatbridge.settings.secrets import sync
+    from chatbridge.settings.secrets import write_whole
 
     real = Path(os.path.realpath(path))  # a link stays one
-    new = real.with_name(f".{real.name}.new")
     try:
         real.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-        new.unlink(missing_ok=True)
-        with open(new, "x", encoding="utf-8", newline="", opener=_for_the_owner) as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        new.replace(real)
-        sync(real.parent)
+        write_whole(real, text)
     except OSError as error:
         raise SettingsError(
             f"{real} cannot be written ({error.strerror}). It is as it was"
         ) from error
-
-
-def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

@@ -16,6 +16,7 @@ from typing import Any
 
 from chatbridge import __version__, rendezvous
 from chatbridge.core.errors import HubRefused, HubUnreachable
+from chatbridge.lines import MAX_LINE
 from chatbridge.link.preface import PROTOCOL
 from chatbridge.link.search import FIRST_LIMIT, NoHub, Search
 
@@ -120,8 +121,14 @@ class HubLine:
         return self._sock.fileno()
 
     def _say(self, line: Json) -> None:
+        data = json.dumps(line).encode() + b"\n"
+        if len(data) > MAX_LINE:
+            raise HubRefused(
+                f"this is too long for one request ({len(data):,} bytes, at most {MAX_LINE:,})",
+                kind="ChatbridgeError",
+            )
         try:
-            self._sock.sendall(json.dumps(line).encode() + b"\n")
+            self._sock.sendall(data)
         except OSError as error:
             raise HubUnreachable(f"the hub has gone ({error.strerror})") from None
 

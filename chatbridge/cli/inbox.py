@@ -51,14 +51,14 @@ def main(argv: list[str]) -> int:
 def _inbox(*, opens: bool) -> int:
     state = rendezvous.state_dir()
     with connection(start=True) as sock:
-        if sock.getpeername() == system_hub.SOCKET:
+        if system_hub.wanted() and sock.getpeername() == system_hub.SOCKET:
             raise ChatbridgeError(OF_A_MACHINE)
     address = inbox_address(state)
     seen_at = _outside() or address
     link = f"{seen_at}/login/{new_code(address, token(state))}"
     print(f"Open this link (works once, 10 minutes):\n  {link}\n")
     if urlsplit(seen_at).hostname in ("127.0.0.1", "::1", "localhost"):
-        print("Only this computer can reach it. For a phone: docs/configuration.md, web.host.")
+        print("Only this computer can reach it. For a phone: chatbridge setup")
     if opens and not open_in_browser(link, state):
         sys.stderr.write("No browser could be opened. Open the link yourself.\n")
     return 0

@@ -13,6 +13,7 @@ Json = dict[str, Any]
 CLIENT = "chatbridge-cli"
 LEVELS = {"info": "info", "warn": "warning", "error": "error"}
 WITHIN = 30.0
+LONGEST = 10_000
 EPILOG = "exit codes: 0 the hub has it, 4 no hub could be reached, 1 refused"
 
 
@@ -35,14 +36,19 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    given = parser().parse_args(argv)
-    return run(lambda: _notify(given))
+    command = parser()
+    given = command.parse_args(argv)
+    return run(lambda: _notify(given, command))
 
 
-def _notify(given: argparse.Namespace) -> int:
+def _notify(given: argparse.Namespace, command: argparse.ArgumentParser) -> int:
     from chatbridge.cli.own_link import ALONE, NoAnswer, own_link
 
-    message = sys.stdin.read().strip() if given.message == "-" else given.message
+    message = (sys.stdin.read() if given.message == "-" else given.message).strip()
+    if not message:
+        command.error("the message is empty")
+    if len(message) > LONGEST:
+        command.error(f"the message has {len(message):,} characters, at most {LONGEST:,}")
     arguments: Json = {"message": message, "level": LEVELS[given.level]}
     if given.title:
         arguments["title"] = given.title

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,43 +52,44 @@ def _pair() -> int:
     from chatbridge.cli.setup.trial import ask_on_the_phone
 
     prompts.take_terminal("pair")
-    prompts.say("Pair a phone. Scan this, then press Start in Telegram.")
-    paired = pair(question="Is that the person you mean?")
-    if paired is None:
+    prompts.explain("Pair a phone. Scan this, then press Start in Telegram.")
+    if not pair(question="Is that the person you mean?", written=lambda _: None):
         prompts.say("Nobody was paired. Again: chatbridge pair")
         return 1
     ask_on_the_phone("Telegram")
     return 0
 
 
-def pair(*, question: str) -> Paired | None:
-    """Until somebody is paired; None: the person at the terminal does it later. `question` is what
-    they are asked about who brought the code.
+def pair(*, question: str, written: Callable[[str], None]) -> bool:
+    """Until somebody is paired; False: the person at the terminal does it later. `question` is what
+    they are asked about who brought the code; `written` hears whose name is in the settings, which
+    counts whatever happens next.
 
     :raises ChatbridgeError: there is no bot, or its hub does not work.
     """
     while True:
         claim = _claim()
         if claim is None:
-            return None
+            return False
         if claim:
             who = prompts.shown(str(claim["name"]))
             username = f", @{prompts.shown(str(claim['username']))}" if claim["username"] else ""
             prompts.good(f"Start pressed by {who} (id {int(claim['person'])}{username})")
             if prompts.confirm(question, default=False):
                 paired = Paired(person=int(claim["person"]), chat=int(claim["chat"]), name=who)
-                _allow(paired)
-                return paired
+                _write(paired)
+                written(who)
+                _greet(paired)
+                return True
             prompts.say("  Nothing was changed, and they were told nothing.")
-        prompts.say("  Press Enter for a new code.                                      Esc: later")
+        prompts.say_with_later("  Press Enter for a new code.")
         if not prompts.enter_or_escape():
-            return None
+            return False
 
 
-def _allow(paired: Paired) -> None:
+def _write(paired: Paired) -> None:
     from chatbridge.cli.config_file import change, config_file
     from chatbridge.cli.people import people_in
-    from chatbridge.cli.restart import restart_hub
 
     path = config_file()
     listed = people_in(path)
@@ -96,8 +98,22 @@ def _allow(paired: Paired) -> None:
     if listed.chats:  # without any, every allowed person's own chat is one
         changes["telegram", "chat_id"] = list(dict.fromkeys([*listed.chats, paired.chat]))
     change(path, changes)
-    restart_hub()
-    ask_hub("greet", start=True, within=UP_WITHIN, chat=paired.chat)
+
+
+def _greet(paired: Paired) -> None:
+    """With a hub that knows them."""
+    from chatbridge.cli.restart import restart_hub
+
+    try:
+        restart_hub()
+        ask_hub("greet", start=True, within=UP_WITHIN, chat=paired.chat)
+    except BaseException:
+        prompts.say()
+        prompts.remark(
+            f"{paired.name} is in the settings now, as one who may answer. To take them out: "
+            f"chatbridge people remove {paired.person}"
+        )
+        raise
     prompts.good(f"paired with {paired.name}")
 
 

@@ -10,7 +10,6 @@ from chatbridge.cli import prompts
 from chatbridge.cli.qr import coloured, qr_lines
 
 NARROWEST = 40
-WIDEST = 80
 WAITING = "  … waiting for Start"
 
 
@@ -59,10 +58,9 @@ class Screen:
         print("\x1b[2K", end="\r", flush=True)
 
     def _wait(self) -> None:
-        wide = self._width >= NARROWEST
-        keys = "i: invert   Esc: later" if wide and not self._trouble else "Esc: later"
-        room = min(self._width, WIDEST) - len(WAITING) - 1
-        print(WAITING + keys.rjust(room) if len(keys) < room else WAITING, end="\r", flush=True)
+        inverts = self._width >= NARROWEST and not self._trouble
+        keys = ["i: invert   Esc: later"] if inverts else []
+        print(prompts.with_key(WAITING, *keys, prompts.LATER), end="\r", flush=True)
 
     def _lines(self) -> list[tuple[str, bool]]:
         """Each line, and whether it is one of the picture."""

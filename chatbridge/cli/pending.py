@@ -17,6 +17,9 @@ Json = dict[str, Any]
 
 NOTHING = "Nothing is waiting."
 TICK = 1.0
+LEAVE = "Ctrl-C: leave"
+FRAME = 4
+"""The live view's lines beside the questions."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -110,7 +113,8 @@ def _watch(given: argparse.Namespace) -> int:
     from chatbridge.cli import tables
 
     try:
-        if tables.on_terminal() and not given.json and not given.ids:
+        steered = tables.on_terminal() and not tables.console().is_dumb_terminal
+        if steered and not given.json and not given.ids:
             return _live()
         return _printed_again(given)
     except KeyboardInterrupt:
@@ -118,7 +122,7 @@ def _watch(given: argparse.Namespace) -> int:
 
 
 def _printed_again(given: argparse.Namespace) -> int:
-    """In a pipe: everything anew at each change."""
+    """Where nothing can be shown in its place: everything anew at each change."""
     from chatbridge.cli.hub_line import connected
     from chatbridge.core.errors import HubUnreachable
 
@@ -126,6 +130,13 @@ def _printed_again(given: argparse.Namespace) -> int:
         for event in line.events("watch"):
             _print(event["asks"], given)
     raise HubUnreachable("the hub has gone. Watch again when there is another one")
+
+
+def live_screen(asks: list[Json], *, now: float, height: int) -> list[Table | str]:
+    """What fits. What does not is counted: nobody shall think that there is nothing else."""
+    fits = max(height - FRAME, 1)
+    parts, more = screen(asks[:fits], now=now), len(asks) - fits
+    return [*parts, *([f"and {more} more: chatbridge pending"] if more > 0 else []), "", LEAVE]
 
 
 def _live() -> int:
@@ -143,7 +154,7 @@ def _live() -> int:
     with Live(console=console, auto_refresh=False, screen=True) as live:
 
         def show(parts: list[Table | str]) -> None:
-            live.update(Group(*tables.pictures([*parts, "", "Ctrl-C: leave"], console)))
+            live.update(Group(*tables.pictures(parts, console)))
             live.refresh()
 
         while True:
@@ -155,7 +166,7 @@ def _live() -> int:
                         event = line.event(within=TICK)
                         asks = event["asks"] if event else asks
                         if asks is not None:
-                            show(screen(asks, now=time.time()))
+                            show(live_screen(asks, now=time.time(), height=console.height))
             except HubUnreachable:
-                show(["The hub has gone. This goes on with the next one."])
+                show(["The hub has gone. This goes on with the next one.", "", LEAVE])
                 time.sleep(TICK)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chatbridge.cli.config_file import change, config_file
+from chatbridge.cli.config_file import change, config_file, table_in
 from chatbridge.cli.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError
 
@@ -73,6 +73,8 @@ def _remove(id: str) -> int:
     channel, changes = _without(path, id)
     prompts.take_terminal("people remove")
     prompts.say(f"{id} can then no longer answer on {channel}, nor read new questions there.")
+    if not changes[channel.lower(), "allowed_users"]:
+        prompts.say(f"Nobody else is paired on {channel}: questions do not arrive there then.")
     if not prompts.confirm(f"Take {id} out?", default=False):
         prompts.say("Nothing was changed.")
         return 1
@@ -106,11 +108,10 @@ def _without(path: Path, id: str) -> tuple[str, dict[tuple[str, ...], Any]]:
 
 
 def people_in(path: Path) -> Listed:
-    """:raises SettingsError: the file cannot be read."""
+    """:raises SettingsError: the file cannot be read, or not be used."""
     from chatbridge import settings
 
-    table = settings.read(path).get("telegram")
-    table = table if isinstance(table, dict) else {}
+    table = table_in(path, "telegram")
     telegram = settings.Telegram.model_validate(
         {name: table[name] for name in ("allowed_users", "chat_id") if name in table}
     )
@@ -120,6 +121,5 @@ def people_in(path: Path) -> Listed:
 def _matrix_in(path: Path) -> tuple[str, ...]:
     from chatbridge import settings
 
-    table = settings.read(path).get("matrix")
-    listed = table.get("allowed_users", ()) if isinstance(table, dict) else ()
+    listed = table_in(path, "matrix").get("allowed_users", ())
     return settings.Matrix.model_validate({"allowed_users": listed}).allowed_users

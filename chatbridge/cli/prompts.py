@@ -26,6 +26,7 @@ T = TypeVar("T")
 ESCAPE = "\x1b"
 ENTER = "\r\n"
 WIDEST = 80
+LATER = "Esc: later"
 LOCAL_MODES = 3
 """Where `tcgetattr` has them."""
 SEQUENCE_WITHIN = 0.05
@@ -41,7 +42,7 @@ def take_terminal(command: str) -> None:
         terminal = os.open("/dev/tty", os.O_RDWR)
     except OSError:
         raise NoTerminal(
-            f"chatbridge {command} needs a terminal, and a person at it. Run it in a terminal "
+            f"This needs a terminal, and a person at it. Run chatbridge {command} in a terminal "
             "window, or over ssh -t"
         ) from None
     sys.stdout.flush()
@@ -71,7 +72,7 @@ def say(text: str = "") -> None:
 
 
 def good(text: str) -> None:
-    say(f"  ✓ {text}")
+    wrapped(f"  ✓ {text}")
 
 
 def bad(what: str, then: str = "") -> None:
@@ -97,6 +98,27 @@ def wrapped(text: str) -> int:
     )
     say("\n".join(lines))
     return len(lines)
+
+
+def explain(text: str) -> None:
+    """Several lines, each broken between words where the window is narrow."""
+    for line in text.split("\n"):
+        wrapped(line)
+
+
+def say_with_later(text: str) -> None:
+    """That Esc leaves it is said at the right edge, or below."""
+    line = with_key(text, LATER)
+    if line == text:
+        wrapped(text)
+        line = f"    {LATER}"
+    say(line)
+
+
+def with_key(text: str, *keys: str) -> str:
+    """With the keys that do something at the right edge: the first of these that fit there."""
+    room = min(shutil.get_terminal_size().columns, WIDEST) - len(text) - 1
+    return text + next((key.rjust(room) for key in keys if len(key) < room), "")
 
 
 def shown(text: str) -> str:

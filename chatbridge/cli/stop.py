@@ -23,11 +23,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     parser().parse_args(argv)
-    try:
-        return run(lambda: stop(rendezvous.state_dir()))
-    except PermissionError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
+    return run(lambda: stop(rendezvous.state_dir()))
 
 
 def stop(state: str) -> int:

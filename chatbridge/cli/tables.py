@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 GAP = 3
 NARROWEST = 8
 """A column that gives way keeps so much."""
+LEAST = 4
+"""So much keeps one that has a bound: the time that is left is not to be cut."""
 LONGEST_CELL = 2_000
 """So much of a text is looked at; no terminal shows that much of a cell."""
 PIPED = 100
@@ -90,13 +92,13 @@ def layout(tables: Sequence[Table], room: int | None) -> list[int]:
     if room is not None:
         over = sum(widths) + GAP * (len(widths) - 1) - room
         over = _narrowed(widths, [i for i, it in enumerate(columns) if it.gives_way], over)
-        _narrowed(widths, [i for i, it in enumerate(columns) if it.most < PIPED], over)
+        _narrowed(widths, [i for i, it in enumerate(columns) if it.most < PIPED], over, least=LEAST)
     return widths
 
 
-def _narrowed(widths: list[int], which: Sequence[int], over: int) -> int:
+def _narrowed(widths: list[int], which: Sequence[int], over: int, *, least: int = NARROWEST) -> int:
     """Take from the widest of these until it fits; what could not be taken."""
-    while over > 0 and (wide := [i for i in which if widths[i] > NARROWEST]):
+    while over > 0 and (wide := [i for i in which if widths[i] > least]):
         widths[max(wide, key=lambda i: widths[i])] -= 1
         over -= 1
     return over

@@ -104,7 +104,8 @@ class Callers:
         instead of asking a second time. Of a caller over HTTP that is known at once."""
 
         async def work(tx: Transaction) -> tuple[bool, list[Ask]]:
-            wait, changed = False, []
+            wait = False
+            changed: list[Ask] = []
             if await tx.call(name) is not None:
                 return wait, changed
             for link in await tx.live_links():

@@ -31,6 +31,9 @@ PREFIX = "p_"
 GUESSES_WITHIN = 600.0
 GUESSES_OF_ONE = 5
 GUESSES_OF_ALL = 60
+"""After so many, whoever has guessed wrong is not heard. Others are: strangers must not be able to
+keep the owner from pairing."""
+REMEMBERED = 1000
 _PAYLOAD = re.compile(rf"{PREFIX}([0-9A-Za-z_-]{{1,62}})")
 
 
@@ -72,7 +75,7 @@ class Pairing:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._codes: list[Code] = []
-        self._guesses: deque[tuple[float, int]] = deque()
+        self._guesses: deque[tuple[float, int]] = deque(maxlen=REMEMBERED)
         self._warned = False
         self._bot: Bot | None = None
         self._works = asyncio.Event()
@@ -149,10 +152,9 @@ class Pairing:
             self._guesses.popleft()
 
     def _guesses_too_often(self, person: int) -> bool:
-        if len(self._guesses) >= GUESSES_OF_ALL:
-            if not self._warned:
-                self._warned = True
-                log.warning("somebody guesses pairing codes; none is taken for some minutes")
-            return True
-        self._warned = False
-        return sum(guesser == person for _, guesser in self._guesses) >= GUESSES_OF_ONE
+        many = len(self._guesses) >= GUESSES_OF_ALL
+        if many and not self._warned:
+            log.warning("many people guess pairing codes; each has one try for some minutes")
+        self._warned = many
+        own = sum(guesser == person for _, guesser in self._guesses)
+        return own >= (1 if many else GUESSES_OF_ONE)

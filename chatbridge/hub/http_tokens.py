@@ -166,7 +166,7 @@ def _replace(path: str, content: str, *, durable: bool) -> None:
     beside = f"{path}.{secrets.token_hex(4)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with open(os.open(beside, flags, 0o600), "w", encoding="ascii") as out:
+        with open(os.open(beside, flags, 0o600), "w", encoding="utf-8") as out:
             out.write(content)
             out.flush()
             if durable:

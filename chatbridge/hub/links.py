@@ -278,7 +278,7 @@ def _problem(preface: object) -> str | None:
         return "the link's first line names no link id"
     for name in ("cwd", "root", "file", "label"):
         text = preface.get(name)
-        if not isinstance(text, str | None) or len(text or "") > LONGEST_TEXT:
+        if not isinstance(text, str | None) or not _holds(text or ""):
             return f"the link's first line has a {name} that is no text, or too long"
     limit = preface.get("limit")
     if limit is not None and (type(limit) is not int or limit <= 0):
@@ -287,10 +287,18 @@ def _problem(preface: object) -> str | None:
     if protocol != PROTOCOL:
         return (
             f"this link (version {_short(preface.get('version'))}) speaks protocol "
-            f"{_short(protocol)}, the running hub (version {__version__}) speaks {PROTOCOL}. Run: chatbridge stop, then restart "
-            "the agent"
+            f"{_short(protocol)}, the running hub (version {__version__}) speaks {PROTOCOL}. Run: "
+            "chatbridge stop, then restart the agent"
         )
     return None
+
+
+def _holds(text: str) -> bool:
+    """Whether it could name a file: bytes that are no UTF-8 are half surrogate pairs."""
+    try:
+        return len(os.fsencode(text)) <= LONGEST_TEXT
+    except UnicodeEncodeError:
+        return False
 
 
 def _short(given: object) -> str:

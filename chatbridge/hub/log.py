@@ -18,6 +18,8 @@ from types import TracebackType
 from typing import TextIO
 from urllib.parse import quote
 
+from chatbridge.core.text import visible
+
 log = logging.getLogger(__name__)
 
 OURS = "chatbridge"
@@ -101,7 +103,7 @@ def log_to_stderr() -> None:
     """The set-up, for the process as a whole: before it the settings cannot be read, so the level
     comes later."""
     handler = _Handler(sys.stderr)
-    handler.setFormatter(_Format(_secrets, journal=_goes_to_journal()))
+    handler.setFormatter(Format(_secrets, journal=_goes_to_journal()))
     logging.basicConfig(handlers=[handler])
     set_level("info")
     logging.captureWarnings(True)
@@ -110,13 +112,17 @@ def log_to_stderr() -> None:
     sys.unraisablehook = _unraisable
 
 
-class _Format(logging.Formatter):
+class Format(logging.Formatter):
     """The journal has its own clock and reads the priority from the line's start."""
 
     def __init__(self, secrets: Secrets, *, journal: bool) -> None:
         line = "%(name)s: %(message)s"
         super().__init__(line if journal else f"%(asctime)s %(levelname)s {line}")
         self._secrets, self._journal = secrets, journal
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        """As one line: agents write some of what is logged, and could forge a second one."""
+        return visible(self._secrets.redact(super().formatMessage(record))).replace("\n", " ")
 
     def format(self, record: logging.LogRecord) -> str:
         text = self._secrets.redact(super().format(record))

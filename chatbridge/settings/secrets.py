@@ -71,18 +71,11 @@ def keep(config: Path, *key: str, value: str) -> Path:
     :raises SettingsError: it cannot be written. The old one is still there.
     """
     path = file_of(config, *key)
-    new = path.with_name(f".{path.name}.new")
     try:
         for folder in (config.parent, path.parent):
             folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         path.parent.chmod(0o700)
-        new.unlink(missing_ok=True)
-        with open(new, "x", encoding="utf-8", opener=_for_the_owner) as out:
-            out.write(value + "\n")
-            out.flush()
-            os.fsync(out.fileno())
-        new.replace(path)
-        sync(path.parent)
+        write_whole(path, value + "\n")
     except OSError as error:
         raise SettingsError(f"{path} cannot be written ({error.strerror}). Nothing changed") from (
             error
@@ -90,13 +83,20 @@ def keep(config: Path, *key: str, value: str) -> Path:
     return path
 
 
-def sync(folder: Path) -> None:
-    """So that a new name in it, too, is on the disk."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def write_whole(path: Path, text: str) -> None:
+    """For its owner alone, and after a crash the old one or the new one. :raises OSError:"""
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    with open(new, "x", encoding="utf-8", newline="", opener=_for_the_owner) as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    new.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(opened)
+        os.fsync(folder)  # so that the new name, too, is on the disk
     finally:
-        os.close(opened)
+        os.close(folder)
 
 
 def _check(folder: Path) -> None:

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,7 @@ from chatbridge.cli.hub_line import HubLine
 from chatbridge.core.errors import HubRefused
 from tests.fakes.house import COLOURS, Agent, House, house
 from tests.fakes.link_client import PATIENCE, ROOT
-from tests.fakes.on_terminal import OnTerminal, in_pipe
+from tests.fakes.on_terminal import CHATBRIDGE, OnTerminal, in_pipe
 
 Json = dict[str, Any]
 NUMBERS = itertools.count(1)
@@ -197,17 +197,39 @@ def test_an_answer_elsewhere_ends_the_form_at_once(home: House) -> None:
         assert asking.result()["answers"][0]["values"] == ["red"]
 
 
-def test_a_form_that_is_left_sends_nothing(home: House) -> None:
+@pytest.mark.parametrize(
+    ("leave", "ends_with"), [(OnTerminal.leave, 1), (OnTerminal.interrupt, 130)]
+)
+def test_a_form_that_is_left_sends_nothing(
+    home: House, leave: Callable[[OnTerminal], None], ends_with: int
+) -> None:
     with agent(home) as asking:
         asking.ask(1, COLOURS)
         ask = home.until()
         with OnTerminal(home.environment, "answer", ask["id"]) as terminal:
             terminal.expect("> ")
-            terminal.leave()
+            leave(terminal)
             code, shown = terminal.finish()
-        assert code == 1
+        assert code == ends_with
         assert shown.endswith("Nothing was sent. The question stays open.\n")
         assert [it["id"] for it in home.asks()] == [ask["id"]]
+
+
+def test_what_is_pasted_beyond_the_answer_does_not_become_the_shells_next_command(
+    home: House,
+) -> None:
+    shell = ("sh", "-c", '"$@"; read -r line; echo "the shell has: $line"', "sh", *CHATBRIDGE)
+    with agent(home) as asking:
+        asking.ask(1, COLOURS)
+        ask = home.until()
+        with OnTerminal(home.environment, "answer", ask["id"], command=shell) as terminal:
+            terminal.expect("> ")
+            terminal.type("red\nrm -rf build")
+            terminal.expect("Sent.")
+            terminal.type("next")
+            terminal.expect("the shell has: ")
+            assert terminal.finish()[1] == "next\n"
+        assert asking.result()["answers"][0]["values"] == ["red"]
 
 
 def test_words_and_json_answer_without_a_terminal(home: House) -> None:

@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 import pytest
 
 from chatbridge.cli import ask, notify
-from chatbridge.tools import ask_user_input, clients
+from chatbridge.tools import ask_user_input, clients, notify_user
 from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE, ROOT
 from tests.fakes.on_terminal import OnTerminal
@@ -249,7 +249,9 @@ def test_a_reader_that_has_gone_is_no_reason_to_complain(home: House) -> None:
         (["x?", "--multi"], "--multi needs options"),
         (["x?", "--timeout", "soon"], "--timeout 'soon': give seconds"),
         (["x?", "--timeout", "1s"], "--timeout '1s': 10 s is the shortest"),
-        (["x?", "--timeout", "9h"], "--timeout '9h': 8 h is the longest (max_timeout)"),
+        (["x?", "--timeout", "9h"], "--timeout '9h': 8 h is the longest\nTo allow more"),
+        (["x?", "-o", "a", "-o", "b", "-o", "a"], "the option 'a' is there twice"),
+        (["x?", "-o", "a", "-o", " "], "an option is empty"),
     ],
 )
 def test_wrong_usage_is_64_and_never_mistaken_for_an_answer(
@@ -262,9 +264,9 @@ def test_wrong_usage_is_64_and_never_mistaken_for_an_answer(
 
 
 def test_what_the_hub_refuses_is_1(home: House) -> None:
-    done = home.run("ask", "Twice?", "-o", "a", "-o", "a")
+    done = home.run("ask", "Which?", "-o", "a", "-o", "b" * (ask_user_input.MAX_LABEL + 1))
     assert (done.returncode, done.stdout) == (1, "")
-    assert "option labels must be unique" in done.stderr
+    assert "questions[0].options[1].label" in done.stderr
 
 
 def test_a_notice_reaches_the_inbox(home: House) -> None:
@@ -273,7 +275,7 @@ def test_a_notice_reaches_the_inbox(home: House) -> None:
     (notice,) = home.api("/api/notices")
     assert (notice["message"], notice["level"]) == ("Built in 4 min", "warning")
     assert home.run("notify", "x", "--level", "loud").returncode == 2
-    assert home.run("notify", " ").returncode == 1
+    assert home.run("notify", " ").returncode == 2
 
 
 def test_without_a_hub_and_without_one_that_can_start_it_is_4(tmp_path: Path) -> None:
@@ -305,3 +307,4 @@ def test_command_and_hub_agree_on_names_and_limits() -> None:
     assert ask.SHORTEST == ask_user_input.SHORTEST_TIMEOUT
     assert ask.LONGEST_QUESTION == ask_user_input.MAX_QUESTION
     assert ask.LONGEST_TITLE == ask_user_input.MAX_TITLE
+    assert notify.LONGEST == notify_user.MAX_MESSAGE

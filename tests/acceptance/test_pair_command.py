@@ -108,6 +108,7 @@ def test_a_hub_that_dies_while_a_code_waits_brings_a_new_code(place: tuple[Desk,
 def test_in_a_narrow_window_there_is_only_the_link(place: tuple[Desk, BotApi]) -> None:
     desk, api = place
     with desk.runs("pair", columns=38) as me:
+        me.expect("Pair a phone. Scan this, then press\n    Start in Telegram.", "Esc: later")
         shown = me.expect("waiting for Start", "open  (works once, 10 min)")
         assert f"https://t.me/{api.bot.username}?start=p_" in shown.replace("\n", "")
         assert "█" not in shown
@@ -197,7 +198,7 @@ def test_without_a_terminal_nobody_is_paired_or_removed_whatever_is_piped_in(
         start_new_session=True,  # as an agent's tool runs it: without a controlling terminal
     )
     assert done.returncode == 1
-    assert "needs a terminal, and a person at it" in done.stderr
+    assert "This needs a terminal, and a person at it.\nRun chatbridge " in done.stderr
     assert telegram_of(desk) == {"allowed_users": [7]}
 
 
@@ -233,6 +234,7 @@ def test_taking_somebody_out_is_no_unless_it_is_said(place: tuple[Desk, BotApi])
     desk, _ = place
     desk.config.write_text("[telegram]\nallowed_users = [7]\nchat_id = [7]\n")
     with desk.runs("people", "remove", "7") as me:
+        me.expect("Nobody else is paired on Telegram: questions do not arrive there then.")
         me.expect("Take 7 out? (y/N)")
         me.press(ENTER)
         me.expect("Nothing was changed.")
@@ -241,3 +243,7 @@ def test_taking_somebody_out_is_no_unless_it_is_said(place: tuple[Desk, BotApi])
         me.ends(1)
         assert "8 is not among those who may answer" in me.screen
     assert telegram_of(desk) == {"allowed_users": [7], "chat_id": [7]}
+    desk.config.write_text('[telegram]\nallowed_users = ["@ada"]\n')
+    with desk.runs("people", "remove", "7") as me:
+        me.ends(1)
+        assert me.scrolled.startswith("telegram.allowed_users: people are given by their numbers")

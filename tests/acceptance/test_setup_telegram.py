@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.settings import secrets
 from tests.acceptance.wizard import Desk, code_on, phone_of, telegram_desk
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.pty_person import CTRL_C, DOWN, ENTER, ESCAPE, PtyPerson
@@ -210,6 +211,45 @@ def test_ctrl_c_midway_keeps_what_works_and_says_what(place: tuple[Desk, BotApi]
         me.ends(130)
         phone.until(card, lambda it: "Cancelled" in it.text)
     assert tomllib.loads(desk.config.read_text())["telegram"]["allowed_users"] == [phone.person.id]
+
+
+def test_who_is_in_the_settings_is_said_also_when_the_greeting_does_not_arrive(
+    place: tuple[Desk, BotApi],
+) -> None:
+    desk, api = place
+    phone = phone_of(api, "Ada")
+    with desk.runs("setup") as me:
+        choose_telegram(me)
+        give_token(me, api.token)
+        phone.say(f"/start {code_on(me)}")
+        me.expect("Is that you? (y/N)")
+        phone.block()
+        me.enter("y")
+        me.ends(1)
+        said = " ".join(me.screen.split())
+    assert "! Ada is in the settings now, as one who may answer." in said
+    assert f"chatbridge people remove {phone.person.id}" in said
+    assert "Kept: the bot's token, the phone of Ada." in said
+    assert tomllib.loads(desk.config.read_text())["telegram"]["allowed_users"] == [phone.person.id]
+
+
+def test_a_test_question_that_is_refused_does_not_end_the_wizard(
+    place: tuple[Desk, BotApi],
+) -> None:
+    desk, api = place
+    secrets.keep(desk.config, "telegram", "token", value=api.token)
+    desk.config.write_text('tools = ["notify_user"]\n[telegram]\nallowed_users = [7]\n')
+    with desk.runs("setup") as me:
+        me.expect("❯ As it is")
+        me.press(DOWN, ENTER)
+        me.expect("Keep the bot")
+        me.press(ENTER)
+        me.expect("Pair another phone? (y/N)")
+        me.press(ENTER)
+        me.expect("Send a test question? (Y/n)")
+        me.press(ENTER)
+        me.expect("✗ The test question could not be asked.")
+        to_the_end(me)
 
 
 def test_without_a_terminal_it_names_the_way_for_scripts(place: tuple[Desk, BotApi]) -> None:

@@ -188,3 +188,19 @@ def test_root_gets_a_link_to_the_machines_inbox(server: Container) -> None:
     said = server.run("env", f"CHATBRIDGE_STATE_DIR={STATE}", CHATBRIDGE, "inbox")
     assert re.search(r"http://127\.0\.0\.1:\d+/login/", said)
     assert server.run("stat", "--format=%U", STATE) != "root\n"
+
+
+def test_a_user_of_the_machines_hub_is_told_whose_its_inbox_is(alice: Login) -> None:
+    done = alice.container.tried(CHATBRIDGE, "inbox", user="alice")
+    assert done.returncode == 1
+    assert "chatbridge pending" in done.stderr
+
+
+def test_root_makes_a_token_in_the_name_of_the_machines_hub(server: Container) -> None:
+    env = ("env", f"CHATBRIDGE_STATE_DIR={STATE}")
+    token = server.run(*env, CHATBRIDGE, "token", "add", "build-server")
+    assert token.startswith("cb_")
+    owners = server.run("sh", "-c", f"stat --format=%U {STATE}/http-tokens.json {STATE}/hub.lock")
+    assert len(set(owners.split())) == 1
+    assert "build-server" in server.run(*env, CHATBRIDGE, "token", "list")
+    server.run(*env, CHATBRIDGE, "token", "remove", "build-server")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,9 +24,10 @@ PATIENCE = 30.0
 TAKE_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.executable, [sys.executable, "-m", "chatbridge", *sys.argv[1:]])
+os.execvp(sys.argv[1], sys.argv[1:])
 """
 """Makes the terminal the process' own, so that Ctrl-C on it is a signal."""
+CHATBRIDGE = (sys.executable, "-m", "chatbridge")
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>78]")
 
 
@@ -34,7 +36,7 @@ def in_pipe(
 ) -> subprocess.CompletedProcess[str]:
     """`said` is its standard input."""
     return subprocess.run(
-        [sys.executable, "-m", "chatbridge", *words],
+        [*CHATBRIDGE, *words],
         input=said,
         capture_output=True,
         text=True,
@@ -51,12 +53,13 @@ class OnTerminal:
         cwd: Path | None = None,
         columns: int = 80,
         rows: int = 24,
+        command: Sequence[str] = CHATBRIDGE,
     ) -> None:
         self.raw = self._unread = ""
         self._screen, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen(
-            [sys.executable, "-c", TAKE_TERMINAL, *words],
+            [sys.executable, "-c", TAKE_TERMINAL, *command, *words],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

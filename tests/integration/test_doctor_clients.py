@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.cli.connect import plan, write
-from chatbridge.cli.doctor.clients import clients, duration
+from chatbridge.cli.doctor.clients import clients
 from chatbridge.cli.doctor.examination import Check
 from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.service import service
@@ -67,6 +67,32 @@ async def test_a_client_that_gives_up_too_early_is_a_remark_until_it_is_connecte
     assert (found.mark, found.what) == (Mark.FINE, "connected in ~/.codex/config.toml")
 
 
+async def test_one_that_is_connected_for_this_folder_alone_counts(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.configure('max_timeout = "1h"')
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"other": {}}}')
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex/config.toml").write_text('[mcp_servers.chatbridge]\ncommand = "x"\n')
+    (found,) = await machine.look(CLIENTS)
+    assert found.fix == ("chatbridge connect codex --project    (sets it to 3600)",)
+    write(plan("codex", project=tmp_path))
+    (found,) = await machine.look(CLIENTS)
+    assert (found.mark, found.what) == (
+        Mark.FINE,
+        f"connected in {tmp_path / '.codex/config.toml'}",
+    )
+
+
+async def test_in_the_home_folder_a_client_is_told_once(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(machine.home)
+    write(plan("gemini"))
+    assert [found.name for found in await machine.look(CLIENTS)] == ["gemini"]
+
+
 async def test_what_a_client_cannot_do_is_no_remark(machine: Machine) -> None:
     """Cline waits for an hour at most, whatever it is told."""
     machine.configure('max_timeout = "8h"\ndefault_timeout = "1h"')
@@ -83,13 +109,6 @@ async def test_a_file_that_cannot_be_understood_is_a_remark(machine: Machine) ->
     (found,) = await machine.look(CLIENTS)
     assert (found.mark, found.name) == (Mark.REMARK, "claude-code")
     assert "cannot be understood" in found.what
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"), [(3600.0, "1 h"), (5400.0, "90 min"), (90.0, "90 s"), (172_800.0, "2 d")]
-)
-def test_a_time_is_whole_in_the_largest_unit_that_fits(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
 
 
 # ── the service ───────────────────────────────────────────────────────────────────────────────────

@@ -317,7 +317,7 @@ async def test_who_asks_again_right_after_a_restart_does_not_wait_for_a_link_to_
     restarted = open_door(tmp_path, clock=StillClock(), token=token, withdraw_on_cancel=withdraws)
     async with restarted as door, door.visitor() as http:  # its clock stands still
         again = RawAgent(http, ERAS[1]).asking(2)
-        await door.hub.until_called(ask)
+        assert (await door.joined()).id == ask.id
         await door.hub.inbox.answer(ask.id, BLUE, person=OWNER)
         assert text_of(result_of(await asyncio.wait_for(again, PATIENCE))) == "User selected: blue"
         assert await door.hub.inbox.open_asks() == []

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Status
-from chatbridge.core.reach import Reach, Reached
-from chatbridge.hub.links import Links
+from chatbridge.core.reach import Reach
 from chatbridge.hub.wiring import digests
 from chatbridge.link.preface import preface
 from chatbridge.settings import load
-from chatbridge.tools.ask_user import AskUser
-from chatbridge.tools.clients import Clients
-from chatbridge.tools.server import build_server
-from chatbridge.tools.waiting import Waiting
-from tests.fakes.world import BLUE, OWNER, World, world
+from tests.fakes.door import Link, call_of, door
+from tests.fakes.world import BLUE, OWNER, world
 
 STRANGER = 65534
 STRANGERS_VISIT = """
@@ -40,78 +31,6 @@ sys.stdout.buffer.write(sock.recv(4096))
 """
 
 
-async def nobody(_ask_id: str) -> Reach:
-    return Reach()
-
-
-@asynccontextmanager
-async def door(
-    hub: World,
-    path: Path,
-    *,
-    told: list[str] | None = None,
-    reached: Reached = nobody,
-    settings: dict[str, str] | None = None,
-) -> AsyncIterator[Links]:
-    """`told` is what the owner hears."""
-    server = build_server(
-        [AskUser(Waiting(hub.broker, reached))],
-        callers=hub.broker.callers,
-        clients=Clients(),
-        clock=hub.clock,
-        after_call=lambda: None,
-        spawn=asyncio.ensure_future,
-    )
-    heard: list[str] = [] if told is None else told
-    links = Links(server, hub.broker.callers, settings=settings or {}, tell=heard.append)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    listener.listen()
-    await links.listen(listener)
-    try:
-        yield links
-    finally:
-        await links.close()
-
-
-class Link:
-    """The other end, line by line."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-
-    @classmethod
-    async def connect(cls, path: Path, **changes: Any) -> Link:
-        link = cls(*await asyncio.open_unix_connection(str(path)))
-        preface = {"chatbridge": "link", "protocol": 1, "link": "a" * 32, "cwd": "/", **changes}
-        link.say(preface)
-        return link
-
-    def say(self, *lines: dict[str, Any]) -> None:
-        for line in lines:
-            self._writer.write(json.dumps(line).encode() + b"\n")
-
-    async def hear(self) -> dict[str, Any]:
-        line = await asyncio.wait_for(self._reader.readline(), 20)
-        heard: dict[str, Any] = json.loads(line) if line else {}
-        return heard
-
-    def close(self) -> None:
-        self._writer.close()
-
-    async def ask(self, request: int) -> None:
-        initialize = {"protocolVersion": "2025-11-25", "capabilities": {}}
-        initialize["clientInfo"] = {"name": "claude-code", "version": "1"}
-        self.say({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": initialize})
-        await self.hear()
-        self.say(call_of(request))
-
-
-def call_of(request: int, *, question: str = "Which?") -> dict[str, Any]:
-    call = {"name": "ask_user", "arguments": {"question": question, "options": ["blue"]}}
-    return {"jsonrpc": "2.0", "id": request, "method": "tools/call", "params": call}
-
-
 async def full_disk(_: object) -> None:
     raise StoreError("the disk is full")
 
@@ -123,7 +42,6 @@ async def test_a_process_of_another_user_is_turned_away_without_a_word(
     path = Path("/tmp") / f"cb-{os.getpid()}.sock"  # where a stranger can reach it
     try:
         async with world(tmp_path) as hub, door(hub, path):
-            path.chmod(0o666)
             visit = await asyncio.to_thread(
                 subprocess.run,
                 [sys.executable, "-c", STRANGERS_VISIT, str(path), str(STRANGER)],

@@ -9,20 +9,16 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from chatbridge.core.reach import Reach
 from chatbridge.hub.links import Links
 from chatbridge.hub.peers import Peers, may_see
-from chatbridge.tools.ask_user import AskUser
-from chatbridge.tools.clients import Clients
-from chatbridge.tools.server import build_server
-from chatbridge.tools.waiting import Waiting
+from tests.fakes.door import Link
+from tests.fakes.door import door as one_door
 from tests.fakes.world import BLUE, OWNER, World, world
 
 pytestmark = pytest.mark.root
@@ -59,86 +55,27 @@ def connection_of(uid: int, path: Path, *groups: int) -> socket.socket:
     return socket.socket(fileno=descriptor)
 
 
-def listener_at(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(path))
-    listener.listen()
-    path.chmod(0o666)  # so that it is the hub that decides here, and not the kernel
-    return listener
+def door(hub: World, path: Path) -> AbstractAsyncContextManager[Links]:
+    return one_door(hub, path, peers=Peers(group=GROUP))
 
 
-async def nobody(_ask_id: str) -> Reach:
-    return Reach()
-
-
-@asynccontextmanager
-async def door(hub: World, path: Path) -> AsyncIterator[Links]:
-    server = build_server(
-        [AskUser(Waiting(hub.broker, nobody))],
-        callers=hub.broker.callers,
-        clients=Clients(),
-        clock=hub.clock,
-        after_call=lambda: None,
-        spawn=asyncio.ensure_future,
-    )
-    links = Links(
-        server,
-        hub.broker.callers,
-        settings={},
-        tell=lambda text: None,
-        peers=Peers(group=GROUP),
-    )
-    await links.listen(listener_at(path))
-    try:
-        yield links
-    finally:
-        await links.close()
-
-
-class Agent:
-    """A link whose words are all its own choice: here always the same."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
-
-    @classmethod
-    async def of(cls, uid: int, path: Path, *groups: int) -> Agent:
-        sock = await asyncio.to_thread(connection_of, uid, path, *groups)
-        agent = cls(*await asyncio.open_unix_connection(sock=sock))
-        agent.say({"chatbridge": "link", "protocol": 1, "link": "a" * 32, "cwd": "/", "root": "/s"})
-        return agent
-
-    def say(self, line: dict[str, Any]) -> None:
-        self._writer.write(json.dumps(line).encode() + b"\n")
-
-    async def hear(self) -> dict[str, Any]:
-        line = await asyncio.wait_for(self._reader.readline(), PATIENCE)
-        heard: dict[str, Any] = json.loads(line) if line else {}
-        return heard
-
-    async def ask(self) -> None:
-        params = {"protocolVersion": "2025-11-25", "capabilities": {}}
-        params["clientInfo"] = {"name": "claude-code", "version": "1"}
-        self.say({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
-        assert "result" in await self.hear()
-        call = {"name": "ask_user", "arguments": {"question": "Which?", "options": ["blue"]}}
-        self.say({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": call})
-
-    def close(self) -> None:
-        self._writer.close()
+async def link_of(uid: int, path: Path) -> Link:
+    """Of a member of the group. What it says of itself is always the same."""
+    sock = await asyncio.to_thread(connection_of, uid, path, GROUP)
+    link = Link.over(*await asyncio.open_unix_connection(sock=sock), root="/s")
+    assert "chatbridge" in await link.hear()
+    return link
 
 
 async def test_a_link_with_the_id_of_another_users_link_finds_nothing_of_its_calls(
     tmp_path: Path, path: Path
 ) -> None:
     async with world(tmp_path) as hub, door(hub, path) as links:
-        hers = await Agent.of(ALICE, path, GROUP)
-        assert "chatbridge" in await hers.hear()
-        await hers.ask()
+        hers = await link_of(ALICE, path)
+        await hers.ask(5)
         first = await hub.until(lambda ask: True)
-        his = await Agent.of(BOB, path, GROUP)
-        assert "chatbridge" in await his.hear()
-        await his.ask()
+        his = await link_of(BOB, path)
+        await his.ask(5)
         second = await hub.until(lambda ask: ask.id != first.id)
 
         assert first.project.key != second.project.key
@@ -166,3 +103,17 @@ async def test_who_is_not_in_the_group_is_turned_away_without_a_word(
             stranger.settimeout(PATIENCE)
             assert await asyncio.to_thread(stranger.recv, 4096) == b""
         assert links.connected() == []
+
+
+async def test_a_user_with_too_many_connections_keeps_nobody_else_out(
+    tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chatbridge.hub.links.MOST_OF_ONE_USER", 2)
+    async with world(tmp_path) as hub, door(hub, path):
+        first, second = [await link_of(BOB, path) for _ in range(2)]
+        with await asyncio.to_thread(connection_of, BOB, path, GROUP) as third:
+            third.settimeout(PATIENCE)
+            assert await asyncio.to_thread(third.recv, 4096) == b""
+        hers = await link_of(ALICE, path)
+        for agent in (first, second, hers):
+            agent.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.telegram.channel import NOBODY, TelegramChannel
+from chatbridge.channels.telegram.people import LONGEST_NAME
 from chatbridge.core.errors import NotPaired, TooManyCodes
 from chatbridge.core.pacing import Pace
 from chatbridge.core.pairing import GUESSES_OF_ONE, LASTS, Pairing
@@ -226,6 +227,15 @@ async def test_who_has_guessed_too_often_is_not_heard_with_the_right_code_either
         await bridge.brings(ada, f"/start p_{code['code']}")
         assert (await then)["claimed"]["name"] == "Ada"
     assert bridge.said() == []
+
+
+async def test_whatever_somebody_is_called_the_terminal_hears_a_short_line(bridge: Bridge) -> None:
+    eve = bridge.phone("\x1b[2J\u202eAda\n✓ paired\x07" + "x" * 10_000)
+    async with bridge.pairing() as (code, then):
+        await bridge.brings(eve, f"/start p_{code['code']}")
+        name = (await then)["claimed"]["name"]
+    assert name.isprintable()
+    assert len(name) <= LONGEST_NAME
 
 
 async def test_a_code_that_is_said_in_a_group_counts_for_nobody(bridge: Bridge) -> None:

@@ -14,7 +14,11 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.setup import command
+from chatbridge import settings
+from chatbridge.cli.config_file import change
+from chatbridge.cli.setup import command, matrix
+from chatbridge.cli.setup.matrix_bot import Bot
+from chatbridge.cli.setup.state import Setup
 from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.telegram.server import BotApi
@@ -127,6 +131,25 @@ def test_what_is_wrong_is_said_before_anything_is_written(here: Here, api: BotAp
         api.set_webhook("")
 
 
+def test_what_was_kept_before_a_file_could_not_be_written_is_said(home: House, api: BotApi) -> None:
+    config_of(home).parent.mkdir(parents=True)
+    config_of(home).symlink_to("/proc/nowhere/config.toml")
+    done = setup(home, "--telegram-token-file", "-", "--telegram-user", "7", given=api.token)
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+    assert "Kept: the bot's token." in done.stderr
+    assert (config_of(home).parent / "secrets" / "chatbridge_telegram__token").exists()
+
+
+def test_for_the_browser_alone_the_way_to_the_inbox_is_said(home: House) -> None:
+    done = setup(home, "--web-only")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "Done.\nFor a link to the inbox: chatbridge inbox\n",
+    )
+    assert not config_of(home).exists()
+
+
 def test_a_token_given_instead_of_a_file_is_not_repeated(here: Here, api: BotApi) -> None:
     said = here.refused("--telegram-token-file", api.token)
     assert api.token.partition(":")[2] not in said
@@ -161,3 +184,22 @@ def test_a_hub_that_runs_uses_it_at_once_and_none_is_started_otherwise(
         assert home.hub() != before
         names = [it["name"] for it in home.api("/api/status")["channels"]]
         assert "telegram" in names
+
+
+def test_who_was_taken_out_while_the_wizard_waited_stays_out(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(
+        '[matrix]\nuser_id = "@bot:example.org"\nroom_id = ["!old:example.org"]\n'
+        'allowed_users = ["@ada:example.org", "@eve:example.org"]\n'
+    )
+    found = Setup(path=config, settings=settings.load(config))
+    change(config, {("matrix", "allowed_users"): ["@ada:example.org"]})
+    with Bot("http://127.0.0.1:9", "@bot:example.org") as bot:
+        people = ["@ben:example.org"]
+        matrix.save(found, bot, "syt_token", rooms=["!new:example.org"], people=people)
+    assert tomllib.loads(config.read_text())["matrix"] == {
+        "homeserver": "http://127.0.0.1:9",
+        "user_id": "@bot:example.org",
+        "room_id": ["!old:example.org", "!new:example.org"],
+        "allowed_users": ["@ada:example.org", "@ben:example.org"],
+    }

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.cli import inbox
 from chatbridge.core.errors import SocketUnusable
 from chatbridge.hub.peers import Peers, may_request
 from chatbridge.link import system_hub
@@ -150,3 +151,17 @@ def test_what_is_not_named_as_everybodys_is_the_owners(monkeypatch: pytest.Monke
     assert not may_request("whatever comes next", 1000)
     assert may_request("pair", 0)
     assert may_request("pair", 63000)
+
+
+def test_the_inbox_of_a_machines_hub_is_roots_and_the_command_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(system_hub, "SOCKET", str(folder / "hub.sock"))
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.delenv("CHATBRIDGE_STATE_DIR", raising=False)
+    with listening(folder / "hub.sock"):
+        assert inbox.main([]) == 1
+    said = capsys.readouterr()
+    assert "chatbridge pending" in said.err
+    assert "sudo" in said.err
+    assert said.out == ""

@@ -171,9 +171,7 @@ def test_what_systemd_gave_another_process_is_not_ours_and_nothing_is_inherited(
 def test_what_is_no_number_was_not_said_by_systemd(
     monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
-    systemd = given(
-        monkeypatch, LISTEN_PID=str(os.getpid()), LISTEN_FDS=value, WATCHDOG_USEC=value
-    )
+    systemd = given(monkeypatch, LISTEN_PID=str(os.getpid()), LISTEN_FDS=value, WATCHDOG_USEC=value)
     assert systemd.passed_socket() is None
     assert systemd.watchdog is None
 

@@ -88,6 +88,24 @@ def test_pending_looks_as_it_was_drawn() -> None:
     )
 
 
+@pytest.mark.parametrize(("count", "said"), [(6, "Which"), (9, "and 3 more: chatbridge pending")])
+def test_the_live_view_fits_the_terminal_and_counts_what_does_not(count: int, said: str) -> None:
+    asks_there = [shown(DATABASE)] * count
+    lines = screen(pending.live_screen(asks_there, now=NOW, height=10), 80).splitlines()
+    assert len(lines) <= 10
+    assert said in lines[-3]
+    assert lines[-2:] == ["", "Ctrl-C: leave"]
+
+
+def test_on_a_narrow_terminal_the_id_and_the_time_are_whole() -> None:
+    found = pending.screen([shown(it) for it in (DATABASE, RELEASE)], now=NOW, room=40)
+    assert screen(found[:1], 40) == (
+        "ID       PRO…   AGE…   QUESTION     LEFT\n"
+        "shop-a   sho…   Cla…   Which d…     1:48\n"
+        "billin   bil…   Cla…   Release…   7 h 51\n"
+    )
+
+
 def test_nothing_that_waits_is_said_in_a_sentence() -> None:
     assert pending.screen([], now=NOW, room=80) == ["Nothing is waiting."]
 
@@ -113,6 +131,13 @@ def test_nobody_is_told_to_answer_an_approval_here() -> None:
 )
 def test_what_is_left_of_the_time(rest: float | None, said: str) -> None:
     assert times.left(None if rest is None else NOW + rest, now=NOW) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(3600.0, "1 h"), (5400.0, "90 min"), (90.0, "90 s"), (172_800.0, "2 d")]
+)
+def test_a_time_is_whole_in_the_largest_unit_that_fits(seconds: float, said: str) -> None:
+    assert times.duration(seconds) == said
 
 
 def ended(ask: Ask, how: Status, *, at: float = NOW, **outcome: Any) -> Json:

@@ -36,6 +36,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["answer", "3f"], {"3f9a2c"}),
         (["cancel", ""], {"3f9a2c", "81ab00"}),
         (["completion", "f"], {"fish"}),
+        (["connect", "cl"], {"claude-code", "cline"}),
+        (["connect", "codex", "--pr"], {"--project", "--print"}),
+        (["disconnect", "go"], {"goose"}),
     ],
 )
 def test_bash_completes_commands_options_and_ids(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from chatbridge.cli.connect import CLIENTS, command, disconnect
 from chatbridge.cli.connect.program import program
 from tests.fakes.client_home import Home, before
+from tests.fakes.link_client import ROOT
 
 MOVING = ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "NO_COLOR")
 
@@ -173,9 +176,9 @@ def test_without_a_client_those_on_this_computer_are_listed(
     assert command.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
-        "✓ Claude Code  connected, waits up to 28 h  ~/.claude.json",
-        "– Codex        not connected                ~/.codex/config.toml",
-        "! Cursor       its file cannot be read      ~/.cursor/mcp.json",
+        "✓ Claude Code  connected, waits up to 1 d  ~/.claude.json",
+        "– Codex        not connected               ~/.codex/config.toml",
+        "! Cursor       its file cannot be read     ~/.cursor/mcp.json",
     ]
     assert "Connect one:   chatbridge connect codex" in lines
 
@@ -262,3 +265,34 @@ def test_a_file_cannot_play_with_the_terminal(
     assert "\x1b" not in shown
     assert "⟨U+001B⟩" in shown
     assert "⟨U+202E⟩" in shown
+
+
+@pytest.mark.parametrize(
+    "content", [b"mcp_servers = { a = { command = 'x' } }\n", b"mcp_servers = 1\n"]
+)
+def test_a_file_that_is_sound_but_cannot_be_changed_is_not_called_broken(
+    home: Home, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    file = home.has("codex", content)
+    assert command.main(["codex", "--yes"]) == 1
+    said = capsys.readouterr().err
+    assert "cannot be changed without changing more than that.\nNothing was written." in said
+    assert "chatbridge connect codex --print" in said
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("connect codex | true", 141), ("connect codex >&-", 2), ("completion bash | true", 141)],
+)
+def test_nobody_who_reads_is_no_reason_to_complain(home: Home, words: str, code: int) -> None:
+    command_line = f'"{sys.executable}" -u -m chatbridge {words}'
+    done = subprocess.run(
+        ["bash", "-c", f"{command_line}; exit ${{PIPESTATUS[0]}}"],
+        env={"PATH": os.environ["PATH"], "HOME": str(home.path), "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr

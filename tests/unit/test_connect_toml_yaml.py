@@ -178,6 +178,14 @@ def test_an_entry_in_braces_is_left_alone() -> None:
         Yaml().put("servers: {a: {cmd: x}}\n", KEYS, ENTRY)
 
 
+@pytest.mark.parametrize("text", ["servers:\n  ours: {}\n  ours: {}\n", "servers:\nservers:\n"])
+def test_a_key_that_is_there_twice_is_left_alone(text: str) -> None:
+    with pytest.raises(CannotEdit, match="there twice"):
+        Yaml().put(text, KEYS, ENTRY)
+    with pytest.raises(CannotEdit, match="there twice"):
+        Yaml().remove(text, KEYS)
+
+
 @pytest.mark.parametrize(
     ("text", "line"), [("a: [1\nb: 2\n", 2), ("- a\n", 1), ("a: 1\n---\nb: 2\n", 2), ("\ta: 1", 1)]
 )

@@ -185,3 +185,15 @@ def test_what_does_not_go_together_is_said(
         command.main(words)
     assert ended.value.code == 2
     assert "--workspace" in capsys.readouterr().err
+
+
+def test_a_folder_in_which_something_else_would_change_has_a_diff_of_its_own(
+    folders: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = {"mcpServers": {"chatbridge": {"type": "stdio", "command": "/opt/other"}}}
+    (folders[1] / ".mcp.json").write_text(json.dumps(other, indent=2))
+    assert connect(*folders) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("+++ ") == 4
+    assert "/opt/other" in shown
+    assert f"Likewise in 1 more: {folders[2]}\n" in shown

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -72,11 +74,12 @@ def test_a_name_is_given_once_also_in_other_letters(state: str) -> None:
 
 def test_a_name_in_other_letters_is_named_as_it_can_be_removed(state: str) -> None:
     http_tokens.add(state, "ci", now=1.0)
-    with pytest.raises(SettingsError, match="token remove ci$"):
+    with pytest.raises(SettingsError, match=r"token remove ci$"):
         http_tokens.add(state, "CI", now=2.0)
 
 
 def test_a_named_pipe_in_the_place_of_the_file_keeps_nobody_waiting(state: str) -> None:
+    os.makedirs(state, exist_ok=True)
     os.mkfifo(http_tokens.tokens_path(state), 0o600)
     assert Tokens(state).all() == []
 

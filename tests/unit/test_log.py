@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.hub.log import HIDDEN, SHORTEST, Secrets, set_level
+from chatbridge.hub.log import HIDDEN, SHORTEST, Format, Secrets, set_level
 
 BOT = "123456789:AAF-x_yz0123456789abcdefghijklmnopq"
 LETTERS = BOT.partition(":")[2]
@@ -99,3 +99,18 @@ def test_libraries_say_less_than_we_do_but_at_debug(level: str, ours: int, libra
     assert logging.getLogger("chatbridge.core.broker").getEffectiveLevel() == ours
     for name in ("mcp", "httpx", "httpcore", "telegram", "uvicorn.error", "asyncio", "aiosqlite"):
         assert logging.getLogger(name).getEffectiveLevel() == libraries, name
+
+
+@pytest.mark.parametrize("breaks", ["\n", "\r\n", "\r", "\u2028", "\x0b", "\x1b[2K"])
+def test_a_message_is_one_line_and_the_place_of_an_error_stays_readable(breaks: str) -> None:
+    secret = f"pass{breaks}word"
+    record = logging.makeLogRecord({"msg": "folder %s: %s", "args": (f"x{breaks}y", secret)})
+    written = Format(knowing(secret), journal=True).format(record)
+    assert len(written.splitlines()) == 1
+    assert "\x1b" not in written
+    assert written.endswith(HIDDEN)
+    try:
+        raise ValueError("inside")
+    except ValueError as error:
+        record.exc_info = (ValueError, error, error.__traceback__)
+    assert len(Format(knowing(), journal=True).format(record).splitlines()) > 3

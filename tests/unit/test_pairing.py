@@ -18,6 +18,7 @@ from chatbridge.core.pairing import (
     LASTS,
     LENGTH,
     OPEN_AT_MOST,
+    REMEMBERED,
     Claim,
     Code,
     Pairing,
@@ -106,16 +107,29 @@ def test_one_person_has_few_guesses_and_others_are_not_hurt_by_it() -> None:
         assert pairing.claim(code.payload, by(666))
 
 
-def test_many_people_together_have_few_guesses_too() -> None:
+def test_where_many_guess_each_has_one_try_and_the_owner_is_not_kept_from_pairing() -> None:
     clock = StillClock()
     pairing = Pairing(clock=clock)
     with pairing.opened() as code:
         for guess in range(GUESSES_OF_ALL):
             assert not pairing.claim("p_22222222", by(1000 + guess))
-        assert not pairing.claim(code.payload, by(1))
+        assert not pairing.claim(code.payload, by(1000))
+        assert pairing.claim(code.payload, by(1))
     clock.advance(GUESSES_WITHIN)
     with pairing.opened() as code:
+        assert pairing.claim(code.payload, by(1000))
+
+
+def test_however_many_strangers_guess_little_is_remembered_of_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pairing = Pairing(clock=StillClock())
+    with pairing.opened() as code:
+        for stranger in range(2 * REMEMBERED):
+            assert not pairing.claim("p_22222222", by(1000 + stranger))
+        assert len(pairing._guesses) == REMEMBERED  # what memory holds is the point here
         assert pairing.claim(code.payload, by(1))
+    assert len(caplog.records) == 1
 
 
 def test_a_clock_that_is_set_back_does_not_lock_pairing_for_good() -> None:

@@ -225,6 +225,13 @@ def test_what_is_remembered_of_other_users_files_has_an_end() -> None:
     assert not settings_of(keys[-1]).enabled
 
 
+def test_the_files_of_one_user_push_nobody_elses_out() -> None:
+    hers = project_of_user(1001, root="/srv/a", folder=None, link=LINK, file="enabled = false")
+    for n in range(MOST_TOLD + 1):
+        project_of_user(1002, root=f"/srv/{n}", folder=None, link=LINK)
+    assert not settings_of(hers.key).enabled
+
+
 def test_a_link_tells_the_file_of_its_project_if_it_is_one_to_tell(project: Path) -> None:
     assert read_file(str(project)) is None
     write(project, "enabled = false")

@@ -7,6 +7,7 @@ import segno
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.cli import prompts
 from chatbridge.cli.qr import coloured, qr_lines
 from chatbridge.cli.setup.telegram import token_in
 
@@ -85,3 +86,16 @@ def test_colours_are_left_out_where_they_are_not_wanted(monkeypatch: pytest.Monk
     assert coloured("█") == "\x1b[97;40m█\x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
     assert coloured("█") == "█"
+
+
+def test_keys_stand_at_the_right_edge_and_the_longest_hint_that_fits_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def in_window(columns: int) -> str:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return prompts.with_key("  … waiting", "i: invert   Esc: later", "Esc: later")
+
+    assert in_window(80) == f"  … waiting{'i: invert   Esc: later':>68}"
+    assert in_window(200) == in_window(80)
+    assert in_window(30) == f"  … waiting{'Esc: later':>18}"
+    assert in_window(20) == "  … waiting"

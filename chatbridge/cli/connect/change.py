@@ -42,9 +42,8 @@ class Change:
         return "\n".join(lines)
 
     def body(self) -> str:
-        """The diff without the file's name, and with how much of the file is there."""
-        whole = (self.path.name, self.before is None, self.after is None)
-        return f"{whole}{self.diff().partition('@@')[2]}"
+        """The diff without its folder."""
+        return f"{self.path.name}{self.diff().partition('@@')[2]}"
 
     def counts(self) -> tuple[int, int]:
         """How many lines come and how many go."""

@@ -97,7 +97,7 @@ def _edited(
         new = edit(text)
         if new == text:
             return before
-        if _others(editor.load(text), parts) != _others(editor.load(new), parts):
+        if not _says_the_same(editor, text, new, parts):
             raise CannotEdit("it cannot be changed without changing more than that")
     except Unparsable as error:
         raise _refusal(path, error, way_out) from None
@@ -159,6 +159,16 @@ def _with_parts_of(
     except CannotEdit:
         return None
     return mark + text.encode()
+
+
+def _says_the_same(editor: Editor, text: str, new: str, parts: Sequence[Part]) -> bool:
+    """Beside our parts. A new text that cannot be read says nothing, and that is not its owner's
+    mistake."""
+    before = _others(editor.load(text), parts)
+    try:
+        return before == _others(editor.load(new), parts)
+    except Unparsable:
+        return False
 
 
 def _others(tree: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ class Found:
     shown: str
     """`Codex`."""
     file: Path
-    """Where its MCP servers for every project are. It need not exist."""
+    """Where its MCP servers are. It need not exist."""
     connected: bool
     timeout: float | None
     """Seconds that one call may take, as the file says; None: it does not say."""
@@ -30,6 +31,8 @@ class Found:
     """Seconds without that; None: no limit, or none is known."""
     problem: str | None = None
     """Why the file cannot be read, a sentence."""
+    project: bool = False
+    """Whether the file is that of one project."""
 
     @property
     def gives_up(self) -> float | None:
@@ -43,7 +46,24 @@ def found_clients(environ: Mapping[str, str] | None = None) -> list[Found]:
         here = places(environ)
     except ChatbridgeError:
         return []
-    return [_found(it, here) for it in CATALOGUE.values() if _is_here(it, here)]
+    return [_found(it, here, it.file(here)) for it in CATALOGUE.values() if _is_here(it, here)]
+
+
+def connected_in(project: Path, environ: Mapping[str, str] | None = None) -> list[Found]:
+    """Those that are connected for this project alone. In the home folder some clients' file is
+    the one for every project."""
+    try:
+        here = places(environ)
+    except ChatbridgeError:
+        return []
+    files_there = [
+        (client, path)
+        for client in CATALOGUE.values()
+        for path in (project / name for name in client.project)
+        if path.is_file() and os.path.realpath(path) != os.path.realpath(client.file(here))
+    ]
+    found = [replace(_found(client, here, path), project=True) for client, path in files_there]
+    return [it for it in found if it.connected]
 
 
 def _is_here(client: Client, here: Places) -> bool:
@@ -53,8 +73,8 @@ def _is_here(client: Client, here: Places) -> bool:
         return False
 
 
-def _found(client: Client, here: Places) -> Found:
-    path, problem = client.file(here), None
+def _found(client: Client, here: Places, path: Path) -> Found:
+    problem = None
     tree: dict[str, Any] = {}
     try:
         tree = loaded(client.format, files.read(path))

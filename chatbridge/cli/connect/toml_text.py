@@ -64,7 +64,7 @@ class Toml:
         if own is not None:
             return text[: own.value[0]] + _inline(value) + text[own.value[1] :]
         if found is not MISSING:
-            raise CannotEdit(f"“{_dotted(keys)}” is written in parts")
+            raise CannotEdit(f"“{_dotted(keys)}” is written in a way of its own")
         if isinstance(value, dict):
             return _appended(text, keys, value)
         return _with_pair(text, statements, keys, value)
@@ -162,7 +162,7 @@ def _with_pair(text: str, statements: list[_Statement], keys: Keys, value: Any) 
     beside = [it for it in statements if it.keys[:-1] == table and not it.header]
     heads = [it for it in statements if it.keys == table and it.header]
     if not beside and not heads:
-        raise CannotEdit(f"“{_dotted(table)}” is part of an inline table")
+        raise CannotEdit(f"“{_dotted(table)}” is written in a way of its own")
     after = beside[-1] if beside else heads[-1]
     indent = re.match(r"[ \t]*", text[after.start :])
     line = f"{indent[0] if indent else ''}{_dotted(keys[len(after.table) :])} = {_inline(value)}"

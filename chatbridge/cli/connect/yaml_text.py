@@ -107,7 +107,10 @@ def _pairs(node: yaml.nodes.Node, keys: Keys) -> list[_Pair]:
 
 
 def _pair(pairs: list[_Pair], key: str) -> _Pair | None:
-    return next((it for it in pairs if it[0].value == key), None)
+    found = [it for it in pairs if it[0].value == key]
+    if len(found) > 1:
+        raise CannotEdit(f"“{key}” is there twice")
+    return found[0] if found else None
 
 
 def _empty(node: yaml.nodes.Node) -> bool:

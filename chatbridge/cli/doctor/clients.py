@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 from chatbridge.cli.connect import Found, found_clients
 from chatbridge.cli.connect.catalogue import CATALOGUE
+from chatbridge.cli.connect.found import connected_in
 from chatbridge.cli.doctor.finding import Finding, fine, remark
 from chatbridge.cli.doctor.situation import Situation, shown
 from chatbridge.cli.times import HOUR, duration
@@ -18,12 +20,20 @@ WAIT_WITH_PROGRESS = ("opencode",)
 async def clients(situation: Situation) -> Sequence[Finding]:
     found = await asyncio.to_thread(found_clients)
     connected = [client for client in found if client.connected or client.problem]
+    connected += await asyncio.to_thread(_in_this_folder)
     if not connected:
         names = ", ".join(client.shown for client in found)
         what = f"none is connected, but here: {names}" if names else "none is connected"
         example = found[0].client if found else "claude-code"
         return [remark("agents", what, f"chatbridge connect {example}")]
     return [_client(client, situation.settings.max_timeout) for client in connected]
+
+
+def _in_this_folder() -> list[Found]:
+    try:
+        return connected_in(Path.cwd())
+    except OSError:  # it has gone, or is closed to us
+        return []
 
 
 def _client(client: Found, longest: float) -> Finding:
@@ -34,10 +44,11 @@ def _client(client: Found, longest: float) -> Finding:
     possible = _possible(name, max(longest, HOUR))
     if limit is None or limit >= min(longest, possible or limit) or name in WAIT_WITH_PROGRESS:
         return fine(name, f"connected in {shown(client.file)}", **details)
+    again = f"chatbridge connect {name}{' --project' if client.project else ''}"
     return remark(
         name,
         f"gives up after {limit:.0f} s; your questions may wait {duration(longest)}",
-        f"chatbridge connect {name}    (sets it to {possible:.0f})",
+        f"{again}    (sets it to {possible:.0f})",
         **details,
     )
 

@@ -76,7 +76,7 @@ def connect_agents(setup: Setup) -> None:
 
     found = found_clients()
     if not found:
-        prompts.say("  No agent was found here. For any: chatbridge connect --print")
+        prompts.explain("  No agent was found here. For any: chatbridge connect --print")
         return
     choices = [
         Choice(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
+from chatbridge import settings
 from chatbridge.cli import prompts
-from chatbridge.cli.config_file import change
+from chatbridge.cli.config_file import change, table_in
 from chatbridge.cli.prompts import Choice
 from chatbridge.cli.restart import restart_hub
 from chatbridge.cli.setup.discovery import homeserver_of, is_user_id
@@ -36,7 +38,7 @@ def set_up(setup: Setup) -> None:
             restart_hub()
             ask_on_the_phone("Matrix")
         return
-    prompts.say(ABOUT)
+    prompts.explain(ABOUT)
     user = prompts.text("The bot's user id:", problem=_no_user_id)
     with Bot(_homeserver(user), user) as bot:
         token = _log_in(bot)
@@ -50,19 +52,28 @@ def set_up(setup: Setup) -> None:
 
 
 def save(setup: Setup, bot: Bot, token: str, *, rooms: list[str], people: list[str]) -> None:
-    now = setup.settings.matrix
-    same = now.user_id == bot.user_id
+    # As the file has it now: who was taken out while the wizard waited stays out.
+    user, now_rooms, now_people = _in_file(setup.path)
     secrets.keep(setup.path, "matrix", "access_token", value=token)
+    setup.keeps("the Matrix token")
     changes: dict[tuple[str, ...], Any] = {
         ("matrix", "homeserver"): bot.homeserver,
         ("matrix", "user_id"): bot.user_id,
-        ("matrix", "room_id"): _added(now.room_id if same else (), rooms) or None,
-        ("matrix", "allowed_users"): _added(now.allowed_users, people),
+        ("matrix", "room_id"): _added(now_rooms if user == bot.user_id else (), rooms) or None,
+        ("matrix", "allowed_users"): _added(now_people, people),
         ("matrix", "access_token"): None,  # where somebody had written them by hand
         ("matrix", "password"): None,
     }
     change(setup.path, changes)
     setup.keeps("the Matrix account and its room" if rooms else "the Matrix account")
+
+
+def _in_file(path: Path) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
+    """The bot, its rooms, and who may answer there."""
+    table = table_in(path, "matrix")
+    names = ("user_id", "room_id", "allowed_users")
+    there = settings.Matrix.model_validate({name: table[name] for name in names if name in table})
+    return there.user_id, there.room_id, there.allowed_users
 
 
 def _added(there: tuple[str, ...], new: list[str]) -> list[str]:
@@ -144,7 +155,7 @@ def _joined(bot: Bot, room: str, owner: str) -> bool:
     """Once the owner is there; False: they do it later."""
     if bot.is_in(room, owner):
         return True
-    prompts.say("  … waiting for you: accept the invitation in your app          Esc: later")
+    prompts.say_with_later("  … waiting for you: accept the invitation in your app")
     with prompts.keys() as keys:
         while keys.wait(LOOK_EVERY) != prompts.ESCAPE:
             if bot.is_in(room, owner):

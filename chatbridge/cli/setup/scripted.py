@@ -49,15 +49,22 @@ def run(given: argparse.Namespace) -> int:
     plans = [plan(client, wait=longest) for client in given.connect]
     # Matrix last: a password makes a new device.
     steps = [*waiting, *_telegram(setup, given), *_matrix(setup, given)]
-    for step in steps:
-        step()
-    if steps:
-        restart_hub(start=False)
-    if given.service:
-        install(linger=True, say=print)
-    for it in plans:
-        _write(it)
+    try:
+        for step in steps:
+            step()
+        if steps:
+            restart_hub(start=False)
+        if given.service:
+            install(linger=True, say=print)
+        for it in plans:
+            _write(it)
+    except ChatbridgeError as error:
+        if not setup.kept:
+            raise
+        raise ChatbridgeError(f"{error}. {setup.summary}") from error
     print(setup.summary if setup.kept else "Done.")
+    if given.web_only:
+        print("For a link to the inbox: chatbridge inbox")
     return 0
 
 

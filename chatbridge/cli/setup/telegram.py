@@ -34,7 +34,7 @@ def set_up(setup: Setup) -> None:
     now = setup.settings.telegram
     kept = now.token is not None and _keeps(now.token.get_secret_value(), now.api_base)
     if not kept:
-        prompts.say(BOT_FATHER)
+        prompts.explain(BOT_FATHER)
         token = _asked(now.api_base)
         save_token(setup, token)
     if now.allowed_users and kept:
@@ -51,19 +51,17 @@ def set_up(setup: Setup) -> None:
 
 def _pair(setup: Setup) -> None:
     restart_hub()
-    prompts.say("\nNow pair your phone. Scan this, then press Start in Telegram.")
-    paired = pair.pair(question="Is that you?")
-    if paired is None:
+    prompts.explain("\nNow pair your phone. Scan this, then press Start in Telegram.")
+    if pair.pair(question="Is that you?", written=lambda it: setup.keeps(f"the phone of {it}")):
+        ask_on_the_phone("Telegram")
+    else:
         prompts.say("  Later, then: chatbridge pair")
-        return
-    setup.keeps(f"the phone of {paired.name}")
-    ask_on_the_phone("Telegram")
 
 
 def save_token(setup: Setup, token: str) -> None:
     secrets.keep(setup.path, "telegram", "token", value=token)
-    change(setup.path, {("telegram", "token"): None})  # where somebody had written it by hand
     setup.keeps("the bot's token")
+    change(setup.path, {("telegram", "token"): None})  # where somebody had written it by hand
 
 
 def token_in(text: str) -> str | None:

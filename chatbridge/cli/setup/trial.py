@@ -37,12 +37,13 @@ def ask_on_the_phone(channel: str) -> bool:
             ticket = _content(calls.call("ask_user", arguments))
             asked_at = time.monotonic()
             where = "on your phone" if channel == "Telegram" else "in the room"
-            prompts.say(f"\n  A test question is {where}. Answer it there.            Esc: later")
+            prompts.say()
+            prompts.say_with_later(f"  A test question is {where}. Answer it there.")
             if not _answered(str(ticket["askId"]), channel, asked_at):
                 return False
             took = time.monotonic() - asked_at
             outcome = _content(calls.call("wait_for_answer", {"askId": ticket["askId"]}))
-    except NoAnswer as error:
+    except (NoAnswer, ChatbridgeError) as error:
         prompts.bad("The test question could not be asked.", prompts.shown(str(error)))
         return False
     if not outcome.get("answered"):

@@ -29,7 +29,7 @@ HARMLESS = ("TELEGRAM__API_BASE",)
 
 def run() -> int:
     """:raises ChatbridgeError: the settings that are there cannot be used."""
-    prompts.say(WELCOME)
+    prompts.explain(WELCOME)
     path = config_file()
     setup = Setup(path=path, settings=settings.load(path))
     _warn_of_variables()

@@ -1,0 +1,56 @@
+"""What a link says of itself: no more than a line can hold, and nothing that forges another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.door import Link, door
+from tests.fakes.world import world
+
+FORGED = "x\n2026-11-15 12:00:00 ERROR chatbridge: forged"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("link", FORGED),
+        ("link", "a" * 65),
+        ("link", "\ud800"),
+        ("cwd", "/" * 5000),
+        ("root", "/\ud800"),
+        ("root", "/" * 5000),
+        ("label", "x" * 5000),
+        ("file", "#" * 5000),
+        ("protocol", FORGED),
+    ],
+)
+async def test_a_first_line_that_would_fill_or_forge_the_log_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, value: str
+) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as links:
+        link = await Link.connect(tmp_path / "s", **{name: value})
+        refusal = await link.hear()
+        link.close()
+        assert refusal["chatbridge"] == "refused"
+        assert links.connected() == []
+    assert all(len(line) < 300 and "\n" not in line for line in caplog.messages)
+
+
+async def test_what_a_link_says_of_itself_is_one_line_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "chatbridge")
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as links:
+        given = {"cwd": f"/{FORGED}", "pid": FORGED, "version": FORGED * 9}
+        link = await Link.connect(tmp_path / "s", **given)
+        assert (await link.hear())["chatbridge"] == "hub"
+        link.say({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        await link.hear()
+        (connected,) = links.connected()
+        link.close()
+    assert len(connected["version"]) <= 40
+    assert connected["pid"] is None
+    assert [line for line in caplog.messages if "opened" in line]
+    assert not [line for line in caplog.messages if "\n" in line]
