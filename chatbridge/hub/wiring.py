@@ -37,6 +37,7 @@ from chatbridge.hub.line_up import LineUp
 from chatbridge.hub.links import Links
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.log import hide, set_level
+from chatbridge.hub.newcomers import tell_of_newcomers
 from chatbridge.hub.peers import Peers
 from chatbridge.hub.service import served, store_responds
 from chatbridge.hub.systemd import Systemd
@@ -213,6 +214,7 @@ async def open_hub(
         background.spawn(broker.run())
         background.spawn(line_up.run(intake))
         background.spawn(keeper.catch_up())
+        background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=line_up.tell))
         yield Hub(
             settings=settings,
             callers=broker.callers,

@@ -85,7 +85,7 @@ def keep(config: Path, *key: str, value: str) -> Path:
 
 def write_whole(path: Path, text: str) -> None:
     """For its owner alone, and after a crash the old one or the new one. :raises OSError:"""
-    new = path.with_name(f".{path.name}.new")
+    new = path.with_name(f".{path.name}.{os.getpid()}.new")
     new.unlink(missing_ok=True)
     with open(new, "x", encoding="utf-8", newline="", opener=_for_the_owner) as out:
         out.write(text)

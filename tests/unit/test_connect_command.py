@@ -296,3 +296,14 @@ def test_nobody_who_reads_is_no_reason_to_complain(home: Home, words: str, code:
         timeout=30,
     )
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("client", sorted(set(CLIENTS) - {"claude-code"}))
+def test_a_clients_page_shows_the_entry_that_is_written(
+    client: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command.main([client, "--print"]) == 0
+    entry = capsys.readouterr().out.replace(program().command, "/home/you/.local/bin/chatbridge")
+    page = ROOT / "docs" / "clients" / f"{client}.md"
+    assert entry.strip() in page.read_text(encoding="utf-8")
