@@ -77,7 +77,7 @@ bench: $(VENV) ## Measure: start-up, memory, round trips
 	@$(BIN)/python -m tests.bench
 
 .PHONY: pictures
-pictures: $(VENV) ## Draw the documentation's pictures of cards anew
+pictures: $(VENV) ## Draw the documentation's pictures anew
 	@$(BIN)/python -m tests.pictures
 
 .PHONY: lock

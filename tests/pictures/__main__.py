@@ -1,6 +1,7 @@
 """Draws the pictures of the documentation anew: make pictures
 
-Cards are drawn by the channels themselves; the chat around them is only suggested.
+Cards are drawn by the channels themselves, the chat around them is only suggested; terminals are
+what the commands show.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.pictures import chats
+from tests.pictures import chats, terminals
 
 FOLDER = Path("docs/pictures")
-WIDTH = 390
+PHONE, TERMINAL = 390, 700
 
 
 def main() -> int:
@@ -25,9 +26,11 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name, page in chats.pages().items():
+        drawn = {name: (page, PHONE) for name, page in chats.pages().items()}
+        drawn |= {name: (page, TERMINAL) for name, page in terminals.pages().items()}
+        for name, (page, width) in drawn.items():
             context = browser.new_context(
-                viewport={"width": WIDTH, "height": 200}, device_scale_factor=1.5
+                viewport={"width": width, "height": 60}, device_scale_factor=1.5
             )
             tab = context.new_page()
             tab.set_content(page)

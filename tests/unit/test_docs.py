@@ -20,6 +20,8 @@ TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 MODULE = re.compile(r"`((?:\w+/)+\w+\.py)(?:::\w+)?`")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
+PICTURE = re.compile(r'(?:!\[[^\]]*\]\(|<img src=")([^)"]+)')
+
 
 def words(text: str) -> str:
     """Without line breaks: argparse breaks lines differently from one Python to the next."""
@@ -88,5 +90,6 @@ def test_every_module_that_a_page_names_by_its_folder_is_there(page: Path) -> No
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
 def test_every_file_that_a_page_links_to_is_there(page: Path) -> None:
-    for target in LINK.findall(page.read_text()):
+    text = page.read_text()
+    for target in (*LINK.findall(text), *PICTURE.findall(text)):
         assert (page.parent / target).exists(), target
