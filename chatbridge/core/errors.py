@@ -50,6 +50,25 @@ class SocketUnusable(ChatbridgeError):
     """The hub's socket cannot be used."""
 
 
+class RunnerUnavailable(ChatbridgeError):
+    """Commands cannot be run now. The hub's log says why; try again later."""
+
+
+class CommandUnusable(ChatbridgeError):
+    """This command cannot be run. Nothing was started."""
+
+
+class UnknownOperation(ChatbridgeError):
+    """There is no operation of this id in this project."""
+
+    def __init__(self, operation_id: str, *, known: tuple[str, ...] = ()) -> None:
+        there = f"there are: {', '.join(known)}" if known else "there is none yet"
+        super().__init__(
+            f"there is no operation {operation_id!r} in this project; {there}. "
+            "Call status without an id to see them"
+        )
+
+
 class StoreError(ChatbridgeError):
     """The database cannot be read or written."""
 

@@ -111,8 +111,8 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
             return _on_other(questions, draft, event)
         case View.QUESTION:
             return _on_question(questions, draft, event)
-        case View.SESSION:
-            return UNFIT  # a screen of approvals alone
+        case View.SESSION | View.REALLY:
+            return UNFIT  # screens of approvals alone
         case _:
             assert_never(draft.view)
 

@@ -77,6 +77,10 @@ class Subject:
     """It is long, and cannot be undone: nothing can be allowed before all of it was shown."""
     latest: float | None = None
     """When its agent's client gives up at the latest: no deadline can be moved beyond."""
+    destructive: bool = False
+    """Marked as such by the owner: to allow it once takes a second tap."""
+    beyond: str | None = None
+    """What else is allowed with it, in our words, where allowing it allows more than itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +132,8 @@ class View(StrEnum):
     CANCEL = "cancel"
     EXPLAIN = "explain"
     SESSION = "session"
+    REALLY = "really"
+    """A destructive command is about to be allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

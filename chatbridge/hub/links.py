@@ -204,6 +204,7 @@ class Links:
             callers=self._callers,
             confirms=True,
             limit=preface.get("limit"),
+            folder=preface.get("cwd"),
         )
         remark = self._remark(preface, session)
         if remark:

@@ -42,12 +42,14 @@ class Session:
         callers: Callers,
         confirms: bool,
         limit: float | None = None,
+        folder: str | None = None,
     ) -> None:
         """`confirms`: the other side says when a response has reached the client. Where there is
         no link between us and the client, writing it is all there is."""
         self.link = link
         self.project = project
         self.limit = limit
+        self.folder = folder
         self.present = True
         self._reader = reader
         self._send = send

@@ -48,6 +48,7 @@ async def run_standalone(
             callers=callers,
             confirms=False,
             limit=limit,
+            folder=working_directory(),
         )
         callers.link_opened(link)
         serving = asyncio.ensure_future(session.serve(hub.server))

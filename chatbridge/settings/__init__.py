@@ -34,13 +34,24 @@ from chatbridge import rendezvous
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.settings import secrets
+from chatbridge.settings.commands import Commands
 from chatbridge.settings.http import Http
 from chatbridge.settings.matrix import Matrix
 from chatbridge.settings.telegram import Telegram
 from chatbridge.settings.tools import Approvals, ClientLimits, Journal, Seconds
 from chatbridge.settings.values import address, listed
 
-__all__ = ["Approvals", "ClientLimits", "Journal", "Matrix", "Settings", "Telegram", "Web", "load"]
+__all__ = [
+    "Approvals",
+    "ClientLimits",
+    "Commands",
+    "Journal",
+    "Matrix",
+    "Settings",
+    "Telegram",
+    "Web",
+    "load",
+]
 
 TOOLS = (
     "ask_user",
@@ -121,6 +132,7 @@ class Settings(BaseSettings):
     auq_max_options: int = Field(default=5, ge=2, le=10)
     approvals: Approvals = Approvals()
     journal: Journal = Journal()
+    commands: Commands = Field(default_factory=Commands)
     clients: dict[str, ClientLimits] = Field(default_factory=dict)
     store: Annotated[str, AfterValidator(_sqlite_address)] | None = None
     log_level: LogLevel = "info"

@@ -24,6 +24,8 @@ class Caller(Protocol):
     project: Project
     limit: float | None
     """After how many seconds its client gives a call up, as it says itself."""
+    folder: str | None
+    """Where on this machine it was started; None: elsewhere, or not known."""
 
     @property
     def present(self) -> bool:
@@ -57,6 +59,8 @@ class ToolCall:
     report: Callable[[float, str], Awaitable[None]] | None
     """Sends progress; None if the client did not ask for it."""
     clock: Clock
+    folder: str | None = None
+    """Where on this machine its agent was started; None: elsewhere, or not known."""
     elicit: Elicit | None = None
     """None if the client cannot, or only by ending the call."""
     replies: Mapping[str, ElicitResult] = field(default_factory=dict)

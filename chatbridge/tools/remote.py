@@ -17,6 +17,7 @@ class Remote:
     usual: float
     """How long a call may take where nothing is known of its client."""
     limit: float | None = None
+    folder: str | None = None
     request: str | None = None
     """The call's name, where the client's own ids name nothing: without a session, each of a
     token's clients begins to count anew."""

@@ -170,6 +170,7 @@ def _call(
         project=caller.project,
         peer=peer,
         clock=clock,
+        folder=caller.folder,
         report=report if wants_progress else None,
         elicit=elicit if peer.elicits and not peer.stateless else None,
         replies={k: v for k, v in given.items() if isinstance(v, types.ElicitResult)},

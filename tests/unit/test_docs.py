@@ -43,7 +43,7 @@ def help_of(*command: str) -> str:
     "command", [(), ("mcp", "--standalone"), *((name,) for name in COMMANDS)], ids=" ".join
 )
 def test_the_commands_page_has_each_commands_help_word_for_word(command: tuple[str, ...]) -> None:
-    page = (ROOT / "docs" / "commands.md").read_text()
+    page = (ROOT / "docs" / "command-line.md").read_text()
     assert words(help_of(*command)) in words(page)
     assert not command or f"\n## chatbridge {' '.join(command)}\n" in page
 

@@ -1,0 +1,1 @@
+"""Command-line tools for agents, defined by the owner in JSON files."""

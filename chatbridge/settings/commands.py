@@ -1,0 +1,53 @@
+"""Settings of the command-line tools that agents may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_settings import NoDecode
+
+from chatbridge import rendezvous
+from chatbridge.core.policy import DAY
+from chatbridge.settings.tools import Seconds
+from chatbridge.settings.values import listed
+
+MEGABYTE = 1_000_000
+
+
+def _folders(found: tuple[str, ...]) -> tuple[Path, ...]:
+    folders = tuple(Path(os.path.expanduser(each)) for each in found)
+    if any(not folder.is_absolute() for folder in folders):
+        raise ValueError("accepted: whole paths, such as ~/.config/chatbridge/tools")
+    return folders
+
+
+Folders = Annotated[
+    tuple[Path, ...],
+    NoDecode,
+    BeforeValidator(lambda value: _folders(tuple(listed(value)))),
+]
+
+
+def _beside_the_configuration() -> tuple[Path, ...]:
+    return (Path(rendezvous.config_path()).parent / "tools",)
+
+
+class Commands(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    enabled: bool = True
+    dirs: Folders = Field(default_factory=_beside_the_configuration)
+    """Where definitions are. A project's folder is never among them by itself."""
+    path: Folders = ()
+    """Folders with programs, before those of PATH."""
+    concurrency: int = Field(default=8, ge=1, le=256)
+    """How many commands run at once; synchronous ones have as many places of their own."""
+    announce_after: Seconds = 60.0
+    """The chats are told of the end of what ran for longer."""
+    retention: Seconds = 7 * DAY
+    """How long results and outputs are kept."""
+    max_disk: int = Field(default=500, ge=1)
+    """Megabytes of outputs; the oldest go first."""
