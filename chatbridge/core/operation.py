@@ -49,6 +49,7 @@ class Plan:
     concurrency: int | None = None
     """How many of its group may run at once."""
     synchronous: bool = False
+    destructive: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
