@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 from chatbridge.core.form import Event, Step
 from chatbridge.core.model import Answer, Ask, Call, CallName, Note, Person, Post, Status
 from chatbridge.core.notice import Notice
+from chatbridge.core.operation import OperationStore
 from chatbridge.core.pacing import Pace
 
 T = TypeVar("T")
@@ -85,7 +86,7 @@ class Transaction(Protocol):
         ...
 
     async def count_notices_of(self, *, project: str, client: str, since: float) -> int:
-        """How many notices one agent has sent after `since`."""
+        """How many notices one agent has sent after `since`; those of operations are ours."""
         ...
 
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None: ...
@@ -93,6 +94,9 @@ class Transaction(Protocol):
 
 class Store(Protocol):
     """Keeps asks, calls, posts and notes. What a read returns has been committed."""
+
+    @property
+    def operations(self) -> OperationStore: ...
 
     async def write(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
         """Run `work` in one transaction and commit it durably before returning.

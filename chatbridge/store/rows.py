@@ -24,7 +24,7 @@ from chatbridge.core.model import (
     Question,
     Status,
 )
-from chatbridge.core.notice import Level, Notice
+from chatbridge.core.notice import Level, Notice, OperationEnd
 
 T = TypeVar("T")
 
@@ -53,6 +53,11 @@ def _outcome() -> TypeAdapter[Outcome]:
     return TypeAdapter(Outcome)
 
 
+@cache
+def _operation_end() -> TypeAdapter[OperationEnd]:
+    return TypeAdapter(OperationEnd)
+
+
 def ask_row(ask: Ask) -> dict[str, Any]:
     return {**_content_row(ask), **state_row(ask)}
 
@@ -71,7 +76,7 @@ def _content_row(ask: Ask) -> dict[str, Any]:
         "tool": ask.tool,
         "dialect": ask.dialect,
         "title": ask.title,
-        "questions": _json(_questions(), ask.questions),
+        "questions": as_json(_questions(), ask.questions),
     }
 
 
@@ -89,9 +94,9 @@ def state_row(ask: Ask) -> dict[str, Any]:
         "alone_since": ask.alone_since,
         "alone": ask.alone,
         "words": _words(ask),
-        "draft": _json(_draft(), ask.draft),
-        "outcome": ask.outcome and _json(_outcome(), ask.outcome),
-        "late": ask.late and _json(_outcome(), ask.late),
+        "draft": as_json(_draft(), ask.draft),
+        "outcome": ask.outcome and as_json(_outcome(), ask.outcome),
+        "late": ask.late and as_json(_outcome(), ask.late),
     }
 
 
@@ -165,6 +170,7 @@ def notice_row(notice: Notice) -> dict[str, Any]:
         "message": notice.message,
         "level": notice.level.value,
         "at": notice.at,
+        "operation": notice.operation and as_json(_operation_end(), notice.operation),
     }
 
 
@@ -178,6 +184,7 @@ def notice_of(row: sqlite3.Row) -> Notice:
         message=row["message"],
         level=Level(row["level"]),
         at=row["at"],
+        operation=(_operation_end().validate_json(row["operation"]) if row["operation"] else None),
     )
 
 
@@ -205,6 +212,6 @@ def _words(ask: Ask) -> str:
     return folded("\n".join(word for word in words if word))
 
 
-def _json(adapter: TypeAdapter[T], value: T) -> str:
+def as_json(adapter: TypeAdapter[T], value: T) -> str:
     # Not dump_json: it raises on a lone surrogate, which the connection replaces.
     return json.dumps(adapter.dump_python(value), ensure_ascii=False)

@@ -21,6 +21,7 @@ from chatbridge.core.notice import Notice
 from chatbridge.core.ports import Transaction
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, Parameters
+from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.recent import Recent
 from chatbridge.store.rows import ask_of, folded, notice_of, post_of
 from chatbridge.store.transaction import ASK
@@ -98,6 +99,7 @@ class SqliteStore:
         self._writing = writing
         self._recent = Recent()
         self._writer = Writer(writing, self._recent)
+        self.operations = SqliteOperations(reading=reading, writer=self._writer)
 
     @classmethod
     async def open(cls, path: Path) -> SqliteStore:

@@ -100,9 +100,9 @@ _DROP_NOTE = "DELETE FROM notes WHERE channel = ? AND key = ?"
 _ADD_NOTICE = """
     INSERT INTO notices
     (id, link, request, project, client, project_name, project_label, agent_name, title, message,
-     level, at)
+     level, at, operation)
     VALUES (:id, :link, :request, :project, :client, :project_name, :project_label, :agent_name,
-            :title, :message, :level, :at)
+            :title, :message, :level, :at, :operation)
     ON CONFLICT (link, request, title, message) DO NOTHING
 """
 _NOTICE_OF = """
@@ -111,6 +111,7 @@ _NOTICE_OF = """
 """
 COUNT_NOTICES_OF = """
     SELECT count(*) FROM notices WHERE at > :since AND project = :project AND client = :client
+    AND operation IS NULL
 """
 _SAVE_NOTICE_POST = """
     INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
@@ -140,16 +141,16 @@ class SqliteTransaction:
     async def ask(self, ask_id: str) -> Ask | None:
         self._check()
         known = self._recent.asks.get(ask_id, self._changes.asks)
-        return known or _one(await self._rows(ASK, (ask_id,)))
+        return known or _one(await self.rows(ASK, (ask_id,)))
 
     async def add_ask(self, ask: Ask) -> None:
-        await self._change(_ADD_ASK, ask_row(ask))
+        await self.change(_ADD_ASK, ask_row(ask))
         self._changes.asks[ask.id] = self._as_stored(ask)
         self._changes.posts[ask.id] = {}
 
     async def save_ask(self, ask: Ask, *, was: Status) -> bool:
         saved = (
-            await self._change(_SAVE_ASK, {**state_row(ask), "id": ask.id, "was": was.value}) == 1
+            await self.change(_SAVE_ASK, {**state_row(ask), "id": ask.id, "was": was.value}) == 1
         )
         if saved:
             self._changes.asks[ask.id] = self._as_stored(ask)
@@ -157,77 +158,77 @@ class SqliteTransaction:
 
     async def open_twin(self, *, project: str, fingerprint: str) -> Ask | None:
         twin = {"project": project, "fingerprint": fingerprint}
-        return _one(await self._rows(OPEN_TWIN, twin))
+        return _one(await self.rows(OPEN_TWIN, twin))
 
     async def kept_twin(self, *, project: str, fingerprint: str, now: float) -> Ask | None:
         twin = {"project": project, "fingerprint": fingerprint, "now": now}
-        return _one(await self._rows(KEPT_TWIN, twin))
+        return _one(await self.rows(KEPT_TWIN, twin))
 
     async def count_open_asks_of(self, *, project: str, client: str) -> int:
         agent = {"project": project, "client": client}
-        ((count,),) = await self._rows(COUNT_OPEN_ASKS_OF, agent)
+        ((count,),) = await self.rows(COUNT_OPEN_ASKS_OF, agent)
         return int(count)
 
     async def open_asks_of(self, *, project: str, client: str) -> Sequence[Ask]:
         agent = {"project": project, "client": client}
-        return [ask_of(row) for row in await self._rows(OPEN_ASKS_OF, agent)]
+        return [ask_of(row) for row in await self.rows(OPEN_ASKS_OF, agent)]
 
     async def call(self, name: CallName) -> Call | None:
         self._check()
         if known := self._recent.calls.get(name, self._changes.calls):
             return known
-        rows = await self._rows(CALL, (name.link, name.request))
+        rows = await self.rows(CALL, (name.link, name.request))
         return call_of(rows[0]) if rows else None
 
     async def save_call(self, call: Call) -> None:
-        if not await self._change(_SAVE_CALL, call_row(call)):
+        if not await self.change(_SAVE_CALL, call_row(call)):
             raise UnknownAsk(call.ask_id)
         self._changes.calls[call.name] = self._as_stored(call)
 
     async def live_calls(self, ask_id: str) -> Sequence[Call]:
-        return [call_of(row) for row in await self._rows(LIVE_CALLS, (ask_id,))]
+        return [call_of(row) for row in await self.rows(LIVE_CALLS, (ask_id,))]
 
     async def live_calls_of(self, link: str) -> Sequence[Call]:
-        return [call_of(row) for row in await self._rows(LIVE_CALLS_OF, (link,))]
+        return [call_of(row) for row in await self.rows(LIVE_CALLS_OF, (link,))]
 
     async def live_links(self) -> Sequence[str]:
-        return [row["link"] for row in await self._rows(LIVE_LINKS)]
+        return [row["link"] for row in await self.rows(LIVE_LINKS)]
 
     async def save_post(self, post: Post, *, handles: Sequence[str] = ()) -> None:
         # The ask may have been swept while its card was on the way: then there is nothing to note.
-        await self._change(_SAVE_POST, (post.surface, post.place, post.revision, post.ask_id))
+        await self.change(_SAVE_POST, (post.surface, post.place, post.revision, post.ask_id))
         for handle in handles:
-            await self._change(_SAVE_HANDLE, (post.surface, handle, post.ask_id))
+            await self.change(_SAVE_HANDLE, (post.surface, handle, post.ask_id))
         known = self._recent.posts.get(post.ask_id, self._changes.posts)
         if known is not None:
             self._changes.posts[post.ask_id] = self._as_stored({**known, post.surface: post})
 
     async def save_note(self, note: Note) -> None:
-        await self._change(_SAVE_NOTE, (note.channel, note.key, note.value, note.at))
+        await self.change(_SAVE_NOTE, (note.channel, note.key, note.value, note.at))
 
     async def drop_note(self, *, channel: str, key: str) -> None:
-        await self._change(_DROP_NOTE, (channel, key))
+        await self.change(_DROP_NOTE, (channel, key))
 
     async def add_notice(self, notice: Notice) -> Notice:
         row = notice_row(notice)
-        await self._change(_ADD_NOTICE, row)
-        return notice_of((await self._rows(_NOTICE_OF, row))[0])
+        await self.change(_ADD_NOTICE, row)
+        return notice_of((await self.rows(_NOTICE_OF, row))[0])
 
     async def count_notices_of(self, *, project: str, client: str, since: float) -> int:
         agent = {"project": project, "client": client, "since": since}
-        ((count,),) = await self._rows(COUNT_NOTICES_OF, agent)
+        ((count,),) = await self.rows(COUNT_NOTICES_OF, agent)
         return int(count)
 
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None:
-        await self._change(_SAVE_NOTICE_POST, (surface, notice_id))
+        await self.change(_SAVE_NOTICE_POST, (surface, notice_id))
 
     async def remove_notices(self, *, before: float, limit: int) -> int:
-        return await self._change(_REMOVE_NOTICES, (before, limit))
+        return await self.change(_REMOVE_NOTICES, (before, limit))
 
     async def remove_ended(self, *, before: float, limit: int) -> int:
-        return await self._change(REMOVE_ENDED, (before, limit))
+        return await self.change(REMOVE_ENDED, (before, limit))
 
-    async def _rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+    async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         self._check()
         try:
             return await self._connection.rows(sql, parameters)
@@ -235,7 +236,7 @@ class SqliteTransaction:
             self.failed = error
             raise
 
-    async def _change(self, sql: str, parameters: Parameters) -> int:
+    async def change(self, sql: str, parameters: Parameters) -> int:
         self._check()
         self.wrote = True
         try:

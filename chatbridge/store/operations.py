@@ -1,0 +1,172 @@
+"""Operations in the SQLite file. Implements `core.operation.OperationStore`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from chatbridge.core.model import Agent, CallName, Project
+from chatbridge.core.operation import Operation, Plan, Result, Stage
+from chatbridge.store.connection import Connection
+from chatbridge.store.rows import as_json
+from chatbridge.store.transaction import SqliteTransaction
+from chatbridge.store.writer import Writer
+
+LISTED_BY_PREFIX = 10
+
+_CONTENT = (
+    "id", "link", "request", "project", "project_name", "project_label", "client", "agent_name",
+    "tool", "title", "group_name", "plan", "created_at", "grant_key",
+)  # fmt: skip
+_STATE = ("stage", "approved", "ask_id", "started_at", "ended_at", "delivered", "result")
+_ADD = "INSERT INTO operations ({}) VALUES ({})".format(  # noqa: S608 - constants
+    ", ".join((*_CONTENT, *_STATE)), ", ".join(f":{column}" for column in (*_CONTENT, *_STATE))
+)
+_SAVED = tuple(column for column in _STATE if column != "delivered")
+"""What `save` replaces: whether its response arrived is noted beside it, at any time."""
+_SAVE = "UPDATE operations SET {} WHERE id = :id AND stage = :was".format(  # noqa: S608 - constants
+    ", ".join(f"{column} = :{column}" for column in _SAVED)
+)
+_UNDELIVERED = """
+    SELECT * FROM operations WHERE link = :link AND request = :request AND delivered = 0
+    AND tool = :tool AND plan = :plan ORDER BY seq DESC LIMIT 1
+"""
+_DELIVERED = """
+    UPDATE operations SET delivered = 1 WHERE link = ? AND request = ? AND delivered = 0
+"""
+_GET = "SELECT * FROM operations WHERE id = ?"
+_BY_PREFIX = """
+    SELECT * FROM operations WHERE id >= :prefix AND id < :prefix || char(1114111)
+    AND project = :project ORDER BY seq DESC LIMIT :limit
+"""
+_OF_PROJECT = """
+    SELECT * FROM operations WHERE project = ? ORDER BY ended_at IS NULL DESC, seq DESC LIMIT ?
+"""
+_UNENDED = "SELECT * FROM operations WHERE ended_at IS NULL ORDER BY seq"
+_GRANTED = """
+    SELECT 1 FROM operations WHERE link = ? AND grant_key = ? AND approved = 1 LIMIT 1
+"""
+_OLD = """
+    SELECT id FROM operations WHERE ended_at < ? ORDER BY ended_at LIMIT ?
+"""
+_REMOVE = "DELETE FROM operations WHERE id = ?"
+
+
+@cache
+def _plan() -> TypeAdapter[Plan]:
+    return TypeAdapter(Plan)
+
+
+@cache
+def _result() -> TypeAdapter[Result]:
+    return TypeAdapter(Result)
+
+
+class SqliteOperations:
+    def __init__(self, *, reading: Connection, writer: Writer) -> None:
+        self._reading = reading
+        self._writer = writer
+
+    async def add(self, operation: Operation) -> Operation:
+        row = _row(operation)
+
+        async def work(tx: SqliteTransaction) -> Operation:
+            if known := await tx.rows(_UNDELIVERED, row):
+                return _operation(known[0])
+            await tx.change(_ADD, row)
+            return operation
+
+        return await self._writer.run(work)
+
+    async def save(self, operation: Operation, *, was: Stage) -> bool:
+        row = {**_row(operation), "was": was.value}
+
+        async def work(tx: SqliteTransaction) -> bool:
+            return await tx.change(_SAVE, row) == 1
+
+        return await self._writer.run(work)
+
+    async def delivered(self, call: CallName) -> None:
+        async def work(tx: SqliteTransaction) -> None:
+            await tx.change(_DELIVERED, (call.link, call.request))
+
+        await self._writer.run(work)
+
+    async def get(self, operation_id: str) -> Operation | None:
+        rows = await self._reading.rows(_GET, (operation_id,))
+        return _operation(rows[0]) if rows else None
+
+    async def by_prefix(self, *, project: str, prefix: str) -> Sequence[Operation]:
+        given = {"project": project, "prefix": prefix, "limit": LISTED_BY_PREFIX}
+        return [_operation(row) for row in await self._reading.rows(_BY_PREFIX, given)]
+
+    async def of_project(self, *, project: str, limit: int) -> Sequence[Operation]:
+        return [_operation(row) for row in await self._reading.rows(_OF_PROJECT, (project, limit))]
+
+    async def unended(self) -> Sequence[Operation]:
+        return [_operation(row) for row in await self._reading.rows(_UNENDED)]
+
+    async def granted(self, *, link: str, grant: str) -> bool:
+        return bool(await self._reading.rows(_GRANTED, (link, grant)))
+
+    async def remove(self, *, before: float, limit: int) -> Sequence[str]:
+        async def work(tx: SqliteTransaction) -> list[str]:
+            ids = [row["id"] for row in await tx.rows(_OLD, (before, limit))]
+            for operation_id in ids:
+                await tx.change(_REMOVE, (operation_id,))
+            return ids
+
+        return await self._writer.run(work)
+
+
+def _row(operation: Operation) -> dict[str, Any]:
+    return {
+        "id": operation.id,
+        "link": operation.call.link,
+        "request": operation.call.request,
+        "project": operation.project.key,
+        "project_name": operation.project.name,
+        "project_label": operation.project.label,
+        "client": operation.agent.client,
+        "agent_name": operation.agent.name,
+        "tool": operation.tool,
+        "title": operation.title,
+        "group_name": operation.group,
+        "plan": as_json(_plan(), operation.plan),
+        "created_at": operation.created_at,
+        "grant_key": operation.grant,
+        "stage": operation.stage.value,
+        "approved": operation.approved,
+        "ask_id": operation.ask_id,
+        "started_at": operation.started_at,
+        "ended_at": operation.ended_at,
+        "delivered": operation.delivered,
+        "result": as_json(_result(), operation.result),
+    }
+
+
+def _operation(row: sqlite3.Row) -> Operation:
+    return Operation(
+        id=row["id"],
+        call=CallName(link=row["link"], request=row["request"]),
+        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
+        agent=Agent(client=row["client"], name=row["agent_name"]),
+        tool=row["tool"],
+        title=row["title"],
+        group=row["group_name"],
+        plan=_plan().validate_python(json.loads(row["plan"])),
+        created_at=row["created_at"],
+        stage=Stage(row["stage"]),
+        grant=row["grant_key"],
+        approved=bool(row["approved"]),
+        ask_id=row["ask_id"],
+        started_at=row["started_at"],
+        ended_at=row["ended_at"],
+        delivered=bool(row["delivered"]),
+        result=_result().validate_python(json.loads(row["result"])),
+    )
