@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -39,6 +39,8 @@ class Callers:
         self._present: dict[str, int] = {}
         """How many connections each link has: one may open before the end of another is seen."""
         self._absent_forgotten = asyncio.Event()
+        self.arrived: Callable[[CallName], Awaitable[None]] | None = None
+        """Told of every response that has reached its client, also of calls that asked nothing."""
 
     # ── links and calls come and go ───────────────────────────────────────────────────────────────
 
@@ -234,6 +236,8 @@ class Callers:
 
     async def delivered(self, name: CallName) -> None:
         """The link has written the call's response to its client."""
+        if self.arrived is not None:
+            await self.arrived(name)
         now = self._clock.time()
 
         async def work(tx: Transaction) -> list[Ask]:

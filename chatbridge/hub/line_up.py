@@ -45,7 +45,12 @@ class LineUp:
         """Have every channel say this to the owner, once, as soon as it can."""
         if text not in self._told and len(self._told) < TOLD_AT_MOST:
             self._told.add(text)
-            for slot in self._slots:
+            self.tell_again(text)
+
+    def tell_again(self, text: str) -> None:
+        """The same, also of what was said before."""
+        for slot in self._slots:
+            if slot.news.qsize() < TOLD_AT_MOST:
                 slot.news.put_nowait(text)
 
     def troubles(self) -> dict[str, str | None]:

@@ -107,6 +107,13 @@ VARIABLES = {
     "auq_max_options": ("4", 4),
     "approvals.channels": ("telegram,web", ("telegram", "web")),
     "approvals.timeout": ("1h", 3600.0),
+    "commands.enabled": ("off", False),
+    "commands.dirs": ("/srv/tools,/srv/more", (Path("/srv/tools"), Path("/srv/more"))),
+    "commands.path": ('["/opt/bin"]', (Path("/opt/bin"),)),
+    "commands.concurrency": ("2", 2),
+    "commands.announce_after": ("5min", 300.0),
+    "commands.retention": ("1d", 86400.0),
+    "commands.max_disk": ("50", 50),
     "journal.folder": ("notes/answers", "notes/answers"),
     "journal.other_tools": ("false", False),
     "clients": (
