@@ -74,9 +74,17 @@ def approval(
     file: str | None = None,
     folder: str | None = None,
     whole_first: bool = False,
+    destructive: bool = False,
+    beyond: str | None = None,
 ) -> Question:
     subject = Subject(
-        code=code, language=language, file=file, folder=folder, whole_first=whole_first
+        code=code,
+        language=language,
+        file=file,
+        folder=folder,
+        whole_first=whole_first,
+        destructive=destructive,
+        beyond=beyond,
     )
     return Question(id="q", text=question, type=QuestionType.APPROVAL, subject=subject)
 
@@ -211,9 +219,8 @@ codes = (
     | st.lists(st.sampled_from(_CODES) | some.texts, max_size=3).map("\n".join)
 )
 _paths = st.none() | some.words | long_texts
-_ways: list[tuple[form.Event, ...]] = [
-    (),
-    (form.Other(step=0),),
+_ways: list[tuple[form.Event, ...]] = [(), (form.Other(step=0),)]
+_session_ways: list[tuple[form.Event, ...]] = [
     (AskSession(step=0),),
     (AskSession(step=0), form.Back(step=0)),
 ]
@@ -228,6 +235,8 @@ def approvals(draw_value: st.DrawFn) -> Ask:
         language=draw_value(st.sampled_from([None, "bash", "diff", "json", "a<b"])),
         file=draw_value(_paths),
         folder=draw_value(_paths),
+        destructive=draw_value(st.booleans()),
+        beyond=draw_value(st.none() | long_texts),
     )
     shown = ask(question, id=draw_value(ids), deadline=draw_value(st.sampled_from([None, 400.0])))
     subject = question.subject
@@ -239,7 +248,9 @@ def approvals(draw_value: st.DrawFn) -> Ask:
         if draw_value(st.booleans()):
             shown = stepped(shown, ShowAll(step=0))
     if not long or shown.draft.whole:
-        shown = stepped(shown, *draw_value(st.sampled_from(_ways)))
+        ways = _ways if subject.beyond else [*_ways, *_session_ways]
+        ways = [*ways, (form.Choose(step=0, option=ALLOW),)] if subject.destructive else ways
+        shown = stepped(shown, *draw_value(st.sampled_from(ways)))
     shown = replace(shown, created_at=100.0, project=_named(draw_value(_long_words)))
     status = draw_value(st.sampled_from(Status))
     verdict = draw_value(st.sampled_from([ALLOW, ALLOW_SESSION, DENY]))

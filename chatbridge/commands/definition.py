@@ -1,14 +1,17 @@
 """What a definition file may say: the newest version of its schema, as models.
 
-Owns names, types and defaults of fields. Rules between fields, older versions and the words in
-which a problem is told are the neighbours' (`check`, `versions`).
+Owns names, types, defaults and descriptions of fields; the published schema is made of them
+(`schema`). Rules between fields, older versions and the words in which a problem is told are the
+neighbours' (`rules`, `versions`, `check`).
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from chatbridge.durations import seconds
 
 SCHEMA = 2
 """The newest version. A file without one is of version 1."""
@@ -17,9 +20,24 @@ NAME = r"^[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*$"
 OPTION_NAME = r"^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$"
 FLAG = r"^--?[A-Za-z0-9][A-Za-z0-9._-]*$"
 VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
+SEPARATOR = r"^--[a-z-]*$"
+LONGEST_TIMEOUT = 7 * 86400
 
 Approve = Literal["never", "always", "once-per-session"]
 Scalar = Literal["string", "integer", "number"]
+Seconds = Annotated[
+    float,
+    Field(gt=0, le=LONGEST_TIMEOUT),
+    BeforeValidator(seconds),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_TIMEOUT},
+                {"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*(s|m|min|h|d)?\s*$"},
+            ]
+        }
+    ),
+]
 
 
 class _Part(BaseModel):
@@ -29,84 +47,195 @@ class _Part(BaseModel):
 class Value(_Part):
     """What one value must be like."""
 
-    enum: tuple[str | int | float, ...] | None = Field(default=None, min_length=1)
-    pattern: str | None = None
-    """A regular expression that the whole of a string must match."""
-    min_length: int | None = Field(default=None, alias="minLength", ge=0)
-    max_length: int | None = Field(default=None, alias="maxLength", ge=0)
-    minimum: float | None = None
-    maximum: float | None = None
-    within: tuple[str, ...] | None = Field(default=None, min_length=1)
-    """It is a path, and must lie in one of these folders: `project`, or a whole path."""
+    enum: tuple[str | int | float, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="The only values there are.",
+        examples=[["auto", "long", "short"]],
+    )
+    pattern: str | None = Field(
+        default=None,
+        description="A regular expression that the whole of a text must match.",
+        examples=["[A-Za-z0-9][A-Za-z0-9._/-]*"],
+    )
+    min_length: int | None = Field(
+        default=None, alias="minLength", ge=0, description="Characters, at least.", examples=[1]
+    )
+    max_length: int | None = Field(
+        default=None, alias="maxLength", ge=0, description="Characters, at most.", examples=[200]
+    )
+    minimum: float | None = Field(default=None, description="The smallest number.", examples=[1])
+    maximum: float | None = Field(default=None, description="The largest number.", examples=[100])
+    within: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="It is a path and must lie in one of these folders: `project`, or a whole "
+        "path such as `/srv/data` or `~/notes`.",
+        examples=[["project"]],
+    )
 
 
 class Items(Value):
-    type: Scalar = "string"
+    """What each item of an array must be like."""
+
+    type: Scalar = Field(default="string", description="What each item is.")
 
 
 class Option(Value):
-    name: Annotated[str, Field(pattern=OPTION_NAME, max_length=64)]
-    type: Literal["boolean", "string", "integer", "number", "array", "object"]
-    description: str = ""
-    required: bool = False
-    positional: bool = False
-    flag: Annotated[str, Field(pattern=FLAG)] | None = None
-    """Default: `--` and the name, with dashes for underscores."""
-    style: Literal["equals", "joined", "separate"] | None = None
-    """How flag and value go together: `--flag=value`, `-fvalue`, or as two arguments. Default:
-    `equals` for a flag with two dashes, `joined` for one with one."""
-    items: Items | None = None
-    min_items: int | None = Field(default=None, alias="minItems", ge=0)
-    max_items: int | None = Field(default=None, alias="maxItems", ge=0)
-    join: Annotated[str, Field(min_length=1, max_length=1)] | None = None
-    """An array as one value with this between its items. Default: the flag is repeated."""
-    encode: Literal["pairs", "json"] = "pairs"
-    """An object as `key=value` for each of its members, the flag repeated, or as one JSON text."""
+    """One argument of a tool, and how it becomes arguments of the program."""
+
+    name: Annotated[str, Field(pattern=OPTION_NAME, max_length=64)] = Field(
+        description="The argument's name for the agent: small letters, digits and underscores.",
+        examples=["message"],
+    )
+    type: Literal["boolean", "string", "integer", "number", "array", "object"] = Field(
+        description="What the agent gives. A boolean is its flag or nothing.", examples=["string"]
+    )
+    description: str = Field(
+        default="", description="For the agent.", examples=["The commit's message."]
+    )
+    required: bool = Field(default=False, description="It must be given.")
+    positional: bool = Field(
+        default=False, description="A value without a flag, after all flags and the separator."
+    )
+    flag: Annotated[str, Field(pattern=FLAG)] | None = Field(
+        default=None,
+        description="The program's option. Default: `--` and the name, with dashes for "
+        "underscores.",
+        examples=["--message", "-m"],
+    )
+    style: Literal["equals", "joined", "separate"] | None = Field(
+        default=None,
+        description="How flag and value go together: `--flag=value`, `-fvalue`, or as two "
+        "arguments. Default: `joined` for a dash and one letter, otherwise `equals`.",
+    )
+    items: Items | None = Field(default=None, description="What each item of an array is.")
+    min_items: int | None = Field(
+        default=None, alias="minItems", ge=0, description="Items, at least.", examples=[1]
+    )
+    max_items: int | None = Field(
+        default=None, alias="maxItems", ge=0, description="Items, at most.", examples=[20]
+    )
+    join: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
+        default=None,
+        description="An array as one value with this between its items. Default: the flag is "
+        "repeated.",
+        examples=[","],
+    )
+    encode: Literal["pairs", "json"] = Field(
+        default="pairs",
+        description="An object as `key=value` for each of its members, the flag repeated, or as "
+        "one JSON text.",
+    )
 
 
 class _Rules(_Part):
     """What both a whole file and one subcommand can say; the subcommand's word counts."""
 
-    synchronous: bool | None = None
-    timeout: float | None = Field(default=None, gt=0, le=7 * 86400)
-    """Seconds."""
-    approve: Approve | None = None
-    hints: tuple[str, ...] | None = None
-    """What the model can do meanwhile."""
-    output_limit: int | None = Field(default=None, alias="outputLimit", ge=1024, le=1 << 30)
-    """Bytes of output that are kept in its file."""
-    working_directory: str | None = Field(default=None, alias="workingDirectory", min_length=1)
-    """`project` (the default), `argument` (a folder inside the project that the agent names), or a
-    whole path."""
+    synchronous: bool | None = Field(
+        default=None,
+        description="The call waits for the end and returns the result. Default: false, it "
+        "returns an operation's id at once.",
+    )
+    timeout: Seconds | None = Field(
+        default=None,
+        description='Seconds, or a text such as "10min"; then the command is ended. Default: 10 '
+        "minutes.",
+        examples=[60, "10min"],
+    )
+    approve: Approve | None = Field(
+        default=None,
+        description="Whether the owner is asked before it runs. Default: never.",
+    )
+    hints: tuple[str, ...] | None = Field(
+        default=None,
+        description="What the model can do while the command runs.",
+        examples=[["Write the next test."]],
+    )
+    output_limit: int | None = Field(
+        default=None,
+        alias="outputLimit",
+        ge=1024,
+        le=1 << 30,
+        description="Bytes of output that are kept in its file. Default: 10,000,000.",
+        examples=[1_000_000],
+    )
+    working_directory: str | None = Field(
+        default=None,
+        alias="workingDirectory",
+        min_length=1,
+        description="Where it runs: `project` (the default), `argument` (a folder inside the "
+        "project that the agent names), or a whole path.",
+        examples=["project", "argument", "~/work"],
+    )
 
 
 class Subcommand(_Rules):
-    name: Annotated[str, Field(pattern=NAME, max_length=64)]
-    """`default` stands for the bare command, whose tool is called like the definition."""
-    argv: tuple[str, ...] | None = None
-    """What comes after the command. Default: the name; for `default` nothing."""
-    description: Annotated[str, Field(min_length=1)]
-    enabled: bool = True
-    options: tuple[Option, ...] = ()
-    destructive: bool = False
-    """It cannot be taken back: an approval takes a second tap, and clients are told."""
-    read_only: bool = Field(default=False, alias="readOnly")
-    separator: Annotated[str, Field(pattern=r"^--[a-z-]*$")] | None = "--"
-    """What goes before positional values so that none is taken for an option. null: the command
-    knows none, and a value that begins with a dash is refused."""
+    """One tool."""
+
+    name: Annotated[str, Field(pattern=NAME, max_length=64)] = Field(
+        description="The tool is called after definition and subcommand: `git_commit`. `default` "
+        "stands for the bare command, whose tool is called like the definition.",
+        examples=["commit"],
+    )
+    argv: tuple[str, ...] | None = Field(
+        default=None,
+        description="What comes after the command. Default: the name; for `default` nothing.",
+        examples=[["stash", "list"]],
+    )
+    description: Annotated[str, Field(min_length=1)] = Field(
+        description="What it does, for the agent, in the imperative.",
+        examples=["Record the staged changes."],
+    )
+    enabled: bool = Field(default=True, description="false: there is no such tool.")
+    options: tuple[Option, ...] = Field(default=(), description="What the agent can give.")
+    destructive: bool = Field(
+        default=False,
+        description="It cannot be taken back: an approval takes a second tap, and clients are "
+        "told.",
+    )
+    read_only: bool = Field(
+        default=False, alias="readOnly", description="It changes nothing; clients are told."
+    )
+    separator: Annotated[str, Field(pattern=SEPARATOR)] | None = Field(
+        default="--",
+        description="What goes before positional values so that none is taken for an option. "
+        "null: the command knows none, and a value that begins with a dash is refused.",
+        examples=["--", "--end-of-options"],
+    )
 
 
 class Definition(_Rules):
-    meta: str | None = Field(default=None, alias="$schema")
-    """For editors."""
-    schema_version: Literal[2] = Field(alias="schema")
-    name: Annotated[str, Field(pattern=NAME, max_length=64)]
-    enabled: bool = True
-    command: Annotated[tuple[str, ...], Field(min_length=1)]
-    """The program, by its name or whole path, and what always comes after it."""
-    description: str = ""
-    environment: tuple[Annotated[str, Field(pattern=VARIABLE)], ...] = ()
-    """Variables that it gets from the hub's environment, beside the usual ones."""
-    concurrency: int | None = Field(default=None, ge=1, le=64)
-    """How many of its commands may run at once."""
-    subcommands: Annotated[tuple[Subcommand, ...], Field(min_length=1)]
+    """A command-line tool for agents, as chatbridge offers it."""
+
+    meta: str | None = Field(default=None, alias="$schema", description="For editors.")
+    schema_version: Literal[2] = Field(
+        alias="schema", description="The version of this format.", examples=[2]
+    )
+    name: Annotated[str, Field(pattern=NAME, max_length=64)] = Field(
+        description="What its tools' names begin with.", examples=["git"]
+    )
+    enabled: bool = Field(default=True, description="false: the file has no tools.")
+    command: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
+        description="The program, by its name or whole path, and what always comes after it.",
+        examples=[["git"], ["git", "--no-pager"]],
+    )
+    description: str = Field(
+        default="", description="What it is, for people.", examples=["Version control."]
+    )
+    environment: tuple[Annotated[str, Field(pattern=VARIABLE)], ...] = Field(
+        default=(),
+        description="Variables that it gets from the hub's environment, beside the usual ones.",
+        examples=[["SSH_AUTH_SOCK"]],
+    )
+    concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        le=64,
+        description="How many of its commands may run at once.",
+        examples=[1],
+    )
+    subcommands: Annotated[tuple[Subcommand, ...], Field(min_length=1)] = Field(
+        description="Its tools.",
+        examples=[[{"name": "status", "description": "Show what has changed."}]],
+    )

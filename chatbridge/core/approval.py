@@ -1,4 +1,5 @@
-"""The form of an approval: allow once, allow for the session with a second tap, or deny.
+"""The form of an approval: allow once, allow for the session with a second tap, or deny. What is
+marked as destructive takes a second tap even for once.
 
 Pure like `form`, with the same events and steps. There is nothing to cancel: who does not want it
 denies it. Words typed beside the buttons allow nothing.
@@ -35,10 +36,14 @@ def advance(question: Question, draft: Draft, event: form.Event) -> form.Step:
         case form.Choose(option=option) if option == DENY:
             return _decided(draft, DENY)
         case form.Choose(option=option) if option == ALLOW and draft.view is View.QUESTION:
-            return UNREAD if unread(question, draft) else _decided(draft, ALLOW)
+            if unread(question, draft):
+                return UNREAD
+            return _show(draft, View.REALLY) if destructive(question) else _decided(draft, ALLOW)
+        case form.Choose(option=option) if option == ALLOW and draft.view is View.REALLY:
+            return _decided(draft, ALLOW)
         case form.Choose(option=option) if option == ALLOW_SESSION and draft.view is View.SESSION:
             return _decided(draft, ALLOW_SESSION)
-        case AskSession() if draft.view is View.QUESTION:
+        case AskSession() if draft.view is View.QUESTION and not goes_beyond(question):
             return UNREAD if unread(question, draft) else _show(draft, View.SESSION)
         case ShowAll() if unread(question, draft):
             return form.Moved(draft=replace(draft, whole=True, step=draft.step + 1))
@@ -55,6 +60,15 @@ def advance(question: Question, draft: Draft, event: form.Event) -> form.Step:
 def unread(question: Question, draft: Draft) -> bool:
     """Whether there is more of it than the person has been shown."""
     return bool(question.subject and question.subject.whole_first and not draft.whole)
+
+
+def destructive(question: Question) -> bool:
+    return bool(question.subject and question.subject.destructive)
+
+
+def goes_beyond(question: Question) -> bool:
+    """Whether to allow it once is to allow more than itself: then there is no other "session"."""
+    return bool(question.subject and question.subject.beyond)
 
 
 def _denied(draft: Draft, reason: str) -> form.Step:

@@ -59,6 +59,8 @@ def _question_object(question: Question) -> dict[str, Any]:
             "language": question.subject.language,
             "file": question.subject.file,
             "folder": question.subject.folder,
+            "destructive": question.subject.destructive,
+            "beyond": question.subject.beyond,
         }
     return found
 

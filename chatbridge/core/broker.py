@@ -81,7 +81,8 @@ class Broker:
             known = await self.callers.known(tx, name, request.fingerprint)
             if known is not None:
                 return known
-            await self.callers.release_tickets(tx, name.link, request.fingerprint)
+            if not approval:  # nothing goes on with another's, so its ticket stays its caller
+                await self.callers.release_tickets(tx, name.link, request.fingerprint)
             call = Call(
                 name=name, ask_id=fresh.id, question_ids=ids, started_at=now, counts_until=until
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -39,8 +39,6 @@ class Callers:
         self._present: dict[str, int] = {}
         """How many connections each link has: one may open before the end of another is seen."""
         self._absent_forgotten = asyncio.Event()
-        self.arrived: Callable[[CallName], Awaitable[None]] | None = None
-        """Told of every response that has reached its client, also of calls that asked nothing."""
 
     # ── links and calls come and go ───────────────────────────────────────────────────────────────
 
@@ -56,7 +54,7 @@ class Callers:
             return
 
         async def work(tx: Transaction) -> list[Ask]:
-            return await self._end(tx, list(await tx.live_calls_of(link)))
+            return await self._link_gone(tx, link)
 
         while link not in self._present:
             try:
@@ -80,15 +78,21 @@ class Callers:
 
     async def resumed(self, link: str, *, repeated: set[str]) -> None:
         """A link is back and has repeated its calls; those that it did not have no caller. One
-        whose ask has ended may have been answered meanwhile: its confirmation is still to come."""
+        whose ask has ended may have been answered meanwhile: its confirmation is still to come.
+        Whoever holds a ticket has it still, but for an approval's that has not reached its client:
+        what has been given up must not be allowed."""
 
         async def work(tx: Transaction) -> list[Ask]:
-            gone = []
+            gone, back = [], []
             for call in await tx.live_calls_of(link):
                 ask = await tx.ask(call.ask_id)
-                if ask and ask.open and not call.ticket and call.name.request not in repeated:
+                if ask is None or not ask.open or call.name.request in repeated:
+                    continue
+                if not call.ticket or (ask.approval and call.delivered_at is None):
                     gone.append(call)
-            return await self._end(tx, gone, for_good=True)
+                elif (after := await self.welcome(tx, ask)) is not ask:
+                    back.append(after)
+            return [*back, *await self._end(tx, gone, for_good=True)]
 
         self._tell(await self._store.write(work))
 
@@ -135,8 +139,7 @@ class Callers:
     async def _forget_absent(self) -> None:
         async def work(tx: Transaction) -> list[Ask]:
             gone = [link for link in await tx.live_links() if link not in self._present]
-            calls = [call for link in gone for call in await tx.live_calls_of(link)]
-            return await self._end(tx, calls)
+            return [ask for link in gone for ask in await self._link_gone(tx, link)]
 
         while True:
             try:
@@ -145,6 +148,20 @@ class Callers:
             except StoreError as error:
                 log.warning("calls of before the start stay live for now: %s", error)
                 await self._clock.sleep(RETRY)
+
+    async def _link_gone(self, tx: Transaction, link: str) -> list[Ask]:
+        """An open approval's ticket is not ended with its link, which may come back: the ask counts
+        as left alone, and is withdrawn if nobody has come after a while."""
+        now = self._clock.time()
+        ended, alone = [], []
+        for call in await tx.live_calls_of(link):
+            ask = await tx.ask(call.ask_id)
+            if ask is None or not (call.ticket and ask.open and ask.approval):
+                ended.append(call)
+            elif (after := self._abandoned(ask, now, for_good=False)) is not ask:
+                await tx.save_ask(after, was=ask.status)
+                alone.append(after)
+        return [*alone, *await self._end(tx, ended)]
 
     async def _end(
         self, tx: Transaction, calls: list[Call], *, for_good: bool = False
@@ -236,8 +253,6 @@ class Callers:
 
     async def delivered(self, name: CallName) -> None:
         """The link has written the call's response to its client."""
-        if self.arrived is not None:
-            await self.arrived(name)
         now = self._clock.time()
 
         async def work(tx: Transaction) -> list[Ask]:

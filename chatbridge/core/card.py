@@ -74,6 +74,7 @@ class Role(StrEnum):
     ALLOW = "allow"
     SESSION = "session"
     SESSION_NOW = "session_now"
+    RUN_NOW = "run_now"
     DENY = "deny"
     DENY_WHY = "deny_why"
 
@@ -155,6 +156,8 @@ class Card:
     """What an approval is about; cut in the middle until the person has asked for all of it."""
     verdict: str | None = None
     """How an approval was answered: one of the verdicts' labels."""
+    ours_to_run: bool = False
+    """Once it is allowed, chatbridge runs it by itself: no agent has to be handed anything."""
     only_on: tuple[str, ...] = ()
     """The channels on which this approval can be answered, where this is none of them."""
 

@@ -17,7 +17,7 @@ from chatbridge.core.card import (
     Role,
     State,
 )
-from chatbridge.core.draw_approval import approval_buttons, drawn_subject, verdict_of
+from chatbridge.core.draw_approval import COMMANDS, approval_buttons, drawn_subject, verdict_of
 from chatbridge.core.model import (
     DENY,
     VERDICTS,
@@ -32,7 +32,7 @@ from chatbridge.core.model import (
 from chatbridge.core.text import one_line, split_recommended, visible
 from chatbridge.core.timing import soon_at
 
-ASIDE = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION)
+ASIDE = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.REALLY)
 """Screens beside the question: one goes back from them, or through with them."""
 ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 
@@ -91,6 +91,7 @@ def draw(
         approval=ask.approval,
         subject=drawn_subject(ask),
         verdict=verdict_of(ask),
+        ours_to_run=ask.approval and ask.dialect == COMMANDS,
         only_on=only_on,
     )
 

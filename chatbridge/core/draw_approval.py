@@ -7,14 +7,19 @@ import re
 from dataclasses import replace
 
 from chatbridge.core import form
-from chatbridge.core.approval import unread
+from chatbridge.core.approval import goes_beyond, unread
 from chatbridge.core.card import Button, Role
 from chatbridge.core.events import AskSession, ShowAll
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, Subject, View
-from chatbridge.core.text import one_line, visible
+from chatbridge.core.text import one_line, shortened, visible
 
 HEAD, TAIL = 1_500, 800
 """So much of a long one is shown until the person asks for all of it."""
+BEYOND = 240
+REALLY = "Really run this command?"
+MARKED = "It is marked as destructive, so it takes a second tap."
+COMMANDS = "command"
+"""The dialect of approvals whose command chatbridge runs by itself."""
 _SPACES = re.compile(r"[^\S\n]{80,}")
 _EMPTY_LINES = re.compile(r"\n(?:[^\S\n]*\n){10,}")
 
@@ -45,6 +50,7 @@ def drawn_subject(ask: Ask) -> Subject | None:
         code=code,
         file=one_line(subject.file) if subject.file else None,
         folder=one_line(subject.folder) if subject.folder else None,
+        beyond=shortened(one_line(subject.beyond), BEYOND) if subject.beyond else None,
     )
 
 
@@ -63,15 +69,20 @@ def approval_buttons(ask: Ask) -> list[Button]:
         yes = form.Choose(step=step, option=ALLOW_SESSION)
         now = Button(role=Role.SESSION_NOW, label="Yes, for this session", does=yes)
         return [now, back, deny]
+    allow = form.Choose(step=step, option=ALLOW)
+    if ask.draft.view is View.REALLY:
+        return [Button(role=Role.RUN_NOW, label="Yes, run it", does=allow), back, deny]
     if ask.draft.view is View.OTHER:
         return [back]
     if unread(ask.questions[0], ask.draft):
         show = Button(role=Role.SHOW_ALL, label="Show all", does=ShowAll(step=step))
         return [show, deny, why]
+    if goes_beyond(ask.questions[0]):
+        return [Button(role=Role.ALLOW, label="Allow", does=allow), deny, why]
     session = AskSession(step=step)
     return [
         Button(role=Role.SESSION, label="Allow for this session…", does=session),
-        Button(role=Role.ALLOW, label="Allow once", does=form.Choose(step=step, option=ALLOW)),
+        Button(role=Role.ALLOW, label="Allow once", does=allow),
         deny,
         why,
     ]

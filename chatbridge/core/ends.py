@@ -50,7 +50,9 @@ def heading(card: Card) -> str:
         return "Denied"
     match card.state:
         case State.ALLOWED:
-            return "Allowed for this session" if card.verdict == SESSION else "Allowed once"
+            if card.verdict == SESSION:
+                return "Allowed for this session"
+            return "Allowed" if card.subject and card.subject.beyond else "Allowed once"
         case State.DENIED:
             return "Denied"
         case State.ANSWERED | State.HANDING_OVER:
@@ -95,6 +97,8 @@ def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]
             yield _told(card, told, viewer)
         case State.HANDING_OVER:
             yield _told(card, ("handing over",), viewer)
+        case State.ALLOWED if card.ours_to_run:
+            yield _told(card, ("chatbridge runs it",), viewer)
         case State.ALLOWED:
             told = ("the agent has it" if card.delivered_at is not None else "handing over",)
             yield _told(card, ("no agent was waiting",) if card.unheard else told, viewer)

@@ -69,6 +69,18 @@ class UnknownOperation(ChatbridgeError):
         )
 
 
+class TooManyOperations(ChatbridgeError):
+    """Too many operations are on the way."""
+
+    def __init__(self, *, limit: int, of_agent: bool) -> None:
+        whose = "this agent has" if of_agent else "agents have"
+        super().__init__(
+            f"{whose} {limit} operations on the way, and that is as many as there can be. Nothing "
+            "was started. Let some of them end (status shows them), or cancel those that are no "
+            "longer needed"
+        )
+
+
 class StoreError(ChatbridgeError):
     """The database cannot be read or written."""
 

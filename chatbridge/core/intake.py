@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -11,15 +12,27 @@ from chatbridge.core.broker import Broker
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.model import Answer, Ask, Note, Person, Post
 from chatbridge.core.notice import Notice
+from chatbridge.core.output import without_sequences
 from chatbridge.core.ports import Clock, Store, Transaction
+
+Outputs = Callable[[str], Awaitable[bytes | None]]
+"""Reads what an operation printed, by its id or any text that somebody gives as one; None if there
+is nothing, or nothing any more."""
+
+
+async def _no_output(_operation_id: str) -> None:
+    return None
 
 
 class Intake:
-    def __init__(self, broker: Broker, *, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, broker: Broker, *, store: Store, clock: Clock, outputs: Outputs = _no_output
+    ) -> None:
         self._broker = broker
         self._store = store
         self._clock = clock
         self._policy = broker.policy
+        self._outputs = outputs
 
     async def ask(self, ask_id: str) -> Ask:
         ask = await self._store.ask(ask_id)
@@ -143,6 +156,10 @@ class Intake:
 
     async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
         return await self._store.notices(since=since, limit=limit)
+
+    async def output(self, operation_id: str) -> bytes | None:
+        content = await self._outputs(operation_id)
+        return None if content is None else await asyncio.to_thread(without_sequences, content)
 
     def latest_deadline(self, ask: Ask) -> float:
         longest = ask.created_at + self._policy.max_timeout

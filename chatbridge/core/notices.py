@@ -10,7 +10,7 @@ from typing import Protocol
 from chatbridge.core.beside import first_of
 from chatbridge.core.errors import TooManyNotices
 from chatbridge.core.model import Agent, CallName, Project
-from chatbridge.core.notice import Level, Notice
+from chatbridge.core.notice import Level, Notice, OperationEnd
 from chatbridge.core.ports import Clock, Store, Transaction
 
 MINUTE = 60.0
@@ -47,10 +47,12 @@ class Notices:
         message: str,
         title: str = "",
         level: Level = Level.INFO,
+        operation: OperationEnd | None = None,
     ) -> Notice:
         """The notice of this call: a new one, or that of before if the call is repeated.
 
-        :raises TooManyNotices: a looping agent must not flood a phone.
+        :raises TooManyNotices: a looping agent must not flood a phone. Not where it is about an
+            operation: that is chatbridge's own, and told once.
         """
         fresh = Notice(
             id=str(uuid.uuid4()),
@@ -61,10 +63,13 @@ class Notices:
             title=title,
             level=level,
             at=self._clock.time(),
+            operation=operation,
         )
 
         async def work(tx: Transaction) -> Notice:
             kept = await tx.add_notice(fresh)
+            if operation is not None:
+                return kept
             sender = {"project": project.key, "client": agent.client}
             recent = await tx.count_notices_of(**sender, since=fresh.at - MINUTE)
             if kept.id == fresh.id and recent > MOST_A_MINUTE:

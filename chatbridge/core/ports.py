@@ -254,6 +254,11 @@ class Inbox(Protocol):
         """What agents told their owner after `since`, the newest first."""
         ...
 
+    async def output(self, operation_id: str) -> bytes | None:
+        """All that an operation printed and that is kept, without a terminal's escape sequences;
+        it may be long. None: there is no such operation, or its output has been swept."""
+        ...
+
     def only_on(self, ask: Ask, channel: str) -> tuple[str, ...]:
         """The channels that can settle this approval, if this one is none of them; for `draw`."""
         ...

@@ -44,6 +44,8 @@ def signs(card: Card) -> Iterator[tuple[str, Event | Act]]:
         # A sign has no state: it puts on, and taking it away puts off.
         yield emoji, replace(does, on=True) if isinstance(does, Toggle) else does
     for emoji, roles in _ROLES:
+        if emoji == ALLOW and card.subject and card.subject.destructive:
+            continue  # too easy to hit by accident: it has to be typed
         for role in roles:
             if button := card.button(role):
                 yield emoji, button.does

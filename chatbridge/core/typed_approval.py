@@ -7,10 +7,11 @@ import re
 from chatbridge.core import form
 from chatbridge.core.card import Act, Card, Role
 from chatbridge.core.form import Event
-from chatbridge.core.model import DENY, View
+from chatbridge.core.model import ALLOW, DENY, View
 from chatbridge.core.text import one_line
 
 _REASON = re.compile(r"deny\s*:(.*)", re.IGNORECASE | re.DOTALL)
+RUN_IT = "run it"
 _WORDS = {
     "allow": Role.ALLOW,
     "session": Role.SESSION,
@@ -26,6 +27,8 @@ def decided(card: Card, text: str) -> tuple[Event, ...] | None:
     word = one_line(text).casefold().removeprefix("!")
     if word == "deny":
         return (form.Choose(step=card.step, option=DENY),)
+    if word == RUN_IT:
+        return _run(card)
     if (because := _REASON.fullmatch(text.strip())) is not None:
         return _because(card, because[1].strip())
     if word in _WORDS:
@@ -34,10 +37,24 @@ def decided(card: Card, text: str) -> tuple[Event, ...] | None:
     return (form.Text(text=text, step=card.step),) if card.view is View.OTHER else None
 
 
+def _run(card: Card) -> tuple[Event, ...] | None:
+    """Only what is marked as destructive, and over the screen that asks whether it is meant: who
+    types this has said so."""
+    if card.button(Role.RUN_NOW):
+        return (form.Choose(step=card.step, option=ALLOW),)
+    if card.button(Role.ALLOW) is None or not is_destructive(card):
+        return None
+    return tuple(form.Choose(step=card.step + i, option=ALLOW) for i in range(2))
+
+
+def is_destructive(card: Card) -> bool:
+    return bool(card.subject and card.subject.destructive)
+
+
 def _because(card: Card, reason: str) -> tuple[Event, ...]:
     """Over the screen that asks why; without a reason, that far."""
     way: list[Event] = []
-    if card.view is View.SESSION:
+    if card.view in (View.SESSION, View.REALLY):
         way.append(form.Back(step=card.step))
     if card.view is not View.OTHER:
         way.append(form.Other(step=card.step + len(way)))
@@ -52,8 +69,13 @@ def what_decides(card: Card) -> str:
         return "Reply with the reason, or back."
     if card.view is View.SESSION:
         how = "Reply yes to allow it for this session, or deny, or back"
+    elif card.view is View.REALLY:
+        how = f"Reply {RUN_IT} to run it, or deny, or back"
     elif card.button(Role.SHOW_ALL):
         how = "Reply all to see all of it first, or deny"
     else:
-        how = "Reply allow, deny, “deny:” and why, or session"
+        allow = RUN_IT if is_destructive(card) else "allow"
+        how = f"Reply {allow}, deny, or “deny:” and why"
+        if card.button(Role.SESSION):
+            how = f"Reply {allow}, deny, “deny:” and why, or session"
     return f"Nothing was decided. {how}."

@@ -1,9 +1,10 @@
-"""Sentences about an ask that every channel says alike."""
+"""Times, and sentences about an ask, that every channel says alike."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import assert_never
 
 from chatbridge.core.ends import PLACES
@@ -11,6 +12,7 @@ from chatbridge.core.model import Ask, Status
 
 CLEAR_WITHOUT_A_DAY = 20 * 3600.0
 CLEAR_WITHOUT_A_DATE = 6 * 24 * 3600.0
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def local_time(at: float) -> datetime:
@@ -30,6 +32,18 @@ def time_near(at: float, *, now: float) -> str:
     if away <= CLEAR_WITHOUT_A_DATE:
         return f"{then:%a %H:%M}"
     return f"{then:%d.%m.%y %H:%M}"  # the same weekday comes again
+
+
+def spoken(seconds: float) -> str:
+    """For how long something went on, in the two largest units that matter: `4 min 12 s`."""
+    if 0 < seconds < 1:
+        return f"{max(seconds, 0.1):.1f} s"
+    whole = int(seconds)
+    for (unit, word), (smaller, rest_word) in pairwise(_UNITS):
+        if whole >= unit:
+            rest = whole % unit // smaller
+            return f"{whole // unit} {word}" + (f" {rest} {rest_word}" if rest else "")
+    return f"{whole} s"
 
 
 def ended_sentence(ask: Ask, *, now: float) -> str:

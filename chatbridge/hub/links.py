@@ -20,12 +20,13 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from chatbridge import __version__, rendezvous
+from chatbridge.commands.pushes import Pushes
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import Project
 from chatbridge.core.text import isolated, one_line, shortened
 from chatbridge.hub.peers import Peers, owns
-from chatbridge.hub.session import Session
+from chatbridge.hub.session import Delivered, Session
 from chatbridge.hub.terminals import Json, Terminals
 from chatbridge.lines import MAX_LINE
 from chatbridge.link.preface import NAMED_SETTINGS, PROTOCOL
@@ -63,11 +64,16 @@ class Links:
         tell: Callable[[str], None],
         terminals: Terminals | None = None,
         peers: Peers | None = None,
+        pushes: Pushes | None = None,
+        delivered: Delivered | None = None,
     ) -> None:
         """`settings` are the digests of what this hub uses; of links that name others the owner
-        is told. `terminals` serve what connects as one. `peers` are those who may connect."""
+        is told. `terminals` serve what connects as one. `peers` are those who may connect.
+        `pushes` and `delivered` are for the links' sessions."""
         self._peers = peers or Peers()
         self._tell = tell
+        self._pushes = pushes
+        self._delivered = delivered
         self._terminals = terminals or Terminals()
         self._visits: set[asyncio.Task[Any]] = set()
         self._of_user: Counter[int] = Counter()
@@ -205,6 +211,8 @@ class Links:
             confirms=True,
             limit=preface.get("limit"),
             folder=preface.get("cwd"),
+            pushes=self._pushes,
+            delivered=self._delivered,
         )
         remark = self._remark(preface, session)
         if remark:

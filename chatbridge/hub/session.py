@@ -14,10 +14,11 @@ from types import TracebackType
 from typing import Any, Self
 
 import mcp_types as types
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
+from chatbridge.commands.pushes import Pushes
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
@@ -27,6 +28,7 @@ from chatbridge.lines import MAX_LINE, Overlong
 log = logging.getLogger(__name__)
 
 Send = Callable[[bytes], Awaitable[None]]
+Delivered = Callable[[CallName], Awaitable[None]]
 
 
 class Session:
@@ -43,14 +45,24 @@ class Session:
         confirms: bool,
         limit: float | None = None,
         folder: str | None = None,
+        pushes: Pushes | None = None,
+        delivered: Delivered | None = None,
     ) -> None:
         """`confirms`: the other side says when a response has reached the client. Where there is
-        no link between us and the client, writing it is all there is."""
+        no link between us and the client, writing it is all there is. `delivered` is told of that
+        beside the `callers`; `pushes` has what nobody asked for."""
         self.link = link
         self.project = project
         self.limit = limit
         self.folder = folder
         self.present = True
+        self.level: types.LoggingLevel = "debug"
+        self._pushes = pushes or Pushes()
+        self._delivered = delivered
+        self._greeted = False
+        """The client has begun to shake hands."""
+        self._ready = False
+        """It has shaken hands."""
         self._reader = reader
         self._send = send
         self._callers = callers
@@ -63,7 +75,11 @@ class Session:
         """Until the other side closes."""
         read, write = _Reading(self), _Writing(self)
         try:
-            await server.run(read, write, server.create_initialization_options())
+            async with self._pushes.to(self):
+                options = server.create_initialization_options(
+                    NotificationOptions(tools_changed=True)
+                )
+                await server.run(read, write, options)
         finally:
             read.stop()
 
@@ -127,7 +143,9 @@ class Session:
             message = repaired
         if isinstance(message, types.JSONRPCRequest):
             self._requests.add(json.dumps(message.id))
+            self._greeted = self._greeted or message.method == "initialize"
         if isinstance(message, types.JSONRPCNotification):
+            self._note_ready(message)
             await self._note_cancelled(message)
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._forms.closed(message.id)
@@ -149,6 +167,11 @@ class Session:
             await self._refuse(code, "this line is no JSON-RPC message", request)
             return None
 
+    def _note_ready(self, message: types.JSONRPCNotification) -> None:
+        if message.method == "notifications/initialized" and self._greeted and not self._ready:
+            self._ready = True
+            self._pushes.ready(self)
+
     async def _note_cancelled(self, message: types.JSONRPCNotification) -> None:
         """The SDK tells a tool of this only while it runs; a response that was on its way when the
         client cancelled has reached nobody."""
@@ -169,12 +192,13 @@ class Session:
             return False
         match private:
             case {"chatbridge": "delivered", "request": request}:
-                await self._callers.delivered(self._name(request))
+                await self._told_of(self._name(request))
                 await self._say({"chatbridge": "acknowledged", "request": request})
             case {"chatbridge": "reply", "call": call, "response": {"result": dict(result)}}:
                 await self._take_reply(json.dumps(call), result)
             case {"chatbridge": "resumed"}:
                 await self._callers.resumed(self.link, repeated=self._requests)
+                self._pushes.resumed(self)
             case {"chatbridge": what}:
                 log.debug("link %s: private line %r is not known", self.link, what)
         return True
@@ -224,9 +248,21 @@ class Session:
 
     async def _note_delivered(self, name: CallName) -> None:
         try:
-            await self._callers.delivered(name)
+            await self._told_of(name)
         except ChatbridgeError as error:
             log.warning("the answer to call %s counts as kept: %s", name.request, error)
+
+    async def _told_of(self, name: CallName) -> None:
+        await self._callers.delivered(name)
+        if self._delivered is not None:
+            await self._delivered(name)
+
+    async def push(self, method: str, params: dict[str, Any] | None = None) -> None:
+        """Say what nobody asked for; not before the client has shaken hands, and never to one of
+        the era in which there is nothing to say it on."""
+        if self._ready:
+            message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+            await self._say(message if params is None else {**message, "params": params})
 
     async def _say(self, line: dict[str, Any]) -> None:
         await self._write(json.dumps(line).encode())

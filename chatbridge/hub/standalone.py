@@ -49,6 +49,8 @@ async def run_standalone(
             confirms=False,
             limit=limit,
             folder=working_directory(),
+            pushes=hub.commands.pushes if hub.commands else None,
+            delivered=hub.commands.operations.delivered if hub.commands else None,
         )
         callers.link_opened(link)
         serving = asyncio.ensure_future(session.serve(hub.server))

@@ -20,6 +20,7 @@ from mcp.server.lowlevel import Server
 
 from chatbridge import __version__, rendezvous
 from chatbridge.clock import SystemClock
+from chatbridge.commands.outputs import Outputs
 from chatbridge.core.broker import Broker
 from chatbridge.core.callers import Callers
 from chatbridge.core.delivery import Delivery
@@ -32,6 +33,7 @@ from chatbridge.core.reach import Reach
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.background import Background
 from chatbridge.hub.channels import channels_of
+from chatbridge.hub.commands import Commands, open_commands
 from chatbridge.hub.http_serving import HttpServing
 from chatbridge.hub.line_up import LineUp
 from chatbridge.hub.links import Links
@@ -71,6 +73,8 @@ class Hub:
     terminals: Terminals
     channels: tuple[str, ...]
     """Those that are set up."""
+    commands: Commands | None
+    """None: agents have no commands here."""
     responds: Callable[[], Awaitable[None]]
     """Returns when the store does."""
 
@@ -103,6 +107,7 @@ async def run_hub(
                 agents=lambda: [name for way in ways_in() for name in way.projects()],
                 remarks=lambda: [remark for way in ways_in() for remark in way.remarks()],
                 links=lambda of: links.connected(of) if links else [],
+                commands=not system,
             )
         )
         links = Links(
@@ -112,6 +117,8 @@ async def run_hub(
             tell=hub.tell,
             terminals=hub.terminals,
             peers=Peers.of_group_of(path) if system else None,
+            pushes=hub.commands.pushes if hub.commands else None,
+            delivered=hub.commands.operations.delivered if hub.commands else None,
         )
         stack.push_async_callback(links.close)
         remote = HttpServing(
@@ -137,9 +144,10 @@ async def open_hub(
     agents: Callable[[], list[str]],
     remarks: Callable[[], list[str]] = list,
     links: Callable[[int | None], list[Json]] = lambda of: [],
+    commands: bool = True,
 ) -> AsyncIterator[Hub]:
     """Everything but the way in: a socket, or standard input. Channels come up in the background,
-    so that tools answer before any channel is imported."""
+    so that tools answer before any channel is imported. `commands`: agents may have some here."""
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         settings = load(config)
@@ -169,7 +177,8 @@ async def open_hub(
             changed=changed,
             drained=line_up.drained,
         )
-        intake = Intake(broker, store=store, clock=clock)
+        outputs = Outputs(lock.state / "operations")
+        intake = Intake(broker, store=store, clock=clock, outputs=outputs.whole)
         background = Background()
         stack.push_async_callback(background.close)
 
@@ -178,23 +187,42 @@ async def open_hub(
             surfaces = await store.surfaces_of(ask_id)
             return line_up.reach(surfaces, since=ask.created_at if ask else None)
 
+        notices = Notices(store, delivery, clock=clock)
+        own = tools_of(
+            settings,
+            waiting=Waiting(broker, reached),
+            intake=intake,
+            store=store,
+            notices=notices,
+            channels=line_up,
+            keeper=keeper,
+            state=lock.state,
+            clock=clock,
+        )
+        extra: Commands | None = None
+        if commands and settings.enabled and settings.commands.enabled:
+            extra = await stack.enter_async_context(
+                open_commands(
+                    own,
+                    settings,
+                    state=lock.state,
+                    outputs=outputs,
+                    store=store,
+                    broker=broker,
+                    notices=notices,
+                    clock=clock,
+                    tell=line_up.tell_again,
+                )
+            )
         server = build_server(
-            tools_of(
-                settings,
-                waiting=Waiting(broker, reached),
-                intake=intake,
-                store=store,
-                notices=Notices(store, delivery, clock=clock),
-                channels=line_up,
-                keeper=keeper,
-                state=lock.state,
-                clock=clock,
-            ),
+            extra.offer.tools if extra else lambda: own,
             callers=broker.callers,
             clients=clients_of(settings),
             clock=clock,
             after_call=_sweeper(broker, background, clock),
             spawn=background.spawn,
+            missing=extra.offer.missing if extra else lambda name: None,
+            changes=extra.offer.changes if extra else None,
         )
         health = Health(
             agents=agents,
@@ -222,6 +250,7 @@ async def open_hub(
             tell=line_up.tell,
             channels=tuple(line_up.troubles()),
             responds=lambda: store_responds(store),
+            commands=extra,
             terminals=Terminals(
                 {"status": status.status, "greet": pairs.greet, **asks.answers},
                 {"pair": pairs.pair, **asks.streams},

@@ -86,7 +86,8 @@ def _hub_environment(state: str) -> dict[str, str]:
         if environment.get(name):
             environment[name] = rendezvous.absolute(environment[name])
     # These speak of the service that the client runs in, if it runs in one.
-    for name in ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC"):
+    # And the last one of the command that it runs in: with that the hub would end.
+    for name in ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "CHATBRIDGE_OPERATION"):
         environment.pop(name, None)
     # A checkout that is run in place is importable only from its own directory.
     checkout = os.path.dirname(os.path.dirname(os.path.abspath(chatbridge.__file__)))

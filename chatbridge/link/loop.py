@@ -206,7 +206,7 @@ class Link:
             self._search = None
 
     def _look_for_hub(self, now: float) -> None:
-        if self._idle and self._relay.requests:
+        if self._idle and self._relay.waited_for:
             self._idle = False
             self._seek(start_after=max(0.0, self._lost_at + GRACE - now), limit=FIRST_LIMIT)
         search = self._search
@@ -296,7 +296,7 @@ class Link:
             return
         self._lost_at = now
         # A hub that was told to stop is not brought back before someone wants it.
-        self._idle = self._hub_stops and not self._relay.requests
+        self._idle = self._hub_stops and not self._relay.waited_for
         short_lived = now - self._greeted_at <= GRACE
         pause = 0.25 if short_lived else 0.02
         if self._idle:

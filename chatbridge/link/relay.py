@@ -15,6 +15,7 @@ from chatbridge.link.outbox import Outbox
 Json = dict[str, object]
 RequestId = str | int
 
+_SUBSCRIPTION = "subscriptions/listen"
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _TOO_LONG = (
     f"the message is longer than {MAX_LINE // 1024 // 1024} MiB, which chatbridge takes at most"
@@ -61,6 +62,12 @@ class Relay:
         self._hub_requests: dict[str, HubRequest] = {}
         self._replies: list[tuple[str, bytes]] = []
         """Replies for calls that are still open, or that no hub was there to take."""
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether the client waits for a response. A subscription has none while it lasts, and is
+        no reason to start a hub."""
+        return any(each.method != _SUBSCRIPTION for each in self.requests.values())
 
     # The connection
 

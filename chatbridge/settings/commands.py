@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_settings import NoDecode
 
 from chatbridge import rendezvous
@@ -17,18 +17,18 @@ from chatbridge.settings.values import listed
 MEGABYTE = 1_000_000
 
 
-def _folders(found: tuple[str, ...]) -> tuple[Path, ...]:
-    folders = tuple(Path(os.path.expanduser(each)) for each in found)
-    if any(not folder.is_absolute() for folder in folders):
+def _expanded(folder: object) -> object:
+    return os.path.expanduser(folder) if isinstance(folder, str) else folder
+
+
+def _whole(folder: Path) -> Path:
+    if not folder.is_absolute():
         raise ValueError("accepted: whole paths, such as ~/.config/chatbridge/tools")
-    return folders
+    return folder
 
 
-Folders = Annotated[
-    tuple[Path, ...],
-    NoDecode,
-    BeforeValidator(lambda value: _folders(tuple(listed(value)))),
-]
+Folder = Annotated[Path, BeforeValidator(_expanded), AfterValidator(_whole)]
+Folders = Annotated[tuple[Folder, ...], NoDecode, BeforeValidator(listed)]
 
 
 def _beside_the_configuration() -> tuple[Path, ...]:

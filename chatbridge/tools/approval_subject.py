@@ -31,17 +31,17 @@ _CELL_MODES = ("replace", "insert", "delete")
 def subject_of(tool: str, given: Json, project: Project) -> tuple[str, Subject]:
     """The question in our words, and what it is about in the agent's."""
     if tool == "Bash" and (command := _command(given)) is not None:
-        folder = _folder(project)
-        return COMMAND, _whole_first(Subject(code=command, language="bash", folder=folder))
+        folder = as_written(project.key) if project.key.startswith("/") else None
+        return COMMAND, whole_first(Subject(code=command, language="bash", folder=folder))
     path, diff = _path(given), _diff(tool, given)
     if path is not None and diff:
         return CHANGE, Subject(code=diff, language="diff", file=_within(path, project))
     code = json.dumps(given, ensure_ascii=False, indent=2)
     name = shortened(one_line(tool), TOOL_NAME).replace("`", "'")
-    return f"Use `{name}`?", _whole_first(Subject(code=code, language="json"))
+    return f"Use `{name}`?", whole_first(Subject(code=code, language="json"))
 
 
-def _whole_first(subject: Subject) -> Subject:
+def whole_first(subject: Subject) -> Subject:
     """A command cannot be taken back; a file can, so a diff's middle may stay unread."""
     shown = legible(subject.code)  # where hidden characters take room, too
     units = len(shown.encode("utf-16-le", "surrogatepass")) // 2  # as chats count them
@@ -136,11 +136,9 @@ def _within(path: str, project: Project) -> str:
     return path[len(project.key) + 1 :] if inside and os.path.normpath(path) == path else path
 
 
-def _folder(project: Project) -> str | None:
-    """The project's, as its owner would write it."""
-    if not project.key.startswith("/"):
-        return None
+def as_written(folder: str) -> str:
+    """A whole path as its owner would write it. No two become the same."""
     home = os.path.expanduser("~").rstrip("/")
-    if home and (project.key == home or project.key.startswith(f"{home}/")):
-        return f"~{project.key[len(home) :]}"
-    return project.key
+    if home and (folder == home or folder.startswith(f"{home}/")):
+        return f"~{folder[len(home) :]}"
+    return folder

@@ -6,13 +6,22 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, TextContent, Tool
+from mcp_types import (
+    CallToolResult,
+    ElicitResult,
+    InputRequiredResult,
+    LoggingLevel,
+    TextContent,
+    Tool,
+)
 
-from chatbridge.core.model import Agent, Ask, Call, CallName, Project
+from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.tools.clients import Client
+
+T = TypeVar("T")
 
 HEARTBEAT = 15.0
 
@@ -26,6 +35,8 @@ class Caller(Protocol):
     """After how many seconds its client gives a call up, as it says itself."""
     folder: str | None
     """Where on this machine it was started; None: elsewhere, or not known."""
+    level: LoggingLevel
+    """From which level on its client wants to be sent log messages."""
 
     @property
     def present(self) -> bool:
@@ -48,6 +59,8 @@ class Peer:
     """It can show a form in its own window."""
     stateless: bool = False
     """It speaks the protocol era in which a form ends the call, and the client calls again."""
+    local: bool = False
+    """It runs on this machine, in a folder that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,24 +108,26 @@ class ToolCall:
         limit = self.silent_after
         return None if limit is None else limit - (self.clock.monotonic() - self.began)
 
-    def since(self, call: Call) -> float:
-        """When the client's call began, also to an earlier hub, in monotonic time: that stands
-        still while the machine sleeps, as the timers of clients do, and cannot be set."""
+    def since(self, started_at: float) -> float:
+        """When the client's call began, also to an earlier hub at this wall time, in monotonic
+        time: that stands still while the machine sleeps, as the timers of clients do, and cannot
+        be set."""
         clock = self.clock
-        return min(self.began, clock.monotonic() - max(clock.time() - call.started_at, 0.0))
+        return min(self.began, clock.monotonic() - max(clock.time() - started_at, 0.0))
 
     async def watch(
         self,
-        waiting: Awaitable[Ask],
-        call: Call,
+        waiting: Awaitable[T],
+        started_at: float,
         *,
         limit: float | None,
-        where: Callable[[], Awaitable[str]] | None = None,
-    ) -> Ask | None:
-        """The ask once it has ended; None if the limit comes first, counted from the call's own
-        beginning. Meanwhile the client is shown that the call is alive, and `where` it waits."""
-        task: asyncio.Future[Ask] = asyncio.ensure_future(waiting)
-        clock, began = self.clock, self.since(call)
+        doing: Callable[[], Awaitable[str]],
+    ) -> T | None:
+        """What is waited for; None if the limit comes first, counted from the call's own beginning,
+        at this wall time. Meanwhile the client is shown that the call is alive, and what it is
+        `doing`."""
+        task: asyncio.Future[T] = asyncio.ensure_future(waiting)
+        clock, began = self.clock, self.since(started_at)
         until = None if limit is None else began + limit
         try:
             while not task.done():
@@ -124,14 +139,14 @@ class ToolCall:
                     pause = left if pause is None else min(pause, left)
                 await self._wait_for(task, pause)
                 if self.report is not None and not task.done():
-                    place = await where() if where else ""
+                    said = await doing()
                     waited = clock.monotonic() - began
-                    await self.report(waited, f"{_waiting_on(place)}, {_spoken(waited)}")
+                    await self.report(waited, f"{said}, {_spoken(waited)}")
             return task.result()
         finally:
             task.cancel()
 
-    async def _wait_for(self, task: asyncio.Future[Ask], pause: float | None) -> None:
+    async def _wait_for(self, task: asyncio.Future[T], pause: float | None) -> None:
         if pause is None:
             await asyncio.wait({task})
             return
@@ -170,10 +185,6 @@ def json_result(value: dict[str, Any]) -> CallToolResult:
     the other."""
     text = json.dumps(value, ensure_ascii=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
-
-
-def _waiting_on(place: str) -> str:
-    return f"waiting on {place}" if place else "waiting for an answer"
 
 
 def _spoken(seconds: float) -> str:

@@ -22,10 +22,11 @@ def described(
     description: str,
     schema: dict[str, Any],
     read_only: bool = False,
+    destructive: bool = False,
     idempotent: bool = False,
     open_world: bool = True,
 ) -> Tool:
-    """Nothing that a tool of ours does destroys anything."""
+    """Only a command of the owner's can be destructive."""
     return Tool(
         name=name,
         title=title,
@@ -34,7 +35,7 @@ def described(
         annotations=ToolAnnotations(
             title=title,
             read_only_hint=read_only,
-            destructive_hint=False,
+            destructive_hint=destructive,
             idempotent_hint=idempotent,
             open_world_hint=open_world,
         ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mcp_types import LoggingLevel
+
 from chatbridge.core.model import Project
 
 REMOTE = "chatbridge.remote"
@@ -22,3 +24,4 @@ class Remote:
     """The call's name, where the client's own ids name nothing: without a session, each of a
     token's clients begins to count anew."""
     present: bool = True
+    level: LoggingLevel = "info"

@@ -1,6 +1,7 @@
 """The MCP server: one for all sessions, and the one place where an exception becomes an MCP error.
 
-Which tools a session sees depends on its project; what they do is their own business.
+Which tools a session sees depends on its project, and changes with the owner's definitions; what
+they do is their own business.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, SubscriptionBus
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from chatbridge import __version__
 from chatbridge.core.callers import Callers
@@ -48,40 +51,45 @@ again in the same words: it goes on with the same question, and nobody is asked 
 
 
 def build_server(
-    tools: Sequence[ToolHandler],
+    tools: Callable[[], Sequence[ToolHandler]],
     *,
     callers: Callers,
     clients: Clients,
     clock: Clock,
     after_call: Callable[[], None],
     spawn: Callable[[Any], None],
+    missing: Callable[[str], str | None] = lambda name: None,
+    changes: SubscriptionBus | None = None,
 ) -> Server[Any]:
-    """`after_call` is told when a tool has run; `spawn` runs a coroutine beside the session, so
-    that it outlives a cancelled call."""
-    by_name = {tool.name: tool for tool in tools}
+    """`tools` are those there are now. `after_call` is told when one has run; `spawn` runs a
+    coroutine beside the session, so that it outlives a cancelled call. `missing` knows why a tool
+    is not there; `changes` tell clients of the era without a handshake of another list."""
+
+    def listed(caller: Caller, peer: Peer) -> list[types.Tool]:
+        enabled = settings_of(caller.project.key).enabled
+        found = [t.definition(caller.project, peer) for t in tools() if enabled or t.always]
+        return [tool for tool in found if tool is not None]
 
     async def list_tools(
         ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         caller = _caller(ctx)
-        peer = _peer(ctx, clients, caller)
-        enabled = settings_of(caller.project.key).enabled
-        listed = [t.definition(caller.project, peer) for t in tools if enabled or t.always]
-        return types.ListToolsResult(tools=[tool for tool in listed if tool is not None])
+        return types.ListToolsResult(tools=listed(caller, _peer(ctx, clients, caller)))
 
     async def call_tool(
         ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         caller = _caller(ctx)
-        call = _call(ctx, params, caller, _peer(ctx, clients, caller), clock)
-        tool = by_name.get(params.name)
+        peer = _peer(ctx, clients, caller)
+        call = _call(ctx, params, caller, peer, clock)
+        tool = next((each for each in tools() if each.name == params.name), None)
         allowed = tool is not None and tool.always
         if not allowed and not settings_of(caller.project.key).enabled:
             return text_result(SWITCHED_OFF, is_error=True)
         if tool is None:
-            name = shortened(repr(params.name), 120)
-            known = ", ".join(by_name) or "none, chatbridge is switched off here"
-            return text_result(f"There is no tool {name}; there are: {known}", is_error=True)
+            why = missing(params.name) if peer.local else None
+            names = [each.name for each in listed(caller, peer)]
+            return text_result(why or _unknown(params.name, names), is_error=True)
         try:
             return await tool.run(params.arguments or {}, call)
         except asyncio.CancelledError:
@@ -104,6 +112,24 @@ def build_server(
         finally:
             after_call()
 
+    async def set_level(
+        ctx: ServerRequestContext[Any, Any], params: types.SetLevelRequestParams
+    ) -> types.EmptyResult:
+        _caller(ctx).level = params.level
+        return types.EmptyResult()
+
+    async def discover(
+        ctx: ServerRequestContext[Any, Any], params: types.RequestParams
+    ) -> types.DiscoverResult:
+        """As the SDK's, but for log messages: in that era only calls ask for them, and none of ours
+        has any."""
+        found = server.get_capabilities(protocol_version=ctx.protocol_version)
+        return types.DiscoverResult(
+            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+            capabilities=found.model_copy(update={"logging": None}),
+            instructions=INSTRUCTIONS,
+        )
+
     server: Server[Any] = Server(
         "chatbridge",
         version=__version__,
@@ -111,9 +137,17 @@ def build_server(
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_subscriptions_listen=ListenHandler(changes or InMemorySubscriptionBus()),
     )
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
+    server.add_request_handler("server/discover", types.RequestParams, discover)
     server.middleware.clear()  # traces of every message, which nobody here collects
     return server
+
+
+def _unknown(name: str, names: list[str]) -> str:
+    known = ", ".join(names) or "none, chatbridge is switched off here"
+    return f"There is no tool {shortened(repr(name), 120)}; there are: {known}"
 
 
 def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
@@ -143,6 +177,7 @@ def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller)
         client=_limited(clients.of(info.name if info else None), caller),
         elicits=forms,
         stateless=ctx.protocol_version >= STATELESS,
+        local=caller.folder is not None,
     )
 
 

@@ -49,7 +49,7 @@ class Waiting:
         so that it can ask again."""
         ended: Ask | None = ask
         if ask.open:
-            since = call.since(waiting)
+            since = call.since(waiting.started_at)
             if endless:
                 ended = await self._watched(ask, waiting, call, limit=call.silent_after)
                 if ended is None:
@@ -75,10 +75,12 @@ class Waiting:
     async def _watched(
         self, ask: Ask, waiting: Call, call: ToolCall, *, limit: float | None
     ) -> Ask | None:
-        async def where() -> str:
-            return (await self.reach(ask)).places
+        async def doing() -> str:
+            places = (await self.reach(ask)).places
+            return f"waiting on {places}" if places else "waiting for an answer"
 
-        return await call.watch(self.broker.ended(ask.id), waiting, limit=limit, where=where)
+        ending = self.broker.ended(ask.id)
+        return await call.watch(ending, waiting.started_at, limit=limit, doing=doing)
 
     async def _recount(self, waiting: Call, call: ToolCall, since: float) -> None:
         """Say until when the response counts, if the wall clock was set or the machine slept

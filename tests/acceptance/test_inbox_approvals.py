@@ -30,6 +30,19 @@ COMMAND = approval(
     language="bash",
     folder="~/code/infra",
 )
+DESTRUCTIVE = approval(
+    "Run this command?",
+    "git push --force-with-lease origin 'release/2.0' --push-option=ci.skip",
+    language="bash",
+    folder="~/code/infra",
+    destructive=True,
+)
+EVERY = (
+    "Allowing it allows every git push of this agent, with any arguments, until its session ends."
+)
+BEYOND = approval(
+    "Run this command?", "git push origin main", language="bash", folder="~/a", beyond=EVERY
+)
 LONG = approval(
     "Run this command?",
     "\n".join(f"echo line {i:03}" for i in range(300)),
@@ -89,6 +102,35 @@ async def test_the_session_takes_a_tick_and_a_tap(visit: Visit) -> None:
     await page.get_by_role("button", name="Yes, for this session").click()
     assert (await outcome_of(visit, ask)).answers == (SESSION,)
     await expect(page.get_by_role("heading", name="Allowed for this session")).to_be_visible()
+
+
+async def test_a_destructive_command_takes_a_second_tap_that_is_not_the_firsts_echo(
+    visit: Visit,
+) -> None:
+    ask = await visit.inbox.ask(DESTRUCTIVE)
+    page = await visit.open(ask)
+    assert await page.evaluate(BROKEN_ARGUMENTS) == []
+    await page.get_by_role("button", name="Allow once").dblclick()
+    await expect(page.get_by_text("Really run this command?")).to_be_visible()
+    await expect(page.get_by_text("It is marked as destructive")).to_be_visible()
+    assert (await visit.inbox.now(ask)).open
+    await page.get_by_role("button", name="Back").click()
+    await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
+    await page.get_by_role("button", name="Allow once").click()
+    await page.get_by_role("button", name="Yes, run it").click()
+    assert (await outcome_of(visit, ask)).answers == (ALLOWED,)
+    assert visit.errors == []
+
+
+async def test_what_allows_more_than_itself_says_so_above_its_one_way_to_allow(
+    visit: Visit,
+) -> None:
+    ask = await visit.inbox.ask(BEYOND)
+    page = await visit.open(ask)
+    await expect(page.get_by_text(EVERY)).to_be_visible()
+    await expect(page.get_by_role("checkbox")).to_have_count(0)
+    await page.get_by_role("button", name="Allow", exact=True).click()
+    await expect(page.get_by_role("heading", name="Allowed", exact=True)).to_be_visible()
 
 
 async def test_a_denial_says_why_in_a_sheet_and_can_be_thought_over(visit: Visit) -> None:
@@ -184,6 +226,23 @@ async def test_a_key_aimed_at_allowing_once_never_allows_the_session(
         await page.keyboard.press("Enter")
         await page.keyboard.press("d")
         assert (await outcome_of(visit, ask)).answers == (DENIED,)
+
+
+async def test_a_key_aimed_at_the_first_tap_is_not_the_second(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with visiting(browser, tmp_path, DESKTOP) as visit:
+        ask = await visit.inbox.ask(DESTRUCTIVE)
+        page = await visit.open(ask)
+        for key in ("a", "Enter"):
+            await page.keyboard.press(key)
+        await expect(page.get_by_role("button", name="Yes, run it")).to_be_visible()
+        await page.keyboard.press("Enter")
+        assert (await visit.inbox.now(ask)).open
+        await page.keyboard.press("a")
+        await expect(page.locator("#run-now")).to_be_focused()
+        await page.keyboard.press("Enter")
+        assert (await outcome_of(visit, ask)).answers == (ALLOWED,)
 
 
 async def test_it_works_without_script(browser: Browser, tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+from mcp.client.client import Client
 
-from tests.acceptance.bridge import PATIENCE, until
+from tests.acceptance.bridge import PATIENCE, Json, text_of, until
 from tests.acceptance.login import Login, asking
 from tests.fakes.container import CHATBRIDGE, Container
 
@@ -107,6 +108,51 @@ async def test_a_waiting_agent_gets_its_answer_through_a_restarted_service(
         assert await asyncio.wait_for(call, PATIENCE) == "User selected: Yes"
     if end == "hang":
         assert "watchdog" in carol.chatbridge("service", "logs").lower()
+
+
+@pytest.mark.parametrize("end", ["restart", "kill"])
+async def test_a_command_goes_on_through_a_restarted_service_and_runs_once(
+    carol: Login, tmp_path: Path, end: str
+) -> None:
+    pipe, tool = f"/home/carol/{end}", f"reader_{end}"
+    carol.container.run("mkfifo", pipe, user="carol")
+    definition = json.dumps(
+        {
+            "schema": 2,
+            "name": "reader",
+            "command": ["cat"],
+            "subcommands": [{"name": end, "argv": [pipe], "description": "Read a pipe"}],
+        }
+    )
+    folder = "/home/carol/.config/chatbridge/tools"
+    carol.container.write(f"{folder}/reader.json", definition, user="carol")
+    carol.container.run("chmod", "-R", "go-w", folder, user="carol")
+    async with carol.agent(SHOP, tmp_path / "log") as client:
+        began = await until_listed(client, tool)
+        pid = carol.pid()
+        if end == "restart":
+            await asyncio.to_thread(carol.chatbridge, "service", "restart")
+        else:
+            carol.container.run("kill", "-KILL", str(pid), user="carol")
+        await asyncio.to_thread(carol.another_than, pid)
+        carol.container.run("sh", "-c", f"echo once > {pipe}", user="carol")
+        given = {"operationId": began["operationId"]}
+        await client.call_tool("await", given, read_timeout_seconds=PATIENCE)
+        (ended,) = json.loads(text_of(await client.call_tool("status", given)))["operations"]
+    assert ended["status"] == "succeeded"
+    assert ended["output"]["head"] == "once\n"
+
+
+async def until_listed(client: Client, tool: str) -> Json:
+    """The tool's result, once it is there."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        result = await client.call_tool(tool)
+        if not result.is_error:
+            found: Json = json.loads(text_of(result))
+            return found
+        assert time.monotonic() < deadline, text_of(result)
+        await asyncio.sleep(0.05)
 
 
 def test_a_chat_that_cannot_be_reached_for_longer_than_the_watchdogs_time_restarts_nothing(

@@ -14,6 +14,7 @@ from tests.bench.idle import idle
 from tests.bench.latency import burst, latency, ratio, reference_call
 from tests.bench.machine import Json
 from tests.bench.matrix import matrix
+from tests.bench.runner import runner
 from tests.bench.startup import commands, first_start, startup
 from tests.bench.telegram import telegram
 
@@ -53,6 +54,8 @@ async def measure(*, quick: bool) -> Json:
         )
     say("a burst")
     figures["burst"] = await burst(1000 // part, links=10)
+    say("commands")
+    figures["runner"] = await runner(500 // part)
     say("Telegram")
     figures["telegram"] = await telegram(200 // part)
     say("Matrix")
@@ -111,6 +114,7 @@ def table(figures: Json) -> str:
             "",
         ),
     ]
+    rows += command_rows(figures["runner"])
     rows += beside_bare_ones(
         figures["telegram"],
         "python-telegram-bot",
@@ -130,6 +134,23 @@ def table(figures: Json) -> str:
     ]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join([figures["machine"], *lines])
+
+
+def command_rows(figures: Json) -> list[tuple[str, str, str]]:
+    started, ended = figures["order_to_started_ms"], figures["order_to_ended_ms"]
+    bare = figures["subprocess_ms"]
+    return [
+        (
+            "command: order → process started, p50 / p99",
+            f"{started['p50']} / {started['p99']} ms",
+            "– / ≤ 20 ms",
+        ),
+        ("command: true, order → end known, p50 / p99", f"{ended['p50']} / {ended['p99']} ms", ""),
+        ("  subprocess.run in the same run", f"{bare['p50']} / {bare['p99']} ms", ""),
+        ("    times as long, p50", f"{ended['p50'] / bare['p50']:.2f}", ""),
+        ("  the first, which starts the runner", f"{figures['first_ms']} ms", ""),
+        ("memory of the runner (PSS)", f"{figures['pss_mb']} MB", ""),
+    ]
 
 
 def beside_bare_ones(

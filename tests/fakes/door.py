@@ -35,8 +35,9 @@ async def door(
     peers: Peers | None = None,
 ) -> AsyncIterator[Links]:
     """`told` is what the owner hears."""
+    tools = [AskUser(Waiting(hub.broker, reached))]
     server = build_server(
-        [AskUser(Waiting(hub.broker, reached))],
+        lambda: tools,
         callers=hub.broker.callers,
         clients=Clients(),
         clock=hub.clock,

@@ -24,7 +24,7 @@ from chatbridge.core.model import (
     QuestionType,
     Subject,
 )
-from chatbridge.core.notice import Level, Notice
+from chatbridge.core.notice import Level, Notice, OperationEnd
 from chatbridge.core.notices import Notices
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel, Clock, Inbox
@@ -82,11 +82,14 @@ class Desk:
         delivery: Delivery,
         clock: Clock,
         notices: Notices | None = None,
+        outputs: dict[str, bytes] | None = None,
     ) -> None:
         self.broker = broker
         self.inbox = inbox
         self.delivery = delivery
         self.clock = clock
+        self.outputs = {} if outputs is None else outputs
+        """What operations have printed, by their id."""
         self._notices = notices
         self._requests = itertools.count(1)
         broker.callers.link_opened("link")
@@ -132,6 +135,18 @@ class Desk:
             level=level,
         )
 
+    async def tell_end(self, end: OperationEnd, *, project: Project = SHOP) -> Notice:
+        """That an operation has ended, which took long."""
+        assert self._notices is not None
+        return await self._notices.send(
+            CallName(link="link", request=str(next(self._requests))),
+            project=project,
+            agent=CLAUDE,
+            message=f"{end.title} has ended",
+            level=Level.INFO if end.succeeded else Level.ERROR,
+            operation=end,
+        )
+
     async def shown_on(self, notice: Notice) -> frozenset[str]:
         """The surfaces that have shown it, once all have tried."""
         assert self._notices is not None
@@ -172,9 +187,14 @@ async def open_desk(
         ready.set()
     serving = [delivery.serve(surface, ready=ready) for surface in channel.surfaces]
     tasks = [asyncio.create_task(work) for work in (broker.run(), *serving)]
+    outputs: dict[str, bytes] = {}
+
+    async def output(operation_id: str) -> bytes | None:
+        return outputs.get(operation_id)
+
     try:
-        intake = Intake(broker, store=store, clock=clock)
-        yield Desk(broker, intake, delivery, clock, notices)
+        intake = Intake(broker, store=store, clock=clock, outputs=output)
+        yield Desk(broker, intake, delivery, clock, notices, outputs)
     finally:
         for task in tasks:
             task.cancel()

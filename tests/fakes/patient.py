@@ -147,8 +147,9 @@ async def bridge(
     async with world(path, clock, max_timeout=24 * HOUR) as hub:
         waiting = Waiting(hub.broker, reached)
         known = clients or Clients()
+        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: outcomes.told}))
         server = build_server(
-            [AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: outcomes.told})],
+            lambda: tools,
             callers=hub.broker.callers,
             clients=known,
             clock=clock.calls,

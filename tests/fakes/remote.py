@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.lowlevel import Server
 from mcp_types import Implementation
 
 from chatbridge.channels.web.server import listen
@@ -178,26 +179,45 @@ async def open_door(
     **policy: float | bool,
 ) -> AsyncIterator[Door]:
     """Leaving it is an orderly stop of the HTTP side, and kill -9 for the rest."""
-    token = token or http_tokens.add(str(path), "ci", now=1.0)
     async with world(path, clock, **policy) as hub:  # type: ignore[arg-type]
         waiting = Waiting(hub.broker, nobody)
+        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: outcomes.told}))
         server = build_server(
-            [AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: outcomes.told})],
+            lambda: tools,
             callers=hub.broker.callers,
             clients=Clients(),
             clock=hub.clock,
             after_call=lambda: None,
             spawn=asyncio.ensure_future,
         )
-        agents = HttpAgents(
-            server,
-            hub.broker.callers,
-            tokens=Tokens(str(path)),
-            clock=hub.clock,
-            limit=limit,
-            body_seconds=body_seconds,
-        )
-        listener = listen("127.0.0.1", 0)
-        port = listener.getsockname()[1]
-        async with agents.serving(listener, Names("127.0.0.1", port, also=also)):
-            yield Door(hub, agents, path, port, token)
+        async with served(
+            hub, server, path, token=token, also=also, body_seconds=body_seconds, limit=limit
+        ) as door:
+            yield door
+
+
+@asynccontextmanager
+async def served(
+    hub: World,
+    server: Server[Any],
+    path: Path,
+    *,
+    token: str | None = None,
+    also: Iterable[str] = (),
+    body_seconds: float = PATIENCE,
+    limit: float = 60.0,
+) -> AsyncIterator[Door]:
+    """This hub's server, for agents over HTTP."""
+    token = token or http_tokens.add(str(path), "ci", now=1.0)
+    agents = HttpAgents(
+        server,
+        hub.broker.callers,
+        tokens=Tokens(str(path)),
+        clock=hub.clock,
+        limit=limit,
+        body_seconds=body_seconds,
+    )
+    listener = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    async with agents.serving(listener, Names("127.0.0.1", port, also=also)):
+        yield Door(hub, agents, path, port, token)

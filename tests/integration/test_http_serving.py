@@ -35,7 +35,7 @@ def address_of(sock: socket.socket) -> str:
 
 def serving(hub: World, path: Path, **http: str) -> HttpServing:
     server = build_server(
-        [],
+        list,
         callers=hub.broker.callers,
         clients=Clients(),
         clock=hub.clock,

@@ -140,10 +140,14 @@ def test_answers_that_a_dying_hub_still_wrote_are_not_asked_for_again(
         assert connection.receive() == {"chatbridge": "resumed"}
 
 
+@pytest.mark.parametrize("subscribed", [False, True])
 def test_a_hub_that_was_told_to_stop_is_not_brought_back_for_nobody(
-    client: LinkClient, hub: ScriptedHub, state: str
+    client: LinkClient, hub: ScriptedHub, state: str, subscribed: bool
 ) -> None:
     connection, _ = hub.accept()
+    if subscribed:
+        client.request(1, "subscriptions/listen")
+        connection.receive()
     connection.send({"chatbridge": "stopping"})
     hub.die()
     assert client.hears_nothing(1.5)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.core.notice import Level
+from tests.ended_operations import BADLY, HOSTILE, WELL
 from tests.fakes.inbox import SELECT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_timeline import Message
@@ -44,6 +45,31 @@ async def test_an_info_is_silent_and_a_warning_or_an_error_calls(
             warning.event_id,
             error.event_id,
         ]
+
+
+async def test_an_operation_that_failed_calls_and_says_where_its_output_is(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with running_matrix(tmp_path, synapse, encrypted=True) as matrix:
+        await matrix.desk.tell_end(WELL)
+        await matrix.desk.tell_end(BADLY)
+        await matrix.desk.tell_end(HOSTILE)
+        well, badly = await matrix.told("cargo build"), await matrix.told("pytest")
+        hostile = await matrix.told("all fine")
+        ada = (matrix.ada.user_id,)
+        assert [(m.msgtype, m.mentions) for m in (well, badly, hostile)] == [
+            ("m.notice", ()),
+            ("m.text", ada),
+            ("m.text", ada),
+        ]
+        assert plain(well.body) == "✅ cargo build finished · shop-api\n4 min 12 s"
+        assert plain(badly.body) == (
+            "❌ pytest failed · shop-api\nexit 1 after 4 min 12 s\n"
+            "E   assert 1 == 2\n1 failed, 411 passed\nThe whole output is in the web inbox."
+        )
+        assert plain(hostile.body).startswith("❌ </b></pre><script>1</script> ❓ ⟨U+202E⟩shop ")
+        assert hostile.html is not None
+        assert hostile.html.count("<pre>") == hostile.html.count("</pre>") == 1
 
 
 async def test_a_notice_whose_send_was_cut_is_there_once_also_for_the_next_hub(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core import form
-from chatbridge.core.model import Answer, Person, Status, View
+from chatbridge.core.model import Answer, Person, Status, Subject, View
 from chatbridge.core.words import clock_time
 from tests.fakes.inbox import COMMAND, LONG_COMMAND, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
@@ -20,6 +20,9 @@ from tests.matrix_asks import plain
 CODE = "terraform apply -var-file=prod.tfvars plan.out"
 ALLOWED, SESSION, DENIED = (Answer(values=(value,)) for value in ("allow", "session", "deny"))
 DECIDES = "Nothing was decided. Reply allow, deny, “deny:” and why, or session."
+DESTRUCTIVE = replace(
+    COMMAND, subject=Subject(code="rm -r build", language="bash", destructive=True)
+)
 WEB = Person(name="Ada", channel="web")
 
 
@@ -153,10 +156,45 @@ async def test_the_session_takes_a_word_and_then_a_tap_or_another_word(matrix: M
         assert "Allowed for this session" in (await matrix.root(ask)).body
 
 
+async def test_a_destructive_command_takes_words_and_no_reaction_is_enough(matrix: Matrix) -> None:
+    for words, answers in ((("run it",), (ALLOWED,)), (("session", "yes"), (SESSION,))):
+        ask = await matrix.desk.ask(DESTRUCTIVE)
+        root = await matrix.card(ask)
+        assert matrix.buttons(root) == "👎"
+        assert "Reply run it to allow it once. 👎 denies it." in root.body
+        await matrix.tap(ask, "👍")
+        await matrix.told("Nothing was decided. Reply run it, deny, “deny:” and why, or session.")
+        assert await matrix.now(ask) == ask
+        for word in words:
+            await matrix.say(ask, word)
+        assert await matrix.answers(ask) == answers
+
+
+async def test_a_destructive_command_half_allowed_takes_the_words_too(matrix: Matrix) -> None:
+    ask = await matrix.desk.ask(DESTRUCTIVE)
+    root = await matrix.card(ask)
+    await matrix.say(ask, "allow")
+    asked = await matrix.card(ask)
+    assert asked.thread == root.event_id
+    assert "Really run this command?" in asked.body
+    assert matrix.buttons(asked) == "👎 ↩️"
+    await matrix.tap(ask, "👍")
+    await matrix.say(ask, "allow")
+    assert (await matrix.now(ask)).draft.view is View.REALLY
+    await matrix.say(ask, "run it")
+    assert await matrix.answers(ask) == (ALLOWED,)
+    assert "Allowed once" in (await matrix.root(ask)).body
+    assert matrix.ada.message(matrix.room, asked.event_id).body == "Allowed once."
+    denied = await matrix.desk.ask(DESTRUCTIVE)
+    await matrix.card(denied)
+    await matrix.tap(denied, "👎")
+    assert await matrix.answers(denied) == (DENIED,)
+
+
 async def test_a_message_beside_the_cards_decides_nothing(matrix: Matrix) -> None:
     approval = await matrix.desk.ask(COMMAND)
     await matrix.card(approval)
-    for words in ("allow", "deny", "deny: no", "session"):
+    for words in ("allow", "run it", "deny", "deny: no", "session"):
         await matrix.ada.say(matrix.room, words)
     await matrix.dealt_with()
     assert await matrix.now(approval) == approval

@@ -20,6 +20,13 @@ from chatbridge.core.policy import Policy
 from tests.fakes.inbox import COMMAND, LONG_COMMAND
 from tests.fakes.web import MARK, Web, running_web
 
+DESTRUCTIVE = replace(COMMAND, subject=Subject(code="rm -r a", language="bash", destructive=True))
+BEYOND = replace(
+    COMMAND,
+    subject=Subject(
+        code="git push", language="bash", beyond="Allowing it allows every <b>git</b> push."
+    ),
+)
 CODE = COMMAND.subject.code if COMMAND.subject else ""
 ALLOW_IT = {"answers": [{"questionId": COMMAND.id, "values": ["allow"]}]}
 
@@ -165,6 +172,37 @@ async def test_the_check_box_leads_to_the_second_tap_and_back(web: Web) -> None:
     assert await verdict(web, ask) == (Answer(values=("session",)),)
 
 
+async def test_a_destructive_command_takes_a_second_tap_and_the_first_can_be_taken_back(
+    web: Web,
+) -> None:
+    ask = await web.desk.ask(DESTRUCTIVE)
+    first = forms(await page_of(web, ask))["allow"]
+    await press(web, ask, "allow")
+    page = await page_of(web, ask)
+    assert "<p>Really run this command?</p>" in page
+    assert "It is marked as destructive, so it takes a second tap." in page
+    assert forms(page).keys() >= {"run-now", "back", "deny"}
+    assert not {"allow", "session", "allow-session"} & forms(page).keys()
+    twice = await web.browser.post(f"/asks/{ask.id}/form", data=first, headers=MARK)
+    assert twice.status_code == 409  # the same tap again is none on the second screen
+    await press(web, ask, "back")
+    assert (await now(web, ask)).draft.view is View.QUESTION
+    await press(web, ask, "allow")
+    await press(web, ask, "run-now")
+    assert await verdict(web, ask) == (Answer(values=("allow",)),)
+
+
+async def test_what_allows_more_than_itself_says_so_and_has_one_way_to_allow(web: Web) -> None:
+    ask = await web.desk.ask(BEYOND)
+    page = await page_of(web, ask)
+    assert '<p class="note">Allowing it allows every &lt;b&gt;git&lt;/b&gt; push.</p>' in page
+    assert ">Allow</button>" in page
+    assert "session" not in forms(page)
+    assert (await tap(web, ask, "ask_session")).status_code == 422
+    await press(web, ask, "allow")
+    assert ">Allowed</h1>" in await page_of(web, ask)
+
+
 async def test_the_use_of_another_tool_is_asked_for_in_words_that_fit(web: Web) -> None:
     about = Subject(code='{"url": "https://example.org"}', language="json")
     ask = await web.desk.ask(replace(COMMAND, text="Use `WebFetch`?", subject=about))
@@ -266,6 +304,8 @@ async def test_the_api_shows_what_it_is_about(web: Web) -> None:
         "language": "bash",
         "file": None,
         "folder": "~/code/infra",
+        "destructive": False,
+        "beyond": None,
     }
     await tap(web, ask, "choose", option=2)
     ended = (await web.script.get(f"/api/asks/{ask.id}")).json()

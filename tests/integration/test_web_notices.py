@@ -96,6 +96,7 @@ async def test_the_api_lists_them_for_those_who_are_let_in(web: Web) -> None:
             "project": "shop-api",
             "label": None,
         },
+        "operation": None,
     }
     for path in ("/api/notices", "/notices"):
         refused = await web.stranger.get(path)

@@ -29,6 +29,15 @@ SHORT = Question(
     id="a", text="Run this command?", type=QuestionType.APPROVAL, subject=Subject(code="ls")
 )
 LONG = replace(SHORT, subject=Subject(code="x" * 5_000, whole_first=True))
+DESTRUCTIVE = replace(SHORT, subject=Subject(code="rm -r build", destructive=True))
+LONG_DESTRUCTIVE = replace(
+    SHORT, subject=Subject(code="x" * 5_000, whole_first=True, destructive=True)
+)
+BEYOND = replace(SHORT, subject=Subject(code="git push", beyond="Allowing it allows more."))
+BEYOND_DESTRUCTIVE = replace(
+    SHORT, subject=Subject(code="git push -f", beyond="More.", destructive=True)
+)
+EACH = [SHORT, LONG, DESTRUCTIVE, LONG_DESTRUCTIVE, BEYOND, BEYOND_DESTRUCTIVE]
 OPEN = new_draft((SHORT,))
 
 
@@ -61,6 +70,33 @@ def test_allowing_more_than_this_takes_a_second_tap() -> None:
     assert moved(advance(SHORT, asked, form.Back(step=asked.step))).view is View.QUESTION
 
 
+def test_a_destructive_command_takes_a_second_tap_on_a_screen_of_its_own() -> None:
+    first = form.Choose(step=0, option=ALLOW)
+    asked = moved(advance(DESTRUCTIVE, OPEN, first))
+    assert asked.view is View.REALLY
+    assert advance(DESTRUCTIVE, asked, first) == form.STALE  # a double tap
+    assert advance(DESTRUCTIVE, asked, AskSession(step=asked.step)) == form.UNFIT
+    session = form.Choose(step=asked.step, option=ALLOW_SESSION)
+    assert advance(DESTRUCTIVE, asked, session) == form.UNFIT
+    assert moved(advance(DESTRUCTIVE, asked, form.Back(step=asked.step))).view is View.QUESTION
+    denied = advance(DESTRUCTIVE, asked, form.Choose(step=asked.step, option=DENY))
+    assert verdict(denied).values == ("deny",)
+    sure = advance(DESTRUCTIVE, asked, form.Choose(step=asked.step, option=ALLOW))
+    assert verdict(sure) == Answer(values=("allow",))
+
+
+def test_a_destructive_command_is_allowed_for_the_session_like_any_other() -> None:
+    asked = moved(advance(DESTRUCTIVE, OPEN, AskSession(step=0)))
+    sure = advance(DESTRUCTIVE, asked, form.Choose(step=asked.step, option=ALLOW_SESSION))
+    assert verdict(sure) == Answer(values=("session",))
+
+
+def test_what_allows_more_than_itself_has_no_second_way_to_do_so() -> None:
+    assert advance(BEYOND, OPEN, AskSession(step=0)) == form.UNFIT
+    once = advance(BEYOND, OPEN, form.Choose(step=0, option=ALLOW))
+    assert verdict(once) == Answer(values=("allow",))
+
+
 def test_a_reason_is_typed_on_its_own_screen_and_denies() -> None:
     asked = moved(advance(SHORT, OPEN, form.Other(step=0)))
     denied = advance(SHORT, asked, form.Text(text=" Not on a Friday. ", step=asked.step))
@@ -86,22 +122,45 @@ def test_there_is_nothing_to_cancel() -> None:
     assert advance(SHORT, OPEN, form.AskCancel(step=0)) == form.UNFIT
 
 
-@given(question=st.sampled_from([SHORT, LONG]), moves=st.lists(some.any_moves, max_size=12))
+_allowing: st.SearchStrategy[some.Move] = st.sampled_from(
+    [
+        lambda _, draft: form.Choose(step=draft.step, option=ALLOW),
+        lambda _, draft: form.Choose(step=draft.step, option=ALLOW_SESSION),
+        lambda _, draft: form.Choose(step=draft.step - 1, option=ALLOW),
+        lambda _, draft: AskSession(step=draft.step),
+        lambda _, draft: ShowAll(step=draft.step),
+        lambda _, draft: form.Back(step=draft.step),
+        lambda _, draft: form.Other(step=draft.step),
+    ]
+)
+
+
+@pytest.mark.parametrize("question", EACH)
+@given(moves=st.lists(_allowing, max_size=6) | st.lists(some.any_moves | _allowing, max_size=12))
 def test_only_a_fitting_tap_ever_allows(question: Question, moves: list[some.Move]) -> None:
     draft = OPEN
+    subject = question.subject
+    assert subject
+    taps = 0
+    """On the way to a yes, since the question was shown last."""
     for move in moves:
         event = move((question,), draft)
         step = advance(question, draft, event)
         match step:
             case form.Moved(draft=after):
                 assert after.step > draft.step
+                taps = 0 if after.view is View.QUESTION else taps + 1
                 draft = after
             case form.Answered(answers=(answer,)):
                 if answer.values != ("deny",):
                     assert isinstance(event, form.Choose)
                     assert event.step == draft.step
-                    assert draft.whole or question is SHORT
-                    assert (answer.values == ("session",)) == (draft.view is View.SESSION)
+                    assert draft.whole or not subject.whole_first
+                    session = answer.values == ("session",)
+                    assert session == (draft.view is View.SESSION)
+                    assert not (session and subject.beyond)
+                    assert (draft.view is View.REALLY) == (subject.destructive and not session)
+                    assert taps == (1 if session or subject.destructive else 0)
                 return
             case form.Refused(why=why):
                 assert why

@@ -9,6 +9,7 @@ from hypothesis import given
 
 from chatbridge.channels.matrix.announcement import draw_notice
 from chatbridge.core.notice import GLYPHS, Level, Notice
+from tests.ended_operations import BADLY, HOSTILE, WELL, ended_notice, ended_notices
 from tests.matrix_asks import check, html_text, plain
 from tests.telegram_asks import notice, notices
 
@@ -41,6 +42,38 @@ def test_a_long_message_is_cut_to_what_an_event_takes(fill: str) -> None:
     said = body(notice(fill * (10_000 // len(fill)), title=fill * 100))
     assert said.endswith(WHOLE) == (fill != "x")
     assert len(said) > 400
+
+
+def test_t19_an_end_says_what_ended_and_how() -> None:
+    assert body(ended_notice(WELL)) == "✅ cargo build finished · shop-api\n4 min 12 s"
+    assert body(ended_notice(BADLY)) == (
+        "❌ pytest failed · shop-api\nexit 1 after 4 min 12 s\n"
+        "E   assert 1 == 2\n1 failed, 411 passed\nThe whole output is in the web inbox."
+    )
+    assert plain(draw_notice(ended_notice(BADLY)).html) == (
+        "<p>❌ <strong>pytest</strong> failed · shop-api<br>exit 1 after 4 min 12 s</p>"
+        "<pre><code>E   assert 1 == 2\n1 failed, 411 passed</code></pre>"
+        "<p>The whole output is in the web inbox.</p>"
+    )
+
+
+def test_what_a_command_printed_cannot_leave_its_box() -> None:
+    drawing = draw_notice(ended_notice(HOSTILE))
+    assert plain(html_text(drawing.html).split("E   ")[0]).count("</pre>") == 2
+    assert drawing.html.count("<pre>") == 1
+    assert "\x1b" not in drawing.body
+    assert "⟨U+202E⟩" in drawing.body
+
+
+@given(ended_notices)
+def test_every_end_fits_an_event_and_is_only_text(shown: Notice) -> None:
+    drawing = draw_notice(shown)
+    check(drawing)
+    first = drawing.body.split("\n")[0]
+    assert first[0] in "✅❌"
+    assert len(first) <= 120
+    read = plain(html_text(drawing.html))
+    assert read.count("<") == plain(drawing.body).count("<")
 
 
 @given(notices)

@@ -14,10 +14,10 @@ from chatbridge.channels.matrix.keyboard import keys
 from chatbridge.channels.matrix.past import draw_past
 from chatbridge.channels.matrix.render import draw_card, draw_reminder, draw_root
 from chatbridge.core import form
-from chatbridge.core.card import Card
+from chatbridge.core.card import Card, Role
 from chatbridge.core.draw import draw
 from chatbridge.core.events import AskSession, ShowAll
-from chatbridge.core.model import Answer, Ask, Outcome, Question, Status, Subject, View
+from chatbridge.core.model import ALLOW, Answer, Ask, Outcome, Question, Status, Subject, View
 from chatbridge.core.words import clock_time, only_there
 from tests.matrix_asks import ADA, SEEN, TYPED, card, check, go, html_text, plain, seens
 from tests.telegram_asks import HOUR, NOW, approval, approvals, ask, codes
@@ -27,6 +27,10 @@ DIFF = "--- a/prod.tf\n+++ b/prod.tf\n@@ -1,2 +1,3 @@\n-a = 1\n+a = 2\n+b = 3"
 CHANGE = approval(DIFF, question="Change this file?", language="diff", file="deploy/prod.tf")
 LONG = approval("\n".join(f"line {i:03}" for i in range(600)), whole_first=True)
 OPEN = ask(COMMAND)
+EVERY = "Allowing it allows every git push of this agent until its session ends."
+DESTRUCTIVE = ask(approval("rm -r build", folder="~/code/infra", destructive=True))
+REALLY = go(DESTRUCTIVE, form.Choose(step=0, option=ALLOW))
+BEYOND = ask(approval("git push", folder="~/code/infra", beyond=EVERY))
 SESSION = go(OPEN, AskSession(step=0))
 ENDS = f"Denied if nobody answers. Ends {clock_time(NOW + HOUR)}."
 HINT = (
@@ -93,6 +97,43 @@ def test_the_session_is_a_screen_of_its_own() -> None:
     change = go(ask(CHANGE), AskSession(step=0))
     assert "Allow exactly this until the session ends?" in body(change)
     assert seeds(card(SESSION)) == "👍 👎 ↩️"
+
+
+def test_a_destructive_command_takes_words_and_no_reaction_allows_it() -> None:
+    marked = "It is marked as destructive. Reply run it to allow it once."
+    denying = "deny, or “deny:” and why. Reply session to allow it for this session."
+    assert body(DESTRUCTIVE) == (
+        "🔐 shop-api · Claude Code\nRun this command?\n    rm -r build\nin ~/code/infra\n"
+        f"{marked} 👎 denies it. Or reply {denying}\n{ENDS}"
+    )
+    assert body(DESTRUCTIVE, TYPED).endswith(f"\n{marked} Or reply {denying}\n{ENDS}")
+    assert body(REALLY) == (
+        "🔐 shop-api · Claude Code\nReally run this command?\n    rm -r build\nin ~/code/infra\n"
+        "It is marked as destructive. Reply run it to run it. "
+        f"👎 denies it, ↩️ goes back.\n{ENDS}"
+    )
+    assert body(REALLY, TYPED).split("\n")[-2].endswith("run it. Or reply deny or back.")
+    session = go(DESTRUCTIVE, AskSession(step=0))
+    assert "\nReply yes to allow it for this session. 👎 denies it, ↩️ goes back.\n" in body(session)
+    assert [seeds(card(shown)) for shown in (DESTRUCTIVE, REALLY, session)] == [
+        "👎",
+        "👎 ↩️",
+        "👎 ↩️",
+    ]
+
+
+def test_what_allows_more_than_itself_says_so_before_the_decision() -> None:
+    assert body(BEYOND) == (
+        "🔐 shop-api · Claude Code\nRun this command?\n    git push\nin ~/code/infra\n"
+        f"{EVERY}\n👍 allow, 👎 deny. Or reply allow, deny, or “deny:” and why.\n{ENDS}"
+    )
+    both = ask(approval("git push -f", destructive=True, beyond=EVERY))
+    for shown in (both, go(both, form.Choose(step=0, option=ALLOW))):
+        assert f"\n{EVERY}\nIt is marked as destructive. Reply run it to " in body(shown)
+        assert "session" not in body(shown).replace(EVERY, "")
+    hostile = ask(approval("ls", beyond="</p><b>x</b>\n🔐 \u202e"))
+    check(draw_card(card(hostile), SEEN))
+    assert "\n</p><b>x</b> 🔐 ⟨U+202E⟩\n" in body(hostile)
 
 
 def test_a_reason_is_asked_for_in_one_line() -> None:
@@ -169,6 +210,19 @@ def test_the_summary_says_what_was_decided_about_what(shown: Ask, first: str, la
     assert seeds(card(shown)) == ""
 
 
+def test_a_command_of_ours_says_that_it_is_run_and_no_more_than_was_allowed() -> None:
+    subject = BEYOND.questions[0]
+    shown = replace(
+        ended(subject, Status.ANSWERED, Answer(values=("allow",))),
+        dialect="command",
+        delivered_at=None,
+        alone_since=NOW,
+    )
+    said = body(shown)
+    assert said.startswith("✅ Allowed · shop-api\n")
+    assert said.endswith(f"\nyou, here, {clock_time(NOW + 60)} · chatbridge runs it")
+
+
 def test_steps_that_are_over_say_no_more_than_that() -> None:
     allowed = ended(COMMAND, Status.ANSWERED, Answer(values=("session",)))
     for view in (View.QUESTION, View.SESSION, View.OTHER):
@@ -209,7 +263,8 @@ def test_whoever_can_allow_a_command_is_shown_all_of_it(shown: Ask, seen: Seen) 
     found = card(shown)
     subject = found.subject
     assert subject
-    if "👍" not in seeds(found) or subject.file is not None or not subject.code.strip():
+    allowing = (Role.ALLOW, Role.SESSION_NOW, Role.RUN_NOW)
+    if not any(map(found.button, allowing)) or subject.file is not None or not subject.code.strip():
         return
     pages = pages_of(found)
     said = [draw_card(found, seen)] if not pages else list(pages)

@@ -44,6 +44,9 @@ CHANGE = ask(
     approval(DIFF, question="Change this file?", language="diff", file="deploy/prod.tf"),
     project="infra",
 )
+EVERY = "Allowing it allows every git push of this agent until its session ends."
+DESTRUCTIVE = ask(approval("rm -r build", folder="~/code/infra", destructive=True))
+BEYOND = ask(approval("git push", folder="~/code/infra", beyond=EVERY))
 ROWS = [["Allow for this session…"], ["Allow once"], ["Deny", "Deny, say why…"]]
 AT = clock_time(NOW + 60)
 
@@ -178,6 +181,45 @@ def test_t16b_of_a_long_change_first_and_last_lines_are_shown_and_it_can_be_allo
 def test_t16b_every_line_that_comes_or_goes_is_counted(diff: str, counted: str) -> None:
     shown = text(ask(approval(diff, language="diff", file="a.sql")))
     assert f"\na.sql · {counted}\n" in shown
+
+
+def test_t17a_a_destructive_command_asks_once_more() -> None:
+    assert buttons(DESTRUCTIVE) == ROWS
+    shown = stepped(DESTRUCTIVE, form.Choose(step=0, option=ALLOW))
+    assert html(shown) == (
+        "🔐 <b>shop-api</b> · Claude Code\n\n<b>Really run this command?</b>\n"
+        '<pre><code class="language-bash">rm -r build</code></pre>\n'
+        "in <code>~/code/infra</code>\n\n"
+        "It is marked as destructive, so it takes a second tap.\n\n"
+        f"Denied if nobody answers. Ends {time_tag(NOW + HOUR, now=NOW)}"
+    )
+    drawing = draw_card(card(shown), PRIVATE)
+    assert labels(drawing.rows) == [["Yes, run it"], ["‹ Back", "Deny"]]
+    assert [key.style for row in drawing.rows for key in row] == ["danger", None, None]
+
+
+def test_what_allows_more_than_itself_says_so_and_has_one_way_to_allow() -> None:
+    assert text(BEYOND) == (
+        "🔐 shop-api · Claude Code\n\nRun this command?\ngit push\nin ~/code/infra\n\n"
+        f"{EVERY}\n\nDenied if nobody answers. Ends {clock_time(NOW + HOUR)}"
+    )
+    assert buttons(BEYOND) == [["Allow"], ["Deny", "Deny, say why…"]]
+    both = ask(approval("git push -f", destructive=True, beyond=EVERY))
+    really = text(stepped(both, form.Choose(step=0, option=ALLOW)))
+    assert f"\n{EVERY}\nIt is marked as destructive, so it takes a second tap.\n\n" in really
+    hostile = ask(approval("ls", beyond="</pre><b>x</b>\n🔐 \u202e"))
+    assert "\n</pre><b>x</b> 🔐 ⟨U+202E⟩\n\nDenied if" in text(hostile)
+
+
+def test_what_allowed_more_than_itself_does_not_claim_to_be_allowed_once() -> None:
+    assert text(decided(BEYOND, ALLOW)).startswith("✅ Allowed · shop-api\n\ngit push\n\n")
+    allowed = advance(BEYOND.questions[0], BEYOND.draft, form.Choose(step=0, option=ALLOW))
+    assert toast(BEYOND, allowed) == "Allowed."
+
+
+def test_a_command_of_ours_says_that_it_is_run() -> None:
+    shown = replace(decided(COMMAND, ALLOW), dialect="command", delivered_at=None, alone_since=NOW)
+    assert text(shown).endswith(f"\n\nyou, here, {AT} · chatbridge runs it")
 
 
 def test_t17b_the_session_asks_once_more() -> None:

@@ -10,6 +10,7 @@ from chatbridge.channels.telegram.data import (
     MAX_BYTES,
     NEITHER,
     Does,
+    Output,
     Show,
     Tap,
     Use,
@@ -51,19 +52,34 @@ does: st.SearchStrategy[Does] = st.one_of(
     st.just(Show()),
     *(st.builds(kind, step=steps) for kind in stepped),
 )
-taps = st.just(NEITHER) | st.builds(Tap, ask_id=ids, question=st.integers(0, 99), does=does)
+taps = (
+    st.just(NEITHER)
+    | st.builds(Tap, ask_id=ids, question=st.integers(0, 99), does=does)
+    | st.builds(Output, operation_id=ids)
+)
 
 
 @given(taps)
-def test_a_button_gives_back_the_tap_it_was_made_for(tap: Tap) -> None:
+def test_a_button_gives_back_the_tap_it_was_made_for(tap: Tap | Output) -> None:
     data = encode(tap)
     assert decode(data) == tap
     assert data.isascii()
     assert 1 <= len(data) <= MAX_BYTES
 
 
+@given(ids, st.integers(0, 99), does)
+def test_an_operations_button_is_no_asks_though_their_ids_were_the_same(
+    id: str, question: int, does: Does
+) -> None:
+    output = encode(Output(operation_id=id))
+    assert decode(output) == Output(operation_id=id)
+    assert output != encode(Tap(ask_id=id, question=question, does=does))
+    assert decode(output.removeprefix("o:")) is None
+    assert decode("o:" + encode(Tap(ask_id=id, question=question, does=does))) is None
+
+
 @given(taps, taps)
-def test_two_taps_never_share_their_data(one: Tap, other: Tap) -> None:
+def test_two_taps_never_share_their_data(one: Tap | Output, other: Tap | Output) -> None:
     assert (encode(one) == encode(other)) == (one == other)
 
 
@@ -71,7 +87,7 @@ _alike = st.builds(
     lambda data, at, char: data[:at] + char + data[at + 1 :],
     taps.map(encode),
     st.integers(0, 45),
-    st.sampled_from("0123456789.cteN=-_ \n٣"),
+    st.sampled_from("0123456789.:octeN=-_ \n٣"),
 )
 
 
@@ -86,6 +102,9 @@ def test_what_no_button_of_ours_holds_is_no_tap(data: str) -> None:
     [
         "",
         "noop",
+        "o:",
+        "o:AAAAAAAAAAAAAAAAAAAAAB",
+        "o:AAAAAAAAAAAAAAAAAAAAAA\n",
         "AAAAAAAAAAAAAAAAAAAAAAc0.1",
         "AAAAAAAAAAAAAAAAAAAAAAd0.01",
         "AAAAAAAAAAAAAAAAAAAAABd0.1",

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.announcer import draw_list, draw_notice, file_of
-from chatbridge.channels.telegram.data import decode, question_shown
+from chatbridge.channels.telegram.data import Tap, decode, question_shown
 from chatbridge.channels.telegram.html import length, plain_text
 from chatbridge.channels.telegram.keyboard import Rows
 from chatbridge.channels.telegram.overflow import overflow, overflows
@@ -52,7 +52,7 @@ def check_rows(rows: Rows, shown: Ask | None = None) -> None:
         assert key.text.strip()
         assert len(key.text) <= 100
         tap = decode(key.data)
-        assert tap is not None
+        assert isinstance(tap, Tap)
         if shown:
             assert (tap.ask_id, tap.question) == (shown.id, question_shown(shown))
 
@@ -112,14 +112,14 @@ def test_telegram_takes_every_notice_of_an_agent_and_its_first_line_is_ours(
     sent: list[Notice],
 ) -> None:
     for each in sent:
-        first = read(draw_notice(each)).text.split("\n")[0]
+        first = read(draw_notice(each).html).text.split("\n")[0]
         assert first.startswith(GLYPH_OF[each.level])
         assert len(first) <= 80
         file = file_of(each)
         assert file is None or file.content
     together = draw_list(sent)
     if together is not None:
-        read(together)
+        read(together.html)
 
 
 @given(asks(), st.integers(0, 10**6))
@@ -168,7 +168,9 @@ def test_what_can_be_allowed_is_in_the_card_or_in_a_file_to_the_letter(
     data = {key.data for key in keys(draw_card(drawn, seen).rows)}
     roles = [Role.ALLOW, Role.SESSION, Role.SESSION_NOW]
     allowing = [b.does for b in drawn.buttons if b.role in roles]
-    offered = [tap.does for tap in map(decode, data) if tap and tap.does in allowing]
+    offered = [
+        tap.does for tap in map(decode, data) if isinstance(tap, Tap) and tap.does in allowing
+    ]
     assert bool(offered) == (bool(allowing) and not seen.unsent)
     if not allowing:
         return

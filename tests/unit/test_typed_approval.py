@@ -21,12 +21,32 @@ from tests.telegram_asks import approval, approvals, ask, stepped
 SHORT = ask(approval("make deploy"))
 LONG = ask(approval("x" * 4_000, whole_first=True))
 SESSION = stepped(SHORT, AskSession(step=0))
+DESTRUCTIVE = ask(approval("rm -r build", destructive=True))
+REALLY = stepped(DESTRUCTIVE, Choose(step=0, option=ALLOW))
+BEYOND = ask(approval("git push", beyond="Allowing it allows every git push."))
 WHY = stepped(SHORT, form.Other(step=0))
 
 _words = st.sampled_from(
     ["allow", "deny", "session", "yes", "no", "all", "why", "back", "deny: not now", "deny:", "+15"]
 ) | st.sampled_from(
-    ["!allow", "Allow", " deny ", "DENY : no", "👍", "👎", "✅", "1", "ok", "allow it", "cancel"]
+    [
+        "run it",
+        "Run  it",
+        "!run it",
+        "run",
+        "run it now",
+        "!allow",
+        "Allow",
+        " deny ",
+        "DENY : no",
+        "👍",
+        "👎",
+        "✅",
+        "1",
+        "ok",
+        "allow it",
+        "cancel",
+    ]
 )
 
 
@@ -53,6 +73,18 @@ _words = st.sampled_from(
             "deny: no",
             (form.Back(step=1), form.Other(step=2), Text(text="no", step=3)),
         ),
+        (DESTRUCTIVE, "run it", (Choose(step=0, option=ALLOW), Choose(step=1, option=ALLOW))),
+        (DESTRUCTIVE, "allow", (Choose(step=0, option=ALLOW),)),
+        (DESTRUCTIVE, "session", (AskSession(step=0),)),
+        (REALLY, " Run it\n", (Choose(step=1, option=ALLOW),)),
+        (REALLY, "back", (form.Back(step=1),)),
+        (REALLY, "deny", (Choose(step=1, option=DENY),)),
+        (
+            REALLY,
+            "deny: no",
+            (form.Back(step=1), form.Other(step=2), Text(text="no", step=3)),
+        ),
+        (BEYOND, "allow", (Choose(step=0, option=ALLOW),)),
         (WHY, "back", (form.Back(step=1),)),
         (WHY, "deny", (Choose(step=1, option=DENY),)),
         (WHY, "deny: too early", (Text(text="too early", step=1),)),
@@ -70,7 +102,7 @@ def test_an_exact_word_does_what_it_says(
     [
         (
             SHORT,
-            ("yes", "1", "ok, allow it", "allowed", "👍", "✅", "all", "back", "deny it", ""),
+            ("yes", "1", "ok, allow it", "allowed", "👍", "✅", "all", "back", "deny it", "run it"),
             "Nothing was decided. Reply allow, deny, “deny:” and why, or session.",
         ),
         (
@@ -82,6 +114,21 @@ def test_an_exact_word_does_what_it_says(
             SESSION,
             ("allow", "session", "no", "👍"),
             "Nothing was decided. Reply yes to allow it for this session, or deny, or back.",
+        ),
+        (
+            DESTRUCTIVE,
+            ("yes", "👍", "run", "run it please", "ok"),
+            "Nothing was decided. Reply run it, deny, “deny:” and why, or session.",
+        ),
+        (
+            REALLY,
+            ("allow", "yes", "👍", "session"),
+            "Nothing was decided. Reply run it to run it, or deny, or back.",
+        ),
+        (
+            BEYOND,
+            ("session", "yes", "run it"),
+            "Nothing was decided. Reply allow, deny, or “deny:” and why.",
         ),
         (WHY, ("allow", "yes", "session", "all", "why"), "Reply with the reason, or back."),
     ],
@@ -117,8 +164,10 @@ def test_every_reply_is_taken_or_refused_kindly(shown: Ask, said: str) -> None:
             case form.Answered(answers=(answer,)):
                 assert event == found[-1]
                 if answer.values != ("deny",):
-                    word = said.strip().casefold().removeprefix("!")
-                    assert (answer.values[0], word) in {("allow", "allow"), ("session", "yes")}
+                    word = " ".join(said.casefold().split()).removeprefix("!")
+                    subject = shown.questions[0].subject
+                    once = "run it" if subject and subject.destructive else "allow"
+                    assert (answer.values[0], word) in {("allow", once), ("session", "yes")}
             case _:
                 pytest.fail(f"{step}")
 

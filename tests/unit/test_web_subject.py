@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import shlex
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from chatbridge.channels.web.subject import SPLIT_UP_TO, changes, command, diff
+from chatbridge.core.draw_approval import legible
 
 SHELL = st.text(st.sampled_from("ab -='\"\\\n\t<>&$|;") | st.characters(), max_size=60)
 LINES = st.lists(st.sampled_from(["+a", "-b", " c", "@@ -1 +1 @@", "--- x", "+++ y", "<b>", ""]))
@@ -25,6 +27,24 @@ def read(shown: Markup) -> str:
 @given(SHELL)
 def test_a_command_is_shown_to_the_letter(code: str) -> None:
     assert read(command(code)) == code
+
+
+ARGUMENTS = st.lists(
+    st.text(
+        st.sampled_from("a-= '\"\\`\n\r\t<>&$\u202e\u200d") | st.characters(codec="utf-8"),
+        max_size=20,
+    )
+    | st.sampled_from(["</code></pre>", "a\n\n$ git status", "", " " * 100, "it's", "'\"'\"'"]),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(ARGUMENTS)
+def test_a_commands_arguments_are_a_piece_each_whatever_is_in_them(argv: list[str]) -> None:
+    shown = command(legible(shlex.join(argv)))
+    pieces = [html.unescape(a) for a in re.findall(r"<span>(.*?)</span>", shown, re.DOTALL)]
+    assert pieces == [legible(shlex.quote(each)) for each in argv]
 
 
 def test_a_very_long_command_too() -> None:

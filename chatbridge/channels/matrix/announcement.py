@@ -1,4 +1,4 @@
-"""What an agent tells without asking, as a message. Pure."""
+"""What an agent tells without asking, and how an operation ended, as a message. Pure."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from chatbridge.channels.matrix.html import (
     Words,
     begun,
     clipped,
+    code_block,
     lines,
     name,
     ours,
     paragraph,
     paragraphs,
+    size,
     strong,
     theirs,
 )
-from chatbridge.core.notice import GLYPHS, Level, Notice
+from chatbridge.core.ended import ended
+from chatbridge.core.notice import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.text import one_line, shortened, visible
 
 AGENT = 14
@@ -25,9 +28,15 @@ TITLE = 200
 MESSAGE = 23_000
 """In bytes."""
 LEFT_OUT = paragraph(ours("… The whole message is in the web inbox."))
+COMMAND, HOW = 60, 200
+TAIL = 20_000
+"""In bytes."""
+WHOLE_OUTPUT = paragraph(ours("The whole output is in the web inbox."))
 
 
 def draw_notice(notice: Notice) -> Drawing:
+    if notice.operation is not None:
+        return _draw_end(notice, notice.operation)
     message = visible(notice.message).strip("\n")
     shown = begun(message, MESSAGE)
     return drawn(
@@ -41,8 +50,35 @@ def draw_notice(notice: Notice) -> Drawing:
     )
 
 
+def _draw_end(notice: Notice, end: OperationEnd) -> Drawing:
+    said = ended(end)
+    first = strong(name(clipped(said.title, COMMAND))) + ours(f" {said.word} · ")
+    head = ours(f"{said.glyph} ") + first + _project(notice)
+    return drawn(
+        paragraphs(
+            (
+                paragraph(lines((head, theirs(clipped(said.how, HOW))))),
+                code_block(_last(said.tail), None),
+                WHOLE_OUTPUT if end.whole else NOTHING,
+            )
+        )
+    )
+
+
+def _last(text: str) -> str:
+    """As much of its end as fits."""
+    length = len(text)
+    while length > 1 and size(code_block(text[-length:], None)) > TAIL:
+        length = length * 3 // 4
+    return text if length == len(text) else "…" + text[-length:].lstrip("\n")
+
+
+def _project(notice: Notice) -> Words:
+    return name(shortened(one_line(notice.project.name), PROJECT))
+
+
 def _head(notice: Notice) -> Words:
-    project = name(shortened(one_line(notice.project.name), PROJECT))
+    project = _project(notice)
     agent = name(shortened(one_line(notice.agent.name), AGENT))
     first = strong(project)
     if notice.level is not Level.INFO:

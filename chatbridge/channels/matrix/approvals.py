@@ -27,8 +27,10 @@ from chatbridge.channels.matrix.html import (
     strong,
 )
 from chatbridge.core.card import Card, Role
+from chatbridge.core.draw_approval import REALLY
 from chatbridge.core.model import Subject, View
 from chatbridge.core.text import isolated
+from chatbridge.core.typed_approval import RUN_IT, is_destructive
 from chatbridge.core.words import only_there
 
 WHOLE = 18_000
@@ -42,13 +44,17 @@ LANGUAGE_OF_COMMANDS = "bash"
 _FILE_NAMES = re.compile(r"\A--- [^\n]*\n\+\+\+ [^\n]*\n(?=@@)")
 """They look like lines that are removed and added."""
 
-REPLIES = "allow, deny, or “deny:” and why. Reply session to allow it for this session."
+DENYING = "deny, or “deny:” and why."
+FOR_SESSION = " Reply session to allow it for this session."
+MARKED = "It is marked as destructive."
 
 
 def screen(card: Card, seen: Seen) -> Words:
     """All but the heading."""
     told = (ours(todo(card, seen)), time_left(card, seen))
-    return paragraphs((_asked(card), what(card, room=WHOLE), _rest(card), paragraph(lines(told))))
+    about = what(card, room=WHOLE)
+    beyond = paragraph(ours((card.subject and card.subject.beyond) or ""))
+    return paragraphs((_asked(card), about, _rest(card), beyond, paragraph(lines(told))))
 
 
 def _asked(card: Card) -> Words:
@@ -56,6 +62,8 @@ def _asked(card: Card) -> Words:
         command = card.subject and card.subject.language == LANGUAGE_OF_COMMANDS
         which = "this exact command" if command else "exactly this"
         return paragraph(strong(ours(f"Allow {which} until the session ends?")))
+    if card.view is View.REALLY:
+        return paragraph(strong(ours(REALLY)))
     return question(card.question, room=ASKED, left_out=NOTHING)
 
 
@@ -75,17 +83,28 @@ def _rest(card: Card) -> Words:
 def todo(card: Card, seen: Seen) -> str:
     if card.only_on:
         return only_there(card.only_on)
+    destructive = is_destructive(card)
+    if card.view is View.REALLY:
+        return f"{MARKED} Reply {RUN_IT} to run it. {_or_not(seen)}"
     if card.view is View.SESSION:
-        if seen.reactions:
+        if seen.reactions and not destructive:
             return "👍 allows it for this session, 👎 denies it, ↩️ goes back. Or reply yes."
-        return "Reply yes to allow it for this session. Or reply deny or back."
+        return f"Reply yes to allow it for this session. {_or_not(seen)}"
     if card.button(Role.SHOW_ALL):
         if seen.reactions:
             return "📄 shows all of it, and then it can be allowed. 👎 denies it. Or reply all."
         return "Reply all to see all of it, and then it can be allowed. Or reply deny."
-    if seen.reactions:
-        return f"👍 allow once, 👎 deny. Or reply {REPLIES}"
-    return f"Reply {REPLIES}"
+    once = " once" if card.button(Role.SESSION) else ""
+    session = FOR_SESSION if card.button(Role.SESSION) else ""
+    if destructive:
+        denying = "👎 denies it. Or reply" if seen.reactions else "Or reply"
+        return f"{MARKED} Reply {RUN_IT} to allow it{once}. {denying} {DENYING}{session}"
+    replies = f"allow, {DENYING}{session}"
+    return f"👍 allow{once}, 👎 deny. Or reply {replies}" if seen.reactions else f"Reply {replies}"
+
+
+def _or_not(seen: Seen) -> str:
+    return "👎 denies it, ↩️ goes back." if seen.reactions else "Or reply deny or back."
 
 
 def why_hint(seen: Seen) -> Words:
@@ -155,7 +174,7 @@ def pages_of(card: Card) -> Sequence[Drawing]:
     """What has to be shown before this can be allowed, because no card has room for it. Of a change
     to a file a part is enough: it can be put back."""
     subject = card.subject
-    decidable = card.view in (View.QUESTION, View.SESSION) and not card.button(Role.SHOW_ALL)
+    decidable = card.view not in (None, View.OTHER) and not card.button(Role.SHOW_ALL)
     if subject is None or subject.file is not None or not decidable or _fits(subject):
         return ()
     parts = [_block(part, subject) for part in split(subject)]

@@ -1,4 +1,5 @@
-"""Notices in one chat: what an agent tells its owner, and lists of many that come at once."""
+"""Notices in one chat: what an agent tells its owner, how operations ended, and lists of many that
+come at once."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from chatbridge.channels.telegram.html import (
     to_html,
     width,
 )
+from chatbridge.channels.telegram.operations import draw_end, draw_ends
 from chatbridge.channels.telegram.overflow import AGENT, PROJECT, File
+from chatbridge.channels.telegram.render import Drawing
 from chatbridge.channels.telegram.writer import Writer
 from chatbridge.core.notice import GLYPHS, Level, Notice
 from chatbridge.core.ports import Clock
@@ -39,18 +42,25 @@ HEADINGS = {Level.WARNING: "Warning", Level.ERROR: "Error"}
 # ── what they say ─────────────────────────────────────────────────────────────────────────────────
 
 
-def draw_notice(notice: Notice) -> str:
-    return _message([notice], _entry(notice))
+def draw_notice(notice: Notice) -> Drawing:
+    if notice.operation is not None:
+        return draw_end(notice, notice.operation)
+    return Drawing(html=_message([notice], _entry(notice)))
 
 
-def draw_list(notices: Sequence[Notice]) -> str | None:
-    """Several in one message; None if they do not fit into it whole."""
+def draw_list(notices: Sequence[Notice]) -> Drawing | None:
+    """Several of one kind in one message; None if they do not fit into it whole."""
+    if ends := [(notice, notice.operation) for notice in notices if notice.operation]:
+        return draw_ends(ends)
     whole = joined(_item(notice) for notice in notices)
-    return _message(notices, whole) if width(whole) <= ROOM else None
+    return Drawing(html=_message(notices, whole)) if width(whole) <= ROOM else None
 
 
 def file_of(notice: Notice) -> File | None:
-    """The whole message, if a chat does not show all of it."""
+    """The whole message, if a chat does not show all of it. An operation's output is sent when
+    somebody asks for it."""
+    if notice.operation is not None:
+        return None
     if _entry(notice) == _entry(notice, whole=True):
         return None
     return File(name=f"notice-{notice.id[:8]}.txt", content=visible(notice.message).encode())
@@ -95,7 +105,8 @@ class Out:
 
 @dataclass(slots=True)
 class Recent:
-    """The infos of one project that may still become a list, or the list that may still grow."""
+    """The infos of one project and kind that may still become a list, or the list that may still
+    grow."""
 
     out: list[Out] = field(default_factory=list)
     list: int | None = None
@@ -106,7 +117,7 @@ class Announcer:
     def __init__(self, writer: Writer, *, clock: Clock) -> None:
         self._writer = writer
         self._clock = clock
-        self._recent: dict[str, Recent] = {}
+        self._recent: dict[tuple[str, bool], Recent] = {}
         self._sent: dict[str, tuple[int, int | None]] = {}
         """Of a notice whose file is not out yet: the message, and its topic."""
 
@@ -118,9 +129,9 @@ class Announcer:
             return
         if notice.id not in self._sent:
             thread = await self._writer.open(notice.project)
-            silent = notice.level is Level.INFO
+            silent, drawing = notice.level is Level.INFO, draw_notice(notice)
             sent, thread = await self._writer.send(
-                notice.project, thread, draw_notice(notice), silent=silent
+                notice.project, thread, drawing.html, drawing.rows, silent=silent
             )
             self._sent[notice.id] = (sent.id, thread)
         message, thread = self._sent[notice.id]
@@ -129,7 +140,7 @@ class Announcer:
         del self._sent[notice.id]
         if gathers:
             out = Out(notice=notice, message=message, at=now)
-            self._recent.setdefault(notice.project.key, Recent()).out.append(out)
+            self._recent.setdefault(_kind(notice), Recent()).out.append(out)
 
     async def _attach(self, file: File, notice: Notice, message: int, thread: int | None) -> None:
         try:
@@ -140,16 +151,16 @@ class Announcer:
     async def _joins(self, notice: Notice, now: float) -> bool:
         """Whether it is in a list now, and the messages that the list stands for are gone."""
         self._forget(before=now - WITHIN)
-        recent = self._recent.get(notice.project.key)
+        recent = self._recent.get(_kind(notice))
         if recent is None:
             return False
         if not any(each.notice.id == notice.id for each in recent.out):
             if recent.list is None and len(recent.out) + 1 < TOGETHER:
                 return False
-            html = draw_list([*(each.notice for each in recent.out), notice])
+            drawing = draw_list([*(each.notice for each in recent.out), notice])
             message = recent.list or recent.out[-1].message
-            if html is None or not await self._turned_into(message, html):
-                del self._recent[notice.project.key]
+            if drawing is None or not await self._turned_into(message, drawing):
+                del self._recent[_kind(notice)]
                 return False
             recent.list = message
             recent.out.append(Out(notice=notice, message=message, at=now))
@@ -159,9 +170,9 @@ class Announcer:
                 recent.out[i] = replace(each, message=recent.list)
         return True
 
-    async def _turned_into(self, message: int, html: str) -> bool:
+    async def _turned_into(self, message: int, drawing: Drawing) -> bool:
         try:
-            await self._writer.edit(message, html)
+            await self._writer.edit(message, drawing.html, drawing.rows)
         except Rejected:
             return False  # somebody has deleted it
         return True
@@ -172,3 +183,8 @@ class Announcer:
                 recent.out = [each for each in recent.out if each.at >= before]
             if not recent.out or recent.out[-1].at < before:
                 del self._recent[key]
+
+
+def _kind(notice: Notice) -> tuple[str, bool]:
+    """What can share a list: an agent's words stay apart from what chatbridge itself says."""
+    return notice.project.key, notice.operation is not None

@@ -22,6 +22,7 @@ from chatbridge.channels.telegram.html import (
     width,
 )
 from chatbridge.core.card import Card, Role
+from chatbridge.core.draw_approval import MARKED, REALLY
 from chatbridge.core.model import Subject, View
 from chatbridge.core.text import one_line, visible
 from chatbridge.core.words import only_there
@@ -59,12 +60,23 @@ def body(card: Card) -> Text:
         beside = (Run("All of it is in the file.", ("i",)),)
     # What the card left out before is not there to be counted.
     shown = _code(subject, counted=not card.button(Role.SHOW_ALL))
-    return joined((asked, _file(card), shown, folder, beside), apart="\n")
+    means = joined(_means(card), apart="\n")
+    return joined((joined((asked, _file(card), shown, folder, beside), apart="\n"), means))
+
+
+def _means(card: Card) -> Iterator[Text]:
+    """What a person should know before they allow it."""
+    if card.subject and card.subject.beyond:
+        yield (Run(card.subject.beyond),)
+    if card.view is View.REALLY:
+        yield (Run(MARKED),)
 
 
 def _asked(card: Card) -> Text:
     if card.view is View.SESSION:
         return (Run(f"Allow {_this(card)} until the session ends?", ("b",)),)
+    if card.view is View.REALLY:
+        return (Run(REALLY, ("b",)),)
     return cut(joined(blocks(card.question)), QUESTION)
 
 

@@ -1,7 +1,8 @@
 """Callback data: what a button carries, in at most 64 bytes of ASCII, and never a label.
 
-Every tap names its ask, the question the card showed, and what it does; taps of the form carry the
-step they were drawn for, and a toggle the state it sets.
+Every tap on an ask's button names the ask, the question the card showed, and what it does; taps of
+the form carry the step they were drawn for, and a toggle the state it sets. The one button of an
+operation names the operation.
 """
 
 from __future__ import annotations
@@ -55,6 +56,13 @@ class Tap:
     does: Does
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Send all that this operation printed."""
+
+    operation_id: str
+
+
 NEITHER = Tap(ask_id="", question=0, does=Neither())
 
 
@@ -105,16 +113,28 @@ _STEPPED: dict[str, type[_Stepped]] = {
 _CODES = {kind: code for code, kind in _STEPPED.items()}
 _FIXED: dict[str, Act | Show] = {"E": Act.EXTEND, "D": Act.DISCARD, "S": Show()}
 
-_FORM = re.compile(r"([A-Za-z0-9_-]{22})([A-Za-z])([0-9]+)((?:\.[0-9]+)*)", re.ASCII)
+_OUTPUT = "o:"
+"""No ask's button has a colon."""
+_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
+_FORM = re.compile(rf"({_ID.pattern})([A-Za-z])([0-9]+)((?:\.[0-9]+)*)", re.ASCII)
 
 
-def encode(tap: Tap) -> str:
-    """:raises ValueError: no button can carry this: its ask's id is no UUID, or it has words."""
+def encode(tap: Tap | Output) -> str:
+    """:raises ValueError: no button can carry this: an id in it is no UUID, or it has words."""
+    if isinstance(tap, Output):
+        return _OUTPUT + _short(tap.operation_id)
     if isinstance(tap.does, Neither):
         return _NEITHER
     code, numbers = _written(tap.does)
-    ask = base64.urlsafe_b64encode(uuid.UUID(tap.ask_id).bytes).decode().rstrip("=")
-    return ".".join([f"{ask}{code}{tap.question}", *map(str, numbers)])
+    return ".".join([f"{_short(tap.ask_id)}{code}{tap.question}", *map(str, numbers)])
+
+
+def _short(id: str) -> str:
+    return base64.urlsafe_b64encode(uuid.UUID(id).bytes).decode().rstrip("=")
+
+
+def _long(short: str) -> str:
+    return str(uuid.UUID(bytes=base64.urlsafe_b64decode(f"{short}==")))
 
 
 def _written(does: Does) -> tuple[str, tuple[int, ...]]:
@@ -136,10 +156,21 @@ def _written(does: Does) -> tuple[str, tuple[int, ...]]:
     raise ValueError(f"no button can carry {does!r}")
 
 
-def decode(data: str) -> Tap | None:
+def decode(data: str) -> Tap | Output | None:
     """The tap, or None for anything that `encode` cannot have made. Never raises."""
     if data == _NEITHER:
         return NEITHER
+    tap = _output_in(data) if data.startswith(_OUTPUT) else _tap_in(data)
+    # Leading zeros, or spare bits at an id's end: a button of ours has neither.
+    return tap if tap is not None and encode(tap) == data else None
+
+
+def _output_in(data: str) -> Output | None:
+    found = _ID.fullmatch(data.removeprefix(_OUTPUT))
+    return Output(operation_id=_long(found[0])) if found else None
+
+
+def _tap_in(data: str) -> Tap | None:
     found = _FORM.fullmatch(data) if len(data) <= MAX_BYTES else None
     if found is None:
         return None
@@ -147,10 +178,7 @@ def decode(data: str) -> Tap | None:
     does = _read(code, tuple(int(number) for number in rest.split(".")[1:]))
     if does is None:
         return None
-    ask_id = str(uuid.UUID(bytes=base64.urlsafe_b64decode(f"{ask}==")))
-    tap = Tap(ask_id=ask_id, question=int(question), does=does)
-    # Leading zeros, or spare bits at the id's end: a button of ours has neither.
-    return tap if encode(tap) == data else None
+    return Tap(ask_id=_long(ask), question=int(question), does=does)
 
 
 def _read(code: str, numbers: tuple[int, ...]) -> Does | None:

@@ -12,7 +12,7 @@ from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated
 from chatbridge.core.timing import MORE_TIME_BEFORE
 
-PRIMARY, SUCCESS = "primary", "success"
+PRIMARY, SUCCESS, DANGER = "primary", "success", "danger"
 
 MOST_OPTIONS = 90
 """Telegram takes 100 buttons; the rest is for the form's own."""
@@ -44,13 +44,14 @@ _OWN_LABELS = {
     Role.SHOW_ALL: "Show all",
     Role.SESSION: "Allow for this session…",
     Role.SESSION_NOW: "Yes, for this session",
+    Role.RUN_NOW: "Yes, run it",
     Role.ALLOW: "Allow once",
     Role.DENY: "Deny",
     Role.DENY_WHY: "Deny, say why…",
 }
 WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
 _RESERVED = {label.casefold() for label in (*_OWN_LABELS.values(), WRITE_LABEL)}
-ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.ALLOW)
+ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +220,7 @@ def _own_rows(card: Card, *, now: float, without: Sequence[Role]) -> Iterator[tu
         (Role.SHOW_ALL,),
         (Role.SESSION,),
         (Role.SESSION_NOW,),
+        (Role.RUN_NOW,),
         (Role.ALLOW,),
         (Role.DROP_OTHER if drop else Role.OTHER,),
         (Role.EXPLAIN, Role.REPHRASE),
@@ -258,6 +260,10 @@ def _own_key(card: Card, role: Role, now: float) -> Key | None:
             return _key(card, button.label, button.does, PRIMARY if picked else None)
         case Role.SEND:
             return _key(card, _OWN_LABELS[role], button.does, PRIMARY)
+        case Role.RUN_NOW:
+            return _key(card, _OWN_LABELS[role], button.does, DANGER)
+        case Role.ALLOW:
+            return _key(card, button.label, button.does)
         case Role.BACK if card.view is View.CANCEL:
             return _key(card, "‹ Keep it open", button.does)
         case Role.BACK if card.view is View.OTHER and not card.approval:

@@ -15,6 +15,7 @@ from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.chat import Chat
 from chatbridge.channels.telegram.data import (
     Neither,
+    Output,
     Show,
     Tap,
     Use,
@@ -23,6 +24,7 @@ from chatbridge.channels.telegram.data import (
     question_shown,
 )
 from chatbridge.channels.telegram.errors import Rejected
+from chatbridge.channels.telegram.outputs import Outputs
 from chatbridge.channels.telegram.people import person_of
 from chatbridge.channels.telegram.place import from_text
 from chatbridge.channels.telegram.render import toast
@@ -53,6 +55,7 @@ class Taps:
         self._inbox = inbox
         self._clock = clock
         self._spawn = spawn
+        self._outputs = Outputs(api, inbox, clock=clock, spawn=spawn)
 
     def ignore(self, query: CallbackQuery) -> None:
         """The spinner stops, and that is all."""
@@ -97,6 +100,8 @@ class Taps:
         tap, message = decode(query.data or ""), query.message
         if tap is None or message is None:
             return UNKNOWN
+        if isinstance(tap, Output):
+            return await self._outputs.asked(tap.operation_id, query, chat)
         if isinstance(tap.does, Neither):
             self._spawn(self._api.delete(chat.id, message.message_id))
             return ""

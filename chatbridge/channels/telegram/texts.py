@@ -11,7 +11,7 @@ from telegram import Message
 from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.chat import Chat
-from chatbridge.channels.telegram.data import Neither, Show, Use, decode
+from chatbridge.channels.telegram.data import Neither, Show, Tap, Use, decode
 from chatbridge.channels.telegram.people import person_of
 from chatbridge.channels.telegram.place import Place, from_text, handle
 from chatbridge.channels.telegram.render import Drawing
@@ -93,7 +93,7 @@ class Texts:
                 for button in row:
                     data = button.callback_data
                     tap = decode(data) if isinstance(data, str) else None
-                    if tap is not None and not isinstance(tap.does, Show | Use | Neither):
+                    if isinstance(tap, Tap) and not isinstance(tap.does, Show | Use | Neither):
                         return await self._known(tap.ask_id)
         return None
 

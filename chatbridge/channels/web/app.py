@@ -18,6 +18,7 @@ from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.events import Events
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.login import Login
+from chatbridge.channels.web.outputs import Outputs
 from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.render import Templates, json_response
 from chatbridge.core.errors import ChatbridgeError, NotHere, UnknownAsk
@@ -76,6 +77,7 @@ def build_app(
             Route("/healthz", healthz),
             *api.routes(),
             *pages.routes(),
+            *Outputs(inbox).routes(),
             *login.routes(),
             *assets.routes(),
         ],

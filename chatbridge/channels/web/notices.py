@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from chatbridge.core.as_json import agent_object, iso
-from chatbridge.core.notice import GLYPHS, Level, Notice
+from chatbridge.core.ended import Ended, ended
+from chatbridge.core.notice import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Inbox
 from chatbridge.core.text import one_line, visible
@@ -30,6 +32,10 @@ class ShownNotice:
     title: str
     message: str
     at: float
+    ended: Ended | None = None
+    """How an operation ended, in place of a title and a message."""
+    output: str | None = None
+    """Where all of what it printed is."""
 
 
 async def recent(inbox: Inbox, *, now: float) -> Sequence[Notice]:
@@ -38,19 +44,26 @@ async def recent(inbox: Inbox, *, now: float) -> Sequence[Notice]:
 
 
 def shown(notice: Notice) -> ShownNotice:
-    label = notice.project.label
+    label, operation = notice.project.label, notice.operation
+    end = ended(operation) if operation else None
     return ShownNotice(
         id=notice.id,
         level=notice.level.value,
-        word=WORDS[notice.level],
-        glyph=GLYPHS[notice.level],
+        word=end.word.capitalize() if end else WORDS[notice.level],
+        glyph=end.glyph if end else GLYPHS[notice.level],
         project=one_line(notice.project.name),
         label=one_line(label) if label else None,
         agent=one_line(notice.agent.name),
         title=one_line(notice.title),
         message=visible(notice.message),
         at=notice.at,
+        ended=end,
+        output=output_address(operation.id) if operation and operation.whole else None,
     )
+
+
+def output_address(operation_id: str) -> str:
+    return f"/operations/{quote(operation_id, safe='')}/output"
 
 
 def notice_object(notice: Notice) -> dict[str, Any]:
@@ -62,4 +75,17 @@ def notice_object(notice: Notice) -> dict[str, Any]:
         "message": notice.message,
         "at": iso(notice.at),
         "agent": agent_object(notice.agent, notice.project),
+        "operation": _end_object(notice.operation) if notice.operation else None,
+    }
+
+
+def _end_object(end: OperationEnd) -> dict[str, Any]:
+    return {
+        "id": end.id,
+        "title": end.title,
+        "succeeded": end.succeeded,
+        "how": end.how or None,
+        "seconds": round(end.took, 3),
+        "tail": end.tail or None,
+        "output": f"/api{output_address(end.id)}" if end.whole else None,
     }

@@ -21,6 +21,7 @@ from chatbridge.channels.web import subject
 from chatbridge.channels.web.assets import Assets
 from chatbridge.channels.web.receive import event_fields
 from chatbridge.core.as_json import iso
+from chatbridge.core.draw_approval import MARKED, REALLY
 from chatbridge.core.ends import heading
 from chatbridge.core.markup import (
     Block,
@@ -95,6 +96,8 @@ class Templates:
             "ended_how": heading,
             "only_there": only_there,
             "subject": subject,
+            "REALLY": REALLY,
+            "MARKED": MARKED,
             # For the frame of pages that list none: it counts them.
             "asks": (),
         }

@@ -16,6 +16,7 @@ from chatbridge import __version__
 from chatbridge.cli import running
 from chatbridge.cli.doctor.clients import clients
 from chatbridge.cli.doctor.clock import clock
+from chatbridge.cli.doctor.commands import commands
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.examination import Check, examine
 from chatbridge.cli.doctor.files import configuration, files
@@ -37,6 +38,7 @@ CHECKS = (
     Check("matrix", matrix),
     Check("web inbox", web),
     Check("agents", clients),
+    Check("commands", commands),
     Check("service", service),
     Check("clock", clock),
 )

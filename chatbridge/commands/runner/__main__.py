@@ -1,0 +1,68 @@
+"""The runner's process: `python -m chatbridge.commands.runner STATE [GRACE LINGER]`.
+
+GRACE: seconds between SIGTERM and SIGKILL. LINGER: seconds for which it waits for a hub when
+nothing runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from chatbridge import rendezvous
+from chatbridge.commands.runner import PROTOCOL, records, start
+from chatbridge.commands.runner.service import Service
+from chatbridge.core.errors import ChatbridgeError
+
+GRACE, LINGER = 5.0, 10.0
+
+
+def main(words: list[str]) -> int:
+    state = words[0]
+    grace, linger = (float(words[1]), float(words[2])) if len(words) > 2 else (GRACE, LINGER)
+    os.umask(0o022)  # the commands': files of the runner's own are made with their modes
+    try:
+        rendezvous.make_private(state)
+        lock = rendezvous.try_lock(start.lock_path(state))
+        if lock is None:
+            return 0  # another was quicker
+        path = start.socket_path(state)
+        listener = rendezvous.bind_socket(path)
+        log = os.open(rendezvous.log_path(state), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except (ChatbridgeError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    pid = os.fork()
+    if pid:
+        info = {"pid": pid, "socket": path, "protocol": PROTOCOL}
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, json.dumps(info).encode() + b"\n", 0)
+        os._exit(0)  # everything is the child's now
+    os.dup2(log, 2)  # whoever started it waits for the end of its words
+    os.close(log)
+    _adopt_orphans()
+    service = Service(listener=listener, place=start.place(state), grace=grace, linger=linger)
+    try:
+        service.run()
+    finally:
+        # While the lock is held: the next one makes its own.
+        records.remove(path)
+        listener.close()
+    return 0
+
+
+def _adopt_orphans() -> None:
+    """Have orphans of commands come to the runner instead of a machine's first process, which in a
+    container may be one that never looks after them."""
+    try:
+        import ctypes
+
+        set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
+    except (AttributeError, ImportError, OSError):
+        pass  # they go where orphans go
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,200 @@
+"""One command from its start to its end: its process, its output, its bounds.
+
+Time is monotonic, and stands still while the machine is suspended: so does the command. The first
+process stays a zombie until all is over, because until then its number, which is that of the
+session and the group, cannot become another's.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from chatbridge.commands.runner import processes, records, spawn
+from chatbridge.commands.runner.order import Order
+from chatbridge.commands.runner.output import Output
+
+DRAIN = 0.25
+"""Seconds for what others of its processes still print when the first one has gone."""
+GIVE_UP = 5.0
+"""Seconds after SIGKILL: a process that the kernel holds may take for ever."""
+_CHUNK = 1 << 16
+_SHORT, _LONG = 0.02, 0.5
+
+
+class Child:
+    """Its process runs when it has been made.
+
+    :raises NotStarted: nothing was started.
+    """
+
+    __slots__ = (
+        "_drained_by",
+        "_error",
+        "_exit",
+        "_exited_at",
+        "_grace",
+        "_kill_at",
+        "_output",
+        "_pause",
+        "_signalled",
+        "look_at",
+        "mark",
+        "order",
+        "pid",
+        "pipe",
+        "started_at",
+        "stopping",
+    )
+
+    def __init__(self, order: Order, *, place: str, grace: float, now: float) -> None:
+        self.order = order
+        self.mark = processes.mark(order.id, place)
+        self.stopping: str | None = None
+        """How it will have ended, if it is being ended."""
+        self._error: str | None = None
+        self._exit: tuple[int | None, int | None] | None = None
+        self._exited_at = 0.0
+        self._drained_by = 0.0
+        self._grace = grace
+        self._signalled = False
+        self._kill_at = 0.0
+        self._pause = _SHORT
+        self.started_at = time.time()
+        self.look_at = now + order.timeout
+        """When something is due, whatever it is."""
+        self._output = _output(order, self.started_at)
+        environment = {**order.environment, processes.MARK: self.mark}
+        try:
+            self.pid, pipe = spawn.spawn(
+                order.executable, order.argv, environment, folder=order.folder
+            )
+        except BaseException:
+            self._output.close()
+            raise
+        self.pipe: int | None = pipe
+        order.argv, order.environment = [], {}  # they may be large, and secret
+
+    @property
+    def exited(self) -> bool:
+        """Its first process has gone."""
+        return self._exit is not None
+
+    def stop(self, how: str, now: float, *, error: str | None = None) -> None:
+        """At the next look its processes are told to end; later they are ended."""
+        self.exits(now)
+        if self.stopping is None and not self.exited:
+            self.stopping, self._error = how, error
+            self._kill_at = now + self._grace
+            self.look_at = now
+
+    def exits(self, now: float) -> None:
+        """Look whether the first process has gone."""
+        if self.exited:
+            return
+        found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if found is None:
+            return
+        by_itself = found.si_code == os.CLD_EXITED
+        self._exit = (found.si_status, None) if by_itself else (None, found.si_status)
+        self._exited_at = time.time()
+        self._drained_by = now + DRAIN
+        self.look_at = now if self.stopping else self._drained_by
+
+    def read(self) -> bool:
+        """Take what it has printed. False: nobody can print anything any more."""
+        assert self.pipe is not None
+        try:
+            data = os.read(self.pipe, _CHUNK)
+        except BlockingIOError:
+            return True
+        self._output.write(data)
+        return bool(data)
+
+    def look(self, now: float, living: set[int]) -> bool:
+        """Do what is due; `living` are its processes if it is being ended. True: it is over."""
+        if self.stopping is None:
+            if self.exited:
+                return now >= self._drained_by
+            self.stop("timed_out", now)
+            return False
+        if not self._signalled:
+            self._signalled = True
+            self._signal(living, signal.SIGTERM)
+            self._signal(living, signal.SIGCONT)  # one that is halted could not end
+        elif self.exited and not living:
+            return True
+        elif now >= self._kill_at + GIVE_UP:
+            self._error = "not all of its processes could be ended, and those run on"
+            return True
+        elif now >= self._kill_at:
+            self._signal(living, signal.SIGKILL)
+        self.look_at = now + self._pause
+        if now < self._kill_at:
+            self.look_at = min(self.look_at, self._kill_at)
+        self._pause = min(2 * self._pause, _LONG)
+        return False
+
+    def finish(self) -> records.Record:
+        """Let go of everything; how it ended. What runs on of it can print no more."""
+        if self.pipe is not None:
+            for _ in range(2):  # as much as a pipe holds
+                self.read()
+            os.close(self.pipe)
+            self.pipe = None
+        if self.stopping:
+            processes.send_group(self.pid, signal.SIGKILL)
+        # One that cannot be ended, because it became another user's, is an orphan from now on.
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG)
+        self._output.close()
+        code, number = self._exit or (None, None)
+        return {
+            "id": self.order.id,
+            "output": self.order.output,
+            "how": self.stopping or "exited",
+            "exit_code": code,
+            "signal": number,
+            "size": self._output.size,
+            "left_out": self._output.left_out,
+            "started_at": self.started_at,
+            "ended_at": self._exited_at or time.time(),
+            "error": self._error or self._output.error,
+        }
+
+    def _signal(self, living: set[int], number: int) -> None:
+        processes.send_group(self.pid, number)
+        outside = {pid for pid in living if _group(pid) != self.pid}
+        processes.send(outside, number)
+
+
+def not_started(order: Order, why: str) -> records.Record:
+    now = time.time()
+    return {
+        "id": order.id,
+        "output": order.output,
+        "how": "not_started",
+        "ended_at": now,
+        "error": why,
+    }
+
+
+def _output(order: Order, now: float) -> Output:
+    """The file, after the record that the command runs. :raises NotStarted:"""
+    try:
+        output = Output(order.output, limit=order.limit)
+    except OSError as error:
+        raise spawn.NotStarted(f"its output cannot be written ({error.strerror})") from error
+    try:
+        records.begin(order.output, {"id": order.id, "started_at": now})
+    except OSError as error:
+        output.close()
+        raise spawn.NotStarted(f"its output cannot be written ({error.strerror})") from error
+    return output
+
+
+def _group(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None

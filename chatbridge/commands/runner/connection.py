@@ -1,0 +1,107 @@
+"""One connection to the runner: lines of JSON in both directions, never waiting for the other end.
+
+Owns the bytes. What the messages mean is in `service.py`; they are described in `__init__.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+from collections.abc import Callable
+
+from chatbridge.lines import LineReader, Overlong
+
+MAX_LINE = 16 * 1024 * 1024
+"""Arguments and environment may be 2 MB on Linux, and JSON writes some bytes as six."""
+_MOST_UNREAD = 8 * 1024 * 1024
+
+Message = dict[str, object]
+
+
+class Garbage(ValueError):
+    """What was sent is no message of ours."""
+
+
+class Connection:
+    def __init__(
+        self,
+        sock: socket.socket,
+        selector: selectors.BaseSelector,
+        *,
+        heard: Callable[[Connection, Message], None],
+        closed: Callable[[Connection, str], None],
+    ) -> None:
+        sock.setblocking(False)
+        self._sock, self._selector = sock, selector
+        self._heard, self._closed = heard, closed
+        self._reader = LineReader(MAX_LINE)
+        self._unsent = bytearray()
+        self._open = True
+        selector.register(sock, selectors.EVENT_READ, self._ready)
+
+    def tell(self, message: Message) -> None:
+        if not self._open:
+            return
+        self._unsent += json.dumps(message).encode() + b"\n"
+        if len(self._unsent) > _MOST_UNREAD:
+            self.close("nothing was read there")
+        else:
+            self._send()
+
+    def close(self, why: str = "") -> None:
+        """What has not been sent is lost."""
+        if self._open:
+            self._open = False
+            self._selector.unregister(self._sock)
+            self._sock.close()
+            self._closed(self, why)
+
+    def _ready(self, events: int) -> None:
+        if events & selectors.EVENT_WRITE:
+            self._send()
+        if events & selectors.EVENT_READ and self._open:
+            self._receive()
+
+    def _receive(self) -> None:
+        try:
+            data = self._sock.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        for line in self._reader.feed(data):
+            if not self._open:
+                return
+            try:
+                self._heard(self, _parsed(line))
+            except Garbage as error:
+                self.close(str(error))
+
+    def _send(self) -> None:
+        try:
+            while self._unsent:
+                del self._unsent[: self._sock.send(self._unsent)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+            return
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
+        if self._selector.get_key(self._sock).events != wanted:
+            self._selector.modify(self._sock, wanted, self._ready)
+
+
+def _parsed(line: bytes | Overlong) -> Message:
+    if isinstance(line, Overlong):
+        raise Garbage("a line is too long")
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        raise Garbage("a line is no JSON") from None
+    if not isinstance(message, dict):
+        raise Garbage("a line is no object")
+    return message

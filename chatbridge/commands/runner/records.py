@@ -1,0 +1,120 @@
+"""Two small files beside an output: `.running` while the command runs, `.end` when it has ended.
+
+With them a hub knows what became of a command whose runner is gone. The runner writes them; the
+hub removes an `.end` when it has stored it, and writes those of commands that were lost.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+
+from chatbridge.commands.runner import processes
+
+RUNNING = ".running"
+END = ".end"
+_LARGE = 1 << 16
+
+Record = dict[str, object]
+
+
+def begin(output: str, record: Record) -> None:
+    """:raises OSError: it cannot be written, or such a command runs."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    _write(output + RUNNING, flags, record)
+
+
+def end(output: str, record: Record) -> None:
+    """Written in one step, and before the command counts as not running.
+
+    :raises OSError: it still counts as running.
+    """
+    half = f"{output}{END}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    _write(half, flags, record)
+    os.replace(half, output + END)
+    remove(output + RUNNING)
+
+
+def remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def read(path: str) -> Record | None:
+    """What a record says, or None if there is none, or none that can be used."""
+    try:
+        with open(path, "rb") as file:
+            found = json.loads(file.read(_LARGE))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("id"), str) else None
+
+
+def running(folder: str) -> set[str]:
+    """What is marked as running, whether it is or not."""
+    with os.scandir(folder) as entries:
+        paths = [entry.path for entry in entries if entry.name.endswith(RUNNING)]
+    return {str(found["id"]) for found in map(read, paths) if found is not None}
+
+
+def settle(folder: str, *, held: set[str], place: str, now: float) -> list[Record]:
+    """The ends that are kept in this folder, those of lost commands included: they are marked as
+    running, and the runner, if there is one, does not know of them. Nothing of them goes on.
+
+    Only while no other runner can be there.
+    """
+    lost: dict[str, Record] = {}
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.name.endswith((RUNNING, END))]
+    for name in names:
+        if not name.endswith(RUNNING):
+            continue
+        output = os.path.join(folder, name.removesuffix(RUNNING))
+        found = read(output + RUNNING) or {"id": None}
+        if found["id"] in held:
+            continue
+        # One that is half written is of a command that was not started yet.
+        if read(output + END) is not None or found["id"] is None:
+            remove(output + RUNNING)
+        else:
+            lost[output] = found
+    processes.end_marked({processes.mark(str(found["id"]), place) for found in lost.values()})
+    ends = [read(os.path.join(folder, name)) for name in names if name.endswith(END)]
+    for output, found in lost.items():
+        record = _lost(found, output=output, now=now)
+        ends.append(record)
+        try:
+            end(output, record)
+        except OSError:
+            pass  # it is told all the same, and by the next hub again
+    return [found for found in ends if found is not None]
+
+
+def _lost(found: Record, *, output: str, now: float) -> Record:
+    try:
+        size = os.path.getsize(output)
+    except OSError:
+        size = 0
+    return {
+        "id": found["id"],
+        "output": output,
+        "how": "lost",
+        "size": size,
+        "started_at": found.get("started_at"),
+        "ended_at": now,
+        "error": "what runs commands was ended, and this command with it",
+    }
+
+
+def _write(path: str, flags: int, record: Record) -> None:
+    file = os.open(path, flags, 0o600)
+    line = json.dumps(record).encode()
+    try:
+        if os.write(file, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(file)

@@ -1,0 +1,259 @@
+"""The runner's one loop: the hub's messages, commands' outputs and ends, signals and time.
+
+Owns which commands there are and who is told of them. Nothing in it waits but the selector.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+from chatbridge import rendezvous
+from chatbridge.commands.runner import PROTOCOL, processes, records, spawn
+from chatbridge.commands.runner.child import Child, not_started
+from chatbridge.commands.runner.connection import Connection, Garbage, Message
+from chatbridge.commands.runner.order import Order
+
+MOST = 512
+"""Commands at once."""
+_SPARE_FILES = 64
+_MOST_ENDED = 4096
+"""Ends that are held in memory; those beyond are in their files only."""
+_MOST_NEWCOMERS = 16
+_NEWCOMER_SPEAKS_IN = 10.0
+_LONGEST = 3600.0
+_SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
+
+
+class Service:
+    def __init__(self, *, listener: socket.socket, place: str, grace: float, linger: float) -> None:
+        self._listener, self._place = listener, place
+        self._grace, self._linger = grace, linger
+        self._most = min(MOST, (spawn.allow_files(2 * MOST + _SPARE_FILES) - _SPARE_FILES) // 2)
+        self._selector = selectors.DefaultSelector()
+        self._children: dict[str, Child] = {}
+        self._ended: dict[str, records.Record] = {}
+        self._hub: Connection | None = None
+        self._newcomers: dict[Connection, float] = {}
+        """Connected, and has not said that it is a hub; until when it may."""
+        self._idle_since: float | None = None
+        self._left = False
+        """The hub has gone for good: there is nothing to linger for."""
+        self._terminated = False
+
+    def run(self) -> None:
+        """Until nothing runs and nobody wants it."""
+        woken = self._catch_signals()
+        self._listener.setblocking(False)
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._selector.register(woken, selectors.EVENT_READ, lambda _: self._signalled(woken))
+        while not self._over():
+            for key, events in self._selector.select(self._patience()):
+                # What came earlier in this round may have closed it.
+                if self._selector.get_map().get(key.fd) is key:
+                    key.data(events)
+            self._due(time.monotonic())
+
+    def _catch_signals(self) -> int:
+        reading, writing = os.pipe()
+        for end in (reading, writing):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        for number in _SIGNALS:
+            signal.signal(number, lambda *_: None)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        return reading
+
+    def _signalled(self, woken: int) -> None:
+        numbers = set(os.read(woken, 4096))
+        now = time.monotonic()
+        if numbers & {signal.SIGTERM, signal.SIGINT}:
+            self._terminated = True
+            for child in self._children.values():
+                child.stop("stopped", now, error="what runs commands was ended")
+        for child in list(self._children.values()):
+            child.exits(now)
+            if child.exited and child.pipe is None and not child.stopping:
+                self._finish(child)
+        self._reap_orphans()
+
+    def _over(self) -> bool:
+        now = time.monotonic()
+        busy = bool(self._children) or (self._hub is not None and not self._terminated)
+        if busy:
+            self._idle_since = None
+            return False
+        if self._idle_since is None:
+            self._idle_since = now
+        if self._terminated or (self._left and not self._newcomers):
+            return True
+        return now >= self._idle_since + self._linger
+
+    def _patience(self) -> float:
+        now = time.monotonic()
+        moments = [now + _LONGEST, *self._newcomers.values()]
+        moments += [child.look_at for child in self._children.values()]
+        if self._idle_since is not None:
+            moments.append(self._idle_since + self._linger)
+        return max(min(moments) - now, 0.0)
+
+    def _due(self, now: float) -> None:
+        for newcomer, until in list(self._newcomers.items()):
+            if now >= until:
+                newcomer.close("it did not say what it is")
+        due = [child for child in self._children.values() if now >= child.look_at]
+        stopping = {child.mark: child.pid for child in due if child.stopping}
+        living = processes.living(stopping) if stopping else {}
+        for child in due:
+            if child.look(now, living.get(child.mark, set())):
+                self._finish(child)
+
+    def _accept(self, _: int) -> None:
+        try:
+            sock, _address = self._listener.accept()
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.ECONNABORTED):
+                say(f"a connection was not accepted ({error.strerror})")
+            return
+        full = len(self._newcomers) >= _MOST_NEWCOMERS
+        if full or rendezvous.peer_uid(sock) != os.getuid():
+            sock.close()
+            return
+        newcomer = Connection(sock, self._selector, heard=self._heard, closed=self._closed)
+        self._newcomers[newcomer] = time.monotonic() + _NEWCOMER_SPEAKS_IN
+
+    def _closed(self, connection: Connection, why: str) -> None:
+        if why:
+            say(f"a connection was closed: {why}")
+        self._newcomers.pop(connection, None)
+        if connection is self._hub:
+            self._hub = None
+
+    def _heard(self, connection: Connection, message: Message) -> None:
+        if connection is not self._hub and "hub" in message:
+            self._greet(connection, message["hub"])
+        elif message.get("do") == "leave":  # of all protocols, so anybody may say it
+            self._left = True
+            connection.close()
+        elif connection is self._hub:
+            self._obey(message)
+        else:
+            raise Garbage("it did not say what it is")
+
+    def _greet(self, newcomer: Connection, protocol: object) -> None:
+        greeting: Message = {"runner": PROTOCOL, "pid": os.getpid()}
+        if protocol != PROTOCOL:
+            newcomer.tell(greeting)
+            return
+        before, self._hub = self._hub, newcomer
+        del self._newcomers[newcomer]
+        self._left = False
+        if before is not None:
+            before.tell({"replaced": True})
+            before.close()
+        held: Message = {"running": list(self._children), "held": list(self._ended)}
+        newcomer.tell({**greeting, **held})
+        for end in self._ended.values():
+            newcomer.tell({"ended": end})
+
+    def _obey(self, message: Message) -> None:
+        orders: dict[object, Callable[[str], None]] = {"stop": self._stop, "forget": self._forget}
+        if message.get("do") == "start":
+            self._start(Order(message.get("order")))
+            return
+        operation_id = message.get("id")
+        obey = orders.get(message.get("do"))
+        if obey is None or not isinstance(operation_id, str):
+            raise Garbage("a message is none of ours")
+        obey(operation_id)
+
+    def _start(self, order: Order) -> None:
+        if order.id in self._children or order.id in self._ended:
+            self._tell({"has": order.id})
+            return
+        before = records.read(order.output + records.END)
+        if before is not None:  # an earlier runner had it
+            self._tell({"has": order.id})
+            self._tell({"ended": before})
+            return
+        if os.path.lexists(order.output):  # and what is written beside it is not ours to touch
+            self._tell({"has": order.id})
+            self._tell({"ended": not_started(order, "its output is there already: it ran before")})
+            return
+        now = time.monotonic()
+        try:
+            if self._terminated or len(self._children) >= self._most:
+                raise spawn.NotStarted("no more commands can be run now; try again later")
+            child = Child(order, place=self._place, grace=self._grace, now=now)
+        except spawn.NotStarted as error:
+            self._tell({"has": order.id})
+            self._end(not_started(order, str(error)))
+            return
+        self._children[order.id] = child
+        self._tell({"has": order.id})
+        self._tell({"started": order.id, "at": child.started_at})
+        assert child.pipe is not None
+        self._selector.register(child.pipe, selectors.EVENT_READ, lambda _: self._readable(child))
+
+    def _readable(self, child: Child) -> None:
+        if child.read():
+            return
+        assert child.pipe is not None
+        self._selector.unregister(child.pipe)
+        os.close(child.pipe)
+        child.pipe = None
+        if child.exited and not child.stopping:
+            self._finish(child)
+
+    def _finish(self, child: Child) -> None:
+        del self._children[child.order.id]
+        if child.pipe is not None:
+            self._selector.unregister(child.pipe)
+        self._end(child.finish())
+        self._reap_orphans()
+
+    def _end(self, end: records.Record) -> None:
+        try:
+            records.end(str(end["output"]), end)
+        except OSError as error:
+            say(f"an end could not be written ({error.strerror})")
+        self._ended[str(end["id"])] = end
+        while len(self._ended) > _MOST_ENDED:
+            del self._ended[next(iter(self._ended))]
+        self._tell({"ended": end})
+
+    def _stop(self, operation_id: str) -> None:
+        if child := self._children.get(operation_id):
+            child.stop("stopped", time.monotonic())
+
+    def _forget(self, operation_id: str) -> None:
+        self._ended.pop(operation_id, None)
+        self._tell({"forgot": operation_id})
+
+    def _tell(self, message: Message) -> None:
+        if self._hub is not None:
+            self._hub.tell(message)
+
+    def _reap_orphans(self) -> None:
+        """Processes that a command has left behind come to the runner when their parents go."""
+        held = {child.pid for child in self._children.values()}
+        while True:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if found is None or found.si_pid in held:  # then again when that one is over
+                return
+            os.waitid(os.P_PID, found.si_pid, os.WEXITED)
+
+
+def say(what: str) -> None:
+    """Into the hub's log."""
+    sys.stderr.write(f"chatbridge runner: {what}\n")
+    sys.stderr.flush()

@@ -1,0 +1,112 @@
+"""The commands of a hub: definitions, operations and their tools, built from the settings; and the
+order in which they begin and end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from chatbridge.commands.announcing import Announcing
+from chatbridge.commands.environment import environment_of
+from chatbridge.commands.executable import USUAL
+from chatbridge.commands.gate import Gate
+from chatbridge.commands.library import Library
+from chatbridge.commands.offer import Offer
+from chatbridge.commands.operations import Operations
+from chatbridge.commands.outputs import Outputs
+from chatbridge.commands.pushes import Pushes
+from chatbridge.commands.runner_line import RunnerLine
+from chatbridge.commands.sweeping import Sweeping
+from chatbridge.commands.tool import Means
+from chatbridge.commands.watch import watch
+from chatbridge.core.broker import Broker
+from chatbridge.core.notices import Notices
+from chatbridge.core.ports import Clock, Store
+from chatbridge.hub.background import Background
+from chatbridge.hub.new_commands import tell_of_new_commands
+from chatbridge.settings import TOOLS, Settings
+from chatbridge.tools.call import ToolHandler
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    offer: Offer
+    operations: Operations
+    pushes: Pushes
+
+
+@asynccontextmanager
+async def open_commands(
+    own: Sequence[ToolHandler],
+    settings: Settings,
+    *,
+    state: Path,
+    outputs: Outputs,
+    store: Store,
+    broker: Broker,
+    notices: Notices,
+    clock: Clock,
+    tell: Callable[[str], None],
+) -> AsyncIterator[Commands]:
+    """`own` are chatbridge's own tools, which come first. `tell` says something to the owner."""
+    wanted = settings.commands
+    library = Library(
+        wanted.dirs,
+        reserved=frozenset(TOOLS),
+        may_be_missing="dirs" not in wanted.model_fields_set,
+    )
+    await asyncio.to_thread(library.load)
+    pushes = Pushes()
+    gate = Gate(broker, store=store.operations, clock=clock, timeout=settings.approvals.timeout)
+    async with AsyncExitStack() as stack:
+        runner = await stack.enter_async_context(
+            RunnerLine(state=str(state), clock=clock, outputs=outputs.folder)
+        )
+        background = Background()
+        stack.push_async_callback(background.close)
+        operations = Operations(
+            store.operations,
+            runner,
+            gate,
+            clock=clock,
+            outputs=outputs,
+            environment=partial(environment_of, secrets=settings.secrets(), path=wanted.path),
+            concurrency=wanted.concurrency,
+            spawn=background.spawn,
+            on_end=pushes.ended,
+            announce=Announcing(notices, after=wanted.announce_after).announce,
+        )
+        means = Means(
+            operations=operations,
+            gate=gate,
+            pushes=pushes,
+            outputs=outputs,
+            path=os.environ.get("PATH") or USUAL,
+            programs=wanted.path,
+            max_block=settings.max_block,
+        )
+        offer = Offer(own, library, means, store=store, clock=clock)
+        await offer.compare()
+        sweeping = Sweeping(
+            store.operations,
+            outputs,
+            clock=clock,
+            retention=wanted.retention,
+            max_disk=wanted.max_disk,
+            on_the_way=operations.on_the_way,
+        )
+
+        async def changed() -> None:
+            await offer.reload()
+            found = library.commands.values()
+            await tell_of_new_commands(found, store, clock=clock, tell=tell)
+
+        background.spawn(operations.run())
+        background.spawn(sweeping.run())
+        background.spawn(watch(wanted.dirs, changed, clock=clock))
+        yield Commands(offer=offer, operations=operations, pushes=pushes)

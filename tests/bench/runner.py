@@ -1,0 +1,83 @@
+"""How soon a command runs once it is ordered, and has run, beside `subprocess` in the same run."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from chatbridge.clock import SystemClock
+from chatbridge.commands.runner import start
+from chatbridge.commands.runner_line import RunnerLine
+from chatbridge.commands.running import Order
+from tests.bench.machine import Json, percentiles, pss
+
+PROGRAM = shutil.which("true") or "/bin/true"
+
+
+async def runner(rounds: int) -> Json:
+    """The hub's side is in this process; the first order has to start the runner."""
+    state = tempfile.mkdtemp(prefix="cb-")
+    outputs = Path(state) / "operations"
+    try:
+        async with RunnerLine(state=state, clock=SystemClock(), outputs=outputs) as line:
+            first = (await _run(line, state, 0))[1]
+            ours: list[tuple[float, float]] = []
+            bare: list[float] = []
+            for n in range(1, rounds + 1):
+                ours.append(await _run(line, state, n))
+                bare.append(_bare())
+            pid = start.holder(state)[1]
+            assert pid is not None
+            weight = pss(pid)
+    finally:
+        shutil.rmtree(state, ignore_errors=True)
+    return {
+        "first_ms": round(first * 1000, 1),
+        "order_to_started_ms": percentiles([started for started, _ in ours]),
+        "order_to_ended_ms": percentiles([ended for _, ended in ours]),
+        "subprocess_ms": percentiles(bare),
+        "pss_mb": round(weight, 1),
+    }
+
+
+async def _run(line: RunnerLine, state: str, number: int) -> tuple[float, float]:
+    """Seconds until the process was there, and until its end was known."""
+    name = f"{number}"
+    started: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+    ended: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+    line.started = lambda _id, _at: started.set_result(time.perf_counter())
+    line.ended = lambda _end: ended.set_result(time.perf_counter())
+    order = Order(
+        id=name,
+        executable=PROGRAM,
+        argv=("true",),
+        folder="/",
+        environment={},
+        output=f"{state}/operations/{name}",
+        limit=1_000_000,
+        timeout=60.0,
+    )
+    began = time.perf_counter()
+    await line.start(order)
+    found = await started - began, await ended - began
+    await line.forget(name)
+    return found
+
+
+def _bare() -> float:
+    began = time.perf_counter()
+    subprocess.run(
+        [PROGRAM],
+        env={},
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        check=True,
+    )
+    return time.perf_counter() - began

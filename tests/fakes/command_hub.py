@@ -1,0 +1,208 @@
+"""One hub's inside with command tools, without processes: the real library, tools, operations,
+gate, server, sessions and database. Commands are run by hand: a test says how each one ends.
+
+Leaving one is kill -9 for it; a new one on the same folder is the next hub.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcp.server.lowlevel import Server
+
+from chatbridge.commands.gate import Gate
+from chatbridge.commands.library import Library
+from chatbridge.commands.offer import Offer
+from chatbridge.commands.operations import Operations
+from chatbridge.commands.outputs import Outputs
+from chatbridge.commands.pushes import Pushes
+from chatbridge.commands.running import End, How, Order
+from chatbridge.commands.tool import Means
+from chatbridge.core.operation import Operation
+from chatbridge.core.reach import Reach
+from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.clients import Clients
+from chatbridge.tools.server import build_server
+from chatbridge.tools.waiting import Waiting
+from tests.fakes.clock import StillClock
+from tests.fakes.world import World, world
+
+Json = dict[str, Any]
+PATIENCE = 20.0
+
+
+class HandRunner:
+    """A stand-in for the runner: what it is given runs until a test ends it."""
+
+    def __init__(self, clock: StillClock) -> None:
+        self.started: Callable[[str, float], None] = lambda operation_id, at: None
+        self.ended: Callable[[End], None] = lambda end: None
+        self.orders: dict[str, Order] = {}
+        self._ends: dict[str, End | None] = {}
+        self._clock = clock
+        self._news = asyncio.Condition()
+
+    async def known(self) -> Mapping[str, End | None]:
+        return dict(self._ends)
+
+    async def start(self, order: Order) -> None:
+        assert order.id not in self.orders, "a command was to be run twice"
+        self.orders[order.id] = order
+        self._ends[order.id] = None
+        self.started(order.id, self._clock.time())
+        async with self._news:
+            self._news.notify_all()
+
+    async def stop(self, operation_id: str) -> None:
+        self.end(self.orders[operation_id], how="stopped", code=None)
+
+    async def forget(self, operation_id: str) -> None:
+        self._ends.pop(operation_id, None)
+
+    async def order(self, *, number: int = 1) -> Order:
+        """The one that was handed over as this one, counted from one."""
+        async with asyncio.timeout(PATIENCE), self._news:
+            await self._news.wait_for(lambda: len(self.orders) >= number)
+        return list(self.orders.values())[number - 1]
+
+    def prints(self, order: Order, output: str) -> None:
+        """All that the command has printed up to now."""
+        Path(order.output).write_text(output, encoding="utf-8")
+
+    def end(
+        self, order: Order, code: int | None = 0, *, output: str = "", how: How = "exited"
+    ) -> None:
+        """The command has printed this, and ended."""
+        self.prints(order, output)
+        end = End(
+            id=order.id,
+            how=how,
+            exit_code=code,
+            size=len(output.encode()),
+            ended_at=self._clock.time(),
+        )
+        self._ends[order.id] = end
+        self.ended(end)
+
+
+@dataclass(slots=True)
+class CommandHub:
+    world: World
+    folder: Path
+    runner: HandRunner
+    operations: Operations
+    offer: Offer
+    pushes: Pushes
+    server: Server[Any]
+    ends: asyncio.Queue[Operation] = field(default_factory=asyncio.Queue)
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "shop"
+
+    def define(self, name: str, definition: Json | str | None) -> None:
+        """Write a definition file, or remove it."""
+        define(self.folder, name, definition)
+
+    async def next_end(self) -> Operation:
+        """The next operation that has ended, once whoever is told of it was."""
+        return await asyncio.wait_for(self.ends.get(), PATIENCE)
+
+
+def define(folder: Path, name: str, definition: Json | str | None) -> None:
+    tools = folder / "tools"
+    tools.mkdir(mode=0o700, exist_ok=True)
+    file = tools / f"{name}.json"
+    if definition is None:
+        file.unlink()
+        return
+    text = definition if isinstance(definition, str) else json.dumps(definition)
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o600)
+
+
+async def _nobody(ask_id: str) -> Reach:
+    return Reach()
+
+
+@asynccontextmanager
+async def command_hub(
+    folder: Path,
+    definitions: Mapping[str, Json | str] | None = None,
+    *,
+    runner: HandRunner | None = None,
+    clock: StillClock | None = None,
+    max_block: float | None = None,
+) -> AsyncIterator[CommandHub]:
+    """`runner`: that of the hub before, which has gone on."""
+    clock = clock or StillClock()
+    for name, definition in (definitions or {}).items():
+        define(folder, name, definition)
+    (folder / "shop" / ".git").mkdir(parents=True, exist_ok=True)
+    beside: set[asyncio.Task[None]] = set()
+    ends: asyncio.Queue[Operation] = asyncio.Queue()
+    pushes = Pushes()
+
+    def spawn(work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        beside.add(task)
+        task.add_done_callback(beside.discard)
+
+    def ended(operation: Operation) -> None:
+        pushes.ended(operation)
+        ends.put_nowait(operation)
+
+    async with world(folder, clock) as here:
+        runner = runner or HandRunner(clock)
+        outputs = Outputs(folder / "operations")
+        gate = Gate(here.broker, store=here.store.operations, clock=clock, timeout=None)
+        operations = Operations(
+            here.store.operations,
+            runner,
+            gate,
+            clock=clock,
+            outputs=outputs,
+            environment=lambda names: {},
+            concurrency=8,
+            spawn=spawn,
+            on_end=ended,
+        )
+        own = (AskUser(Waiting(here.broker, _nobody)),)
+        names = frozenset(tool.name for tool in own)
+        library = Library((folder / "tools",), reserved=names, may_be_missing=True)
+        library.load()
+        means = Means(
+            operations=operations,
+            gate=gate,
+            pushes=pushes,
+            outputs=outputs,
+            path="/usr/bin:/bin",
+            max_block=max_block,
+        )
+        offer = Offer(own, library, means, store=here.store, clock=clock)
+        await offer.compare()
+        server = build_server(
+            offer.tools,
+            callers=here.broker.callers,
+            clients=Clients(),
+            clock=clock,
+            after_call=lambda: None,
+            spawn=spawn,
+            missing=offer.missing,
+            changes=offer.changes,
+        )
+        running = asyncio.ensure_future(operations.run())
+        hub = CommandHub(here, folder, runner, operations, offer, pushes, server, ends)
+        try:
+            yield hub
+        finally:
+            work = [running, *beside]
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)

@@ -1,0 +1,176 @@
+"""Commands that are ended, and runners that end: by time, by request, by force."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge.commands.running import Order
+from tests.fakes.runner_desk import Desk, alive, desk, end_runner, eventually, gone
+
+FAMILY = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def say(name):
+    with open(name + ".new", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(name + ".new", name)
+    time.sleep(300)
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            say("strayed")
+        os._exit(0)
+    say("grandchild")
+say("first")
+"""
+"""Three processes that ignore SIGTERM; one of them has left the session and its parents."""
+
+
+@pytest.fixture
+async def hub(state: str) -> AsyncIterator[Desk]:
+    async with desk(state) as it:
+        yield it
+    await end_runner(state)
+
+
+async def family(hub: Desk, order: Order) -> list[int]:
+    """Their numbers, when all of them run."""
+    await hub.line.start(order)
+    files = [Path(hub.state, name) for name in ("first", "grandchild", "strayed")]
+    await eventually(lambda: all(file.exists() for file in files))
+    return [int(file.read_text()) for file in files]
+
+
+async def test_a_time_out_ends_every_process_also_those_that_ignore_it(hub: Desk) -> None:
+    script = "trap '' TERM; echo $$; (sleep 300 & echo $!; wait) & setsid sleep 300 & echo $!; wait"
+    end = await hub.run(hub.shell(script, timeout=1.0))
+    pids = [int(line) for line in hub.printed().split()]
+    assert (end.how, end.exit_code, end.signal) == ("timed_out", None, signal.SIGKILL)
+    assert len(pids) == 3
+    assert not any(alive(pid) for pid in pids)
+
+
+async def test_a_time_out_holds_while_no_hub_is_there(state: str) -> None:
+    async with desk(state) as first:
+        await first.line.start(first.shell("sleep 300", timeout=0.5))
+    await eventually((first.outputs / "one.end").exists)
+    async with desk(state) as second:
+        await second.line.known()
+        assert [end.how for end in second.told] == ["timed_out"]
+
+
+async def test_stopping_ends_every_process_also_one_that_left_the_session(hub: Desk) -> None:
+    pids = await family(hub, hub.python(FAMILY))
+    await hub.line.stop("one")
+    end = await hub.end("one")
+    assert (end.how, end.signal) == ("stopped", signal.SIGKILL)
+    assert not any(alive(pid) for pid in pids)
+
+
+async def test_a_command_that_tidies_up_when_it_is_stopped_has_its_time_and_its_words(
+    state: str,
+) -> None:
+    async with desk(state, grace=60.0) as hub:
+        script = (
+            "import signal, sys, time\n"
+            "signal.signal(signal.SIGTERM, lambda *_: (print('tidied'), sys.exit(3)))\n"
+            "print('ready', flush=True)\n"
+            "time.sleep(300)"
+        )
+        await hub.line.start(hub.python(script))
+        await eventually(lambda: hub.printed() == b"ready\n")
+        await hub.line.stop("one")
+        end = await hub.end("one")
+        assert (end.how, end.exit_code) == ("stopped", 3)
+        assert hub.printed() == b"ready\ntidied\n"
+    await end_runner(state)
+
+
+async def test_a_halted_command_can_be_stopped(state: str) -> None:
+    async with desk(state, grace=60.0) as hub:
+        await hub.line.start(hub.shell("kill -STOP $$"))
+        await hub.line.stop("one")
+        end = await hub.end("one")
+        assert (end.how, end.signal) == ("stopped", signal.SIGTERM)
+    await end_runner(state)
+
+
+async def test_a_stop_right_after_the_start_is_not_missed(hub: Desk) -> None:
+    starting = asyncio.create_task(hub.line.start(hub.shell("sleep 300")))
+    await asyncio.sleep(0)
+    await hub.line.stop("one")
+    await starting
+    assert (await hub.end("one")).how == "stopped"
+
+
+async def test_stopping_what_has_ended_or_never_was_changes_nothing(hub: Desk) -> None:
+    end = await hub.run(hub.shell("exit 4"))
+    await hub.line.stop("one")
+    await hub.line.stop("unheard of")
+    assert dict(await hub.line.known()) == {"one": end}
+    assert hub.told == [end]
+
+
+async def test_a_runner_that_is_killed_takes_its_commands_along_and_that_is_told(
+    hub: Desk,
+) -> None:
+    await hub.run(hub.shell("exit 5", id="before"))
+    pids = await family(hub, hub.python("print('so far', flush=True)\n" + FAMILY))
+    os.kill(hub.pid, signal.SIGKILL)
+    end = await hub.end("one")
+    assert (end.how, end.exit_code, end.size) == ("lost", None, len("so far\n"))
+    await asyncio.gather(*(gone(pid) for pid in pids))
+    known = await hub.line.known()
+    assert {it.id: it.how for it in known.values() if it} == {"before": "exited", "one": "lost"}
+    assert [it.id for it in hub.told] == ["before", "one"]
+    assert (await hub.run(hub.shell("exit 6", id="after"))).exit_code == 6, "there is a new one"
+
+
+async def test_a_runner_that_died_while_no_hub_was_there_is_noticed_by_the_next(state: str) -> None:
+    async with desk(state) as first:
+        pids = await family(first, first.python(FAMILY))
+        runner = first.pid
+    os.kill(runner, signal.SIGKILL)
+    await gone(runner)
+    async with desk(state) as second:
+        known = await second.line.known()
+        assert [end.how for end in known.values() if end] == ["lost"]
+        await asyncio.gather(*(gone(pid) for pid in pids))
+        assert [end.id for end in second.told] == ["one"]
+        await second.line.forget("one")
+    async with desk(state) as third:
+        assert not await third.line.known()
+
+
+async def test_a_runner_that_is_ended_ends_its_commands_and_says_so(hub: Desk) -> None:
+    pids = await family(hub, hub.python(FAMILY))
+    runner = hub.pid
+    os.kill(runner, signal.SIGTERM)
+    end = await hub.end("one")
+    assert (end.how, end.error) == ("stopped", "what runs commands was ended")
+    assert not any(alive(pid) for pid in pids)
+    await gone(runner)
+    record = json.loads((hub.outputs / "one.end").read_text())
+    assert record["how"] == "stopped"
+    assert not hub.socket.exists()
+
+
+async def test_a_hub_that_leaves_an_idle_runner_lets_it_end_at_once(state: str) -> None:
+    async with desk(state, linger=3600.0) as hub:
+        await hub.run(hub.shell("true"))
+        runner = hub.pid
+    await gone(runner)
+
+
+async def test_looking_what_is_known_starts_no_runner(hub: Desk) -> None:
+    assert not await hub.line.known()
+    await hub.line.stop("one")
+    assert not hub.socket.exists()

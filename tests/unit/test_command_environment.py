@@ -1,0 +1,128 @@
+"""A command's environment: the usual, what its definition names, and no secret."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatbridge.commands.environment import environment_of, never
+
+OWN = {
+    "CHATBRIDGE_TELEGRAM__TOKEN": "123:abc",
+    "CHATBRIDGE_STATE_DIR": "/state",
+    "CREDENTIALS_DIRECTORY": "/run/credentials",
+    "NOTIFY_SOCKET": "/run/notify",
+    "LISTEN_FDS": "3",
+    "WATCHDOG_USEC": "1",
+    "INVOCATION_ID": "1",
+}
+USUAL = {
+    "HOME": "/home/me",
+    "USER": "me",
+    "LANG": "C.UTF-8",
+    "LC_TIME": "de_DE.UTF-8",
+    "TZ": "UTC",
+    "TMPDIR": "/tmp",
+    "XDG_CONFIG_HOME": "/home/me/.config",
+    "XDG_RUNTIME_DIR": "/run/user/1000",
+}
+OTHERS = {
+    "SSH_AUTH_SOCK": "/run/agent",
+    "AWS_SECRET_ACCESS_KEY": "x",
+    "LD_PRELOAD": "/tmp/evil.so",
+    "PYTHONPATH": ".",
+    "XDG_SESSION_ID": "1",
+    "GIT_DIR": "/elsewhere",
+    "EDITOR": "vi",
+    "CI": "true",
+}
+
+
+def of(
+    base: dict[str, str], *names: str, secrets: Sequence[str] = (), path: Sequence[str] = ()
+) -> dict[str, str]:
+    return environment_of(names, secrets=secrets, path=[Path(each) for each in path], base=base)
+
+
+def test_the_usual_variables_are_passed_on_and_no_other() -> None:
+    found = of({**USUAL, **OTHERS, **OWN, "PATH": "/bin"})
+    assert found.items() >= USUAL.items()
+    assert not found.keys() & (OTHERS.keys() | OWN.keys())
+
+
+def test_what_the_definition_names_is_passed_on_but_never_what_is_chatbridges() -> None:
+    found = of({**OTHERS, **OWN}, "SSH_AUTH_SOCK", "MISSING", *OWN)
+    assert found["SSH_AUTH_SOCK"] == "/run/agent"
+    assert "MISSING" not in found
+    assert not found.keys() & OWN.keys()
+    assert all(never(name) for name in OWN)
+    assert not never("SSH_AUTH_SOCK")
+
+
+def test_a_value_with_a_secret_in_it_is_passed_on_under_no_name() -> None:
+    given = {"HOME": "/home/me", "URL": "https://123:abc@host", "PATH": "/123:abc/bin:/bin"}
+    found = of(given, "URL", secrets=("123:abc", ""))
+    assert not any("123:abc" in value for value in found.values())
+    assert found["HOME"] == "/home/me"  # an empty secret, of a setting that is not set, hides none
+
+
+def test_nobody_is_there_to_be_asked() -> None:
+    found = of({})
+    assert (found["TERM"], found["NO_COLOR"], found["GIT_TERMINAL_PROMPT"]) == ("dumb", "1", "0")
+    assert of({"TERM": "xterm"}, "TERM")["TERM"] == "xterm"
+    assert of({"TERM": "xterm"})["TERM"] == "dumb"
+
+
+def test_the_path_has_the_owners_folders_first_and_none_that_depends_on_where_it_runs() -> None:
+    found = of({"PATH": "/usr/bin::.:bin:/bin:/usr/bin:~/bin:"}, path=("/own/bin", "/bin"))
+    assert found["PATH"] == "/own/bin:/bin:/usr/bin"
+    nowhere: list[dict[str, str]] = [{}, {"PATH": ""}, {"PATH": ".:bin"}]
+    for base in nowhere:
+        assert of(base)["PATH"] == "/usr/local/bin:/usr/bin:/bin"
+    assert of({"PATH": "/bin"}, path=("/own:bin",))["PATH"] == "/own:/bin"
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*USUAL, *OTHERS, *OWN, "PATH", "LC_ALL", "CHATBRIDGE_X"]),
+        st.text(alphabet="secrt:/.", max_size=12),
+    ),
+    st.lists(st.sampled_from([*OTHERS, *OWN, "CHATBRIDGE_X"])),
+    st.lists(st.text(alphabet="secrt", max_size=3)),
+)
+def test_whatever_is_named_no_secret_and_nothing_of_chatbridges_gets_through(
+    base: dict[str, str], names: list[str], secrets: list[str]
+) -> None:
+    found = environment_of(names, secrets=secrets, path=[], base=base)
+    assert not any(never(name) for name in found)
+    for name in found.keys() & base.keys() - {"PATH", "TERM"}:
+        assert not any(secret in base[name] for secret in secrets if secret)
+    assert all(os.path.isabs(each) for each in found["PATH"].split(":"))
+
+
+def test_git_that_wants_an_editor_or_a_password_fails_instead_of_waiting(tmp_path: Path) -> None:
+    environment = {**environment_of((), secrets=(), path=()), "HOME": str(tmp_path)}
+
+    def git(*words: str, told: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        person = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
+        return subprocess.run(
+            ["git", *person, *words],
+            cwd=tmp_path,
+            env=environment,
+            input=told,
+            capture_output=True,
+            timeout=30,
+        )
+
+    assert git("init", "-q").returncode == 0
+    commit = git("commit", "--allow-empty")
+    assert commit.returncode != 0
+    assert b"empty commit message" in commit.stderr
+    password = git("credential", "fill", told=b"protocol=https\nhost=example.org\n\n")
+    assert password.returncode != 0
+    assert b"terminal prompts disabled" in password.stderr
