@@ -15,7 +15,9 @@ ENDING = ".json"
 SCHEMA = ".tools.schema.json"
 """What editors check files with, beside the copies: the examples' own is not where those are."""
 _SCHEMA_HERE = "../tools.schema.json"
-_EXAMPLES = os.path.join(os.path.dirname(chatbridge.__file__), "commands", "examples")
+_EXAMPLES = os.path.join(
+    os.path.dirname(chatbridge.__file__), "commands", "definitions", "examples"
+)
 
 
 def names() -> list[str]:
@@ -30,7 +32,7 @@ def described() -> dict[str, str]:
 
 def copy(name: str, folder: Path) -> Path:
     """:raises FileExistsError: a file of this name is there, and stays as it is."""
-    from chatbridge.commands.schema import published
+    from chatbridge.commands.definitions.schema import published
 
     content, path = _content(name), folder / f"{name}{ENDING}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from chatbridge.cli.doctor.finding import Finding
     from chatbridge.cli.tables import Table
-    from chatbridge.commands.command import Command
-    from chatbridge.commands.library import DefinitionFile, Library
-    from chatbridge.commands.problems import Problem
+    from chatbridge.commands.definitions.command import Command
+    from chatbridge.commands.definitions.library import DefinitionFile, Library
+    from chatbridge.commands.definitions.problems import Problem
     from chatbridge.settings import Settings
 
 Json = dict[str, Any]
@@ -84,7 +84,7 @@ def main(argv: list[str]) -> int:
 
 def library_of(settings: Settings) -> Library:
     """The hub's own, not yet loaded."""
-    from chatbridge.commands.library import Library
+    from chatbridge.commands.definitions.library import Library
     from chatbridge.settings import TOOLS
 
     return Library(
@@ -133,7 +133,7 @@ def _check(names: Sequence[str], *, as_json: bool) -> int:
 def _library_of_files(names: Sequence[str]) -> Library:
     from pathlib import Path
 
-    from chatbridge.commands.library import Library
+    from chatbridge.commands.definitions.library import Library
     from chatbridge.settings import TOOLS
 
     library = Library((), reserved=frozenset(TOOLS))
@@ -167,7 +167,7 @@ def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
     """A line for each file that is as it should be, and one for each problem of the others."""
     from chatbridge.cli.doctor.finding import fine, problem, remark
     from chatbridge.cli.doctor.situation import shown
-    from chatbridge.commands.folders import is_definition
+    from chatbridge.commands.definitions.folders import is_definition
 
     names = [file.file.name for file in files]
     found: list[Finding] = []

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from chatbridge.commands.announcing import Announcing
-from chatbridge.commands.environment import environment_of
-from chatbridge.commands.executable import USUAL
-from chatbridge.commands.gate import Gate
-from chatbridge.commands.library import Library
-from chatbridge.commands.offer import Offer
-from chatbridge.commands.operations import Operations
-from chatbridge.commands.outputs import Outputs
-from chatbridge.commands.pushes import Pushes
-from chatbridge.commands.runner_line import RunnerLine
-from chatbridge.commands.sweeping import Sweeping
-from chatbridge.commands.tool import Means
-from chatbridge.commands.watch import watch
+from chatbridge.commands.arguments.environment import environment_of
+from chatbridge.commands.arguments.executable import USUAL
+from chatbridge.commands.definitions.library import Library
+from chatbridge.commands.definitions.watch import watch
+from chatbridge.commands.operations.announcing import Announcing
+from chatbridge.commands.operations.gate import Gate
+from chatbridge.commands.operations.operations import Operations
+from chatbridge.commands.operations.outputs import Outputs
+from chatbridge.commands.operations.runner_line import RunnerLine
+from chatbridge.commands.operations.sweeping import Sweeping
+from chatbridge.commands.tools.offer import Offer
+from chatbridge.commands.tools.pushes import Pushes
+from chatbridge.commands.tools.tool import Means
 from chatbridge.core.broker import Broker
 from chatbridge.core.notices import Notices
 from chatbridge.core.ports import Clock, Store

@@ -20,7 +20,7 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from chatbridge import __version__, rendezvous
-from chatbridge.commands.pushes import Pushes
+from chatbridge.commands.tools.pushes import Pushes
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import Project

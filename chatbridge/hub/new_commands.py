@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 
-from chatbridge.commands.command import Command
+from chatbridge.commands.definitions.command import Command
 from chatbridge.core.model import Note
 from chatbridge.core.ports import Clock, Store, Transaction
 from chatbridge.core.text import one_line

@@ -18,7 +18,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
-from chatbridge.commands.pushes import Pushes
+from chatbridge.commands.tools.pushes import Pushes
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project

@@ -20,7 +20,7 @@ from mcp.server.lowlevel import Server
 
 from chatbridge import __version__, rendezvous
 from chatbridge.clock import SystemClock
-from chatbridge.commands.outputs import Outputs
+from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.core.broker import Broker
 from chatbridge.core.callers import Callers
 from chatbridge.core.delivery import Delivery

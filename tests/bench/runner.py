@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 from chatbridge.clock import SystemClock
+from chatbridge.commands.operations.runner_line import RunnerLine
+from chatbridge.commands.operations.running import Order
 from chatbridge.commands.runner import start
-from chatbridge.commands.runner_line import RunnerLine
-from chatbridge.commands.running import Order
 from tests.bench.machine import Json, percentiles, pss
 
 PROGRAM = shutil.which("true") or "/bin/true"

@@ -16,14 +16,14 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 
-from chatbridge.commands.gate import Gate
-from chatbridge.commands.library import Library
-from chatbridge.commands.offer import Offer
-from chatbridge.commands.operations import Operations
-from chatbridge.commands.outputs import Outputs
-from chatbridge.commands.pushes import Pushes
-from chatbridge.commands.running import End, How, Order
-from chatbridge.commands.tool import Means
+from chatbridge.commands.definitions.library import Library
+from chatbridge.commands.operations.gate import Gate
+from chatbridge.commands.operations.operations import Operations
+from chatbridge.commands.operations.outputs import Outputs
+from chatbridge.commands.operations.running import End, How, Order
+from chatbridge.commands.tools.offer import Offer
+from chatbridge.commands.tools.pushes import Pushes
+from chatbridge.commands.tools.tool import Means
 from chatbridge.core.operation import Operation
 from chatbridge.core.reach import Reach
 from chatbridge.tools.ask_user import AskUser

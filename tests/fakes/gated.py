@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from chatbridge.commands.gate import Gate
+from chatbridge.commands.operations.gate import Gate
 from chatbridge.core.broker import Broker
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from chatbridge.commands.command import Command, commands_of
-from chatbridge.commands.definition import Definition
+from chatbridge.commands.definitions.command import Command, commands_of
+from chatbridge.commands.definitions.definition import Definition
 
 FILE = Path("/definitions/made.json")
 

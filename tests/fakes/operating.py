@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chatbridge.commands.operations import Approvals, Operations
-from chatbridge.commands.outputs import Outputs
-from chatbridge.commands.running import Runner
+from chatbridge.commands.operations.operations import Approvals, Operations
+from chatbridge.commands.operations.outputs import Outputs
+from chatbridge.commands.operations.running import Runner
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.hub.background import Background

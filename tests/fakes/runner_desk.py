@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.clock import SystemClock
+from chatbridge.commands.operations.runner_line import RunnerLine
+from chatbridge.commands.operations.running import End, Order
 from chatbridge.commands.runner import start
-from chatbridge.commands.runner_line import RunnerLine
-from chatbridge.commands.running import End, Order
 
 PATIENCE = 20.0
 BOUNDS: dict[str, Any] = {"limit": 1_000_000, "timeout": 60.0}

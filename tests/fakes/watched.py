@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from chatbridge.commands.watch import QUIET, watch
+from chatbridge.commands.definitions.watch import QUIET, watch
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0

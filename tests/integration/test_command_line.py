@@ -97,7 +97,8 @@ def test_help_lists_every_command_and_fits_a_screen(state: Path, words: list[str
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], *([name, "--help"] for name in ("ask", "notify", "pending", "answer", "tools"))]
+    "words",
+    [["--help"], *([name, "--help"] for name in ("ask", "notify", "pending", "answer", "tools"))],
 )
 def test_help_comes_at_once_because_nothing_heavy_is_imported(
     state: Path, words: list[str]

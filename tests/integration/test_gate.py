@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.definition import Approve
-from chatbridge.commands.gate import (
+from chatbridge.commands.definitions.definition import Approve
+from chatbridge.commands.operations.gate import (
     CANCELLED,
     TIMED_OUT,
     TOO_OLD,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.gate import WITHDRAWN, Gate, Verdict
+from chatbridge.commands.operations.gate import WITHDRAWN, Gate, Verdict
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.operation import Operation
 from tests.fakes.approving import allow

@@ -15,7 +15,7 @@ from chatbridge.channels.matrix import render as matrix
 from chatbridge.channels.matrix.approvals import INDENT
 from chatbridge.channels.telegram import render as telegram
 from chatbridge.channels.telegram.html import escape
-from chatbridge.commands.gate import Gate
+from chatbridge.commands.operations.gate import Gate
 from chatbridge.core.draw_approval import legible
 from chatbridge.core.model import Ask
 from chatbridge.core.policy import Policy

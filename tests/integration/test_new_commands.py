@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from chatbridge.commands.command import Command, commands_of
-from chatbridge.commands.definition import Definition
+from chatbridge.commands.definitions.command import Command, commands_of
+from chatbridge.commands.definitions.definition import Definition
 from chatbridge.hub.new_commands import tell_of_new_commands
 from tests.fakes.world import World, world
 

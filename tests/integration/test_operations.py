@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands import under_way
-from chatbridge.commands.running import How, Order
+from chatbridge.commands.operations import under_way
+from chatbridge.commands.operations.running import How, Order
 from chatbridge.core.errors import StoreError, TooManyOperations, UnknownOperation
 from chatbridge.core.operation import Stage
 from tests.fakes.clock import StillClock

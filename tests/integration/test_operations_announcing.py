@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.announcing import Announcing
-from chatbridge.commands.running import How
+from chatbridge.commands.operations.announcing import Announcing
+from chatbridge.commands.operations.running import How
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.notice import Level, Notice
 from chatbridge.core.notices import MOST_A_MINUTE, Notices

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.gate import Gate
-from chatbridge.commands.operations import UNASKED
-from chatbridge.commands.under_way import RETRY
+from chatbridge.commands.operations.gate import Gate
+from chatbridge.commands.operations.operations import UNASKED
+from chatbridge.commands.operations.under_way import RETRY
 from chatbridge.core.errors import ChatbridgeError, StoreError, TooManyOpenAsks
 from chatbridge.core.operation import Operation, Stage
 from tests.fakes.approving import allow, deny

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from chatbridge.commands import recovery
-from chatbridge.commands.execution import OVERDUE
-from chatbridge.commands.running import Order
+from chatbridge.commands.operations import recovery
+from chatbridge.commands.operations.execution import OVERDUE
+from chatbridge.commands.operations.running import Order
 from chatbridge.core.errors import RunnerUnavailable
 from chatbridge.core.operation import Stage
 from tests.fakes.clock import StillClock

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.running import Order
+from chatbridge.commands.operations.running import Order
 from tests.fakes.runner_desk import Desk, alive, desk, end_runner, eventually, gone
 
 FAMILY = """

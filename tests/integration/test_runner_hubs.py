@@ -235,8 +235,8 @@ async def test_a_runner_of_another_protocol_ends_with_its_commands_and_then_a_ne
     async with desk(state) as older:
         await older.line.start(older.shell("read -r _ < gate; exit 2"))
         runner = older.pid
-    monkeypatch.setattr("chatbridge.commands.runner_line.PROTOCOL", PROTOCOL + 1)
-    monkeypatch.setattr("chatbridge.commands.runner_line.AGAIN", 0.02)
+    monkeypatch.setattr("chatbridge.commands.operations.runner_line.PROTOCOL", PROTOCOL + 1)
+    monkeypatch.setattr("chatbridge.commands.operations.runner_line.AGAIN", 0.02)
     async with desk(state) as newer:
         assert await newer.line.known() == {"one": None}
         with pytest.raises(RunnerUnavailable, match="another version"):

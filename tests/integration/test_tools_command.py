@@ -13,7 +13,7 @@ import pytest
 
 from chatbridge.cli import tool_examples, tools
 from chatbridge.cli.tool_examples import SCHEMA
-from chatbridge.commands.library import Library
+from chatbridge.commands.definitions.library import Library
 from tests.fakes.definitions import definition, written
 from tests.fakes.link_client import ROOT
 
@@ -282,7 +282,7 @@ def test_what_is_no_example_is_refused_before_anything_is_made(
 
 
 def test_the_package_has_the_very_examples_of_the_repository() -> None:
-    packaged = ROOT / "chatbridge" / "commands" / "examples"
+    packaged = ROOT / "chatbridge" / "commands" / "definitions" / "examples"
     assert os.path.samefile(packaged, ROOT / "config" / "tools")
 
 

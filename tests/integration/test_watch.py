@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.library import Library
-from chatbridge.commands.watch import LONGEST, QUIET, watch
+from chatbridge.commands.definitions.library import Library
+from chatbridge.commands.definitions.watch import LONGEST, QUIET, watch
 from tests.fakes.clock import StillClock
 from tests.fakes.definitions import definition, written
 from tests.fakes.watched import PATIENCE, there, watched

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from chatbridge.commands.arguments import argv_of
-from chatbridge.commands.command import Command
+from chatbridge.commands.arguments.argv import argv_of
+from chatbridge.commands.definitions.command import Command
 from tests.fakes.made_commands import made
 
 HERE = Path("/project")

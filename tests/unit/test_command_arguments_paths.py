@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatbridge.commands.arguments import argv_of
+from chatbridge.commands.arguments.argv import argv_of
 from chatbridge.core.errors import ToolInputError
 from tests.fakes.made_commands import made
 

@@ -14,10 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from chatbridge.commands.arguments import LONGEST_IN_ALL, argv_of, flag_of, style_of
-from chatbridge.commands.command import Command
-from chatbridge.commands.definition import Option
-from chatbridge.commands.input_schema import schema_of
+from chatbridge.commands.arguments.argv import LONGEST_IN_ALL, argv_of, flag_of, style_of
+from chatbridge.commands.arguments.input_schema import schema_of
+from chatbridge.commands.definitions.command import Command
+from chatbridge.commands.definitions.definition import Option
 from chatbridge.core.errors import ToolInputError
 from tests.fakes.made_commands import made
 from tests.fakes.option_strategies import JUNK, TEXTS, commands, given_for

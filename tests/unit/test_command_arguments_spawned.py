@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from chatbridge.commands.arguments import argv_of
-from chatbridge.commands.command import Command
-from chatbridge.commands.environment import environment_of
-from chatbridge.commands.executable import find
+from chatbridge.commands.arguments.argv import argv_of
+from chatbridge.commands.arguments.environment import environment_of
+from chatbridge.commands.arguments.executable import find
+from chatbridge.commands.definitions.command import Command
 from tests.fakes.made_commands import made
 
 NASTY = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands.environment import environment_of, never
+from chatbridge.commands.arguments.environment import environment_of, never
 
 OWN = {
     "CHATBRIDGE_TELEGRAM__TOKEN": "123:abc",

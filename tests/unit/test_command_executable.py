@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.executable import find
+from chatbridge.commands.arguments.executable import find
 from chatbridge.core.errors import CommandUnusable
 
 

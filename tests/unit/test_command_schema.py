@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
-from chatbridge.commands.command import Command, commands_of
-from chatbridge.commands.definition import Definition
-from chatbridge.commands.input_schema import schema_of
+from chatbridge.commands.arguments.input_schema import schema_of
+from chatbridge.commands.definitions.command import Command, commands_of
+from chatbridge.commands.definitions.definition import Definition
 from tests.fakes.made_commands import made
 from tests.fakes.option_strategies import commands
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands import told
+from chatbridge.commands.tools import told
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.check import Problem, check, collision
+from chatbridge.commands.definitions.check import Problem, check, collision
 
 FILE = Path("tool.json")
 MANY = """{

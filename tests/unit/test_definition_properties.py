@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands.check import Checked, check
-from chatbridge.commands.command import commands_of
-from chatbridge.commands.definition import Definition, Option, Subcommand
+from chatbridge.commands.definitions.check import Checked, check
+from chatbridge.commands.definitions.command import commands_of
+from chatbridge.commands.definitions.definition import Definition, Option, Subcommand
 
 FILE = Path("tool.json")
 KEYS = st.sampled_from(

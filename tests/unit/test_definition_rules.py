@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.check import Problem, check
+from chatbridge.commands.definitions.check import Problem, check
 
 FILE = Path("tool.json")
 GOOD = """{

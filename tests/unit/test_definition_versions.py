@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from chatbridge.commands.check import Checked, check
-from chatbridge.commands.command import commands_of
+from chatbridge.commands.definitions.check import Checked, check
+from chatbridge.commands.definitions.command import commands_of
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "definitions"
 OLD: dict[str, Any] = {

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.await_tool import Await
-from chatbridge.commands.cancel import Cancel
-from chatbridge.commands.library import OPERATION_TOOLS, Library
-from chatbridge.commands.status import Status
+from chatbridge.commands.definitions.library import OPERATION_TOOLS, Library
+from chatbridge.commands.tools.await_tool import Await
+from chatbridge.commands.tools.cancel import Cancel
+from chatbridge.commands.tools.status import Status
 from tests.fakes.definitions import definition, written
 
 OURS = frozenset({"ask_user", "notify_user"})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.library import Library
+from chatbridge.commands.definitions.library import Library
 from tests.fakes.definitions import definition, written
 
 GIT = definition("git", "status")

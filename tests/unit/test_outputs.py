@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands import outputs as module
-from chatbridge.commands.outputs import HEAD, TAIL, Outputs
+from chatbridge.commands.operations import outputs as module
+from chatbridge.commands.operations.outputs import HEAD, TAIL, Outputs
 
 ID = "0f0e0d0c-0000-4000-8000-000000000000"
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
 from chatbridge.cli.doctor.situation import Situation, shown
 from chatbridge.cli.tools import counted, library_of, told
-from chatbridge.commands.executable import USUAL, find
-from chatbridge.commands.library import Library
+from chatbridge.commands.arguments.executable import USUAL, find
+from chatbridge.commands.definitions.library import Library
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.settings import Settings
 

@@ -1,0 +1,168 @@
+"""What an agent gives a command becomes its list of arguments, which no shell ever sees.
+
+Owns where each text goes, so that none is taken for another option or argument:
+
+- A value stays in one argument with its flag (`--flag=value`, `-fvalue`). As an argument of its own
+  it must not begin with a dash. `-f` alone would swallow the next argument, so an empty value is
+  refused there; and a long flag is not joined to a value, which could make it another flag.
+- Positional values come last, after the separator. Without one they must not begin with a dash.
+  Each is where the program expects it: none is given without the one before it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from chatbridge.commands.arguments.values import (
+    LONGEST,
+    Place,
+    Text,
+    invalid,
+    items_of,
+    mistyped,
+    texts_of,
+    too_long,
+)
+from chatbridge.commands.definitions.command import ARGUMENT, Command
+from chatbridge.commands.definitions.definition import Option
+from chatbridge.core.errors import CommandUnusable, ToolInputError
+from chatbridge.core.text import one_line, shortened
+from chatbridge.tools.refusal import refused
+
+WORKING_DIRECTORY = "working_directory"
+"""Where the agent may name a folder: `working_directory` reads it."""
+LONGEST_IN_ALL = 1_000_000
+"""Bytes, with what Linux needs for each."""
+_OVERHEAD = 9
+"""Of an argument: a pointer, and the NUL at its end."""
+
+
+def argv_of(
+    command: Command, given: Mapping[str, object], *, project: Path, folder: Path | None = None
+) -> tuple[str, ...]:
+    """The whole list, the program first. `folder` is where it runs, if that is not the project.
+
+    :raises ToolInputError: the command does not take this.
+    :raises CommandUnusable: its definition would let an argument become an option.
+    """
+    _check_names(command, given)
+    place = Place(project=project, folder=folder or project)
+    flagged: list[str] = []
+    positional: list[str] = []
+    missing: str | None = None
+    for option in command.options:
+        if option.name not in given:
+            missing = missing or (option.name if option.positional else None)
+        elif option.type == "boolean":
+            flagged += _switched(option, given[option.name])
+        elif option.positional:
+            texts = texts_of(option, given[option.name], place)
+            if texts and missing:
+                raise _needs(option.name, missing)
+            positional += [_positional(option, each, command.separator) for each in texts]
+        else:
+            texts = texts_of(option, given[option.name], place)
+            flagged += [part for each in texts for part in _with_flag(option, each)]
+    separator = [command.separator] if positional and command.separator is not None else []
+    argv = (*command.argv, *flagged, *separator, *positional)
+    _check_size(argv)
+    return argv
+
+
+def flag_of(option: Option) -> str:
+    return option.flag or f"--{option.name.replace('_', '-')}"
+
+
+def style_of(option: Option) -> str:
+    """`joined` only where the flag is one letter, unless the definition says otherwise."""
+    return option.style or ("joined" if _one_letter(flag_of(option)) else "equals")
+
+
+def empty_taken(option: Option) -> bool:
+    """Whether an empty text can be given at all."""
+    if option.positional:
+        return (items_of(option) if option.type == "array" else option).min_length == 0
+    return style_of(option) != "joined"
+
+
+def _one_letter(flag: str) -> bool:
+    return len(flag) == 2
+
+
+def _check_names(command: Command, given: Mapping[str, object]) -> None:
+    names = [option.name for option in command.options]
+    names += [WORKING_DIRECTORY] if command.working_directory == ARGUMENT else []
+    for name in given:
+        if name not in names:
+            raise _unknown(name, names)
+    for option in command.options:
+        if option.required and option.name not in given:
+            sentence = f"Validation error: {option.name} is required"
+            accepted = one_line(option.description) or "some value"
+            raise refused(sentence, option.name, None, accepted)
+
+
+def _unknown(name: str, names: Sequence[str]) -> ToolInputError:
+    near = difflib.get_close_matches(name[:100], names, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    shown = shortened(one_line(name), 60)
+    return refused(
+        f"Validation error: there is no argument {shown}{hint}",
+        shown,
+        name,
+        ", ".join(names) or "no argument at all",
+    )
+
+
+def _needs(name: str, before: str) -> ToolInputError:
+    return ToolInputError(
+        f"Validation error: {name} needs {before} as well",
+        path=before,
+        given="nothing",
+        accepted=f"a value, because it comes before {name}",
+    )
+
+
+def _switched(option: Option, value: object) -> list[str]:
+    if not isinstance(value, bool):
+        raise mistyped(option.name, value, "boolean")
+    return [flag_of(option)] if value else []
+
+
+def _with_flag(option: Option, given: Text) -> list[str]:
+    flag, style = flag_of(option), style_of(option)
+    path, text = given
+    if style == "equals":
+        return [f"{flag}={text}"]
+    if style == "separate":
+        if text.startswith("-"):
+            raise invalid(path, text, "a value that does not begin with -")
+        return [flag, text]
+    if not _one_letter(flag):
+        raise CommandUnusable(
+            f"the option {option.name} of this command cannot be used: a value joined to {flag} "
+            "could become another option. Set its style to equals or separate in the definition"
+        )
+    if not text:
+        raise invalid(path, text, "a value that is not empty")
+    return [f"{flag}{text}"]
+
+
+def _positional(option: Option, given: Text, separator: str | None) -> str:
+    path, text = given
+    if not text and not empty_taken(option):
+        raise invalid(path, text, "a value that is not empty")
+    if separator is None and text.startswith("-"):
+        raise invalid(path, text, "a value that does not begin with -")
+    return text
+
+
+def _check_size(argv: Sequence[str]) -> None:
+    sizes = [len(each.encode()) for each in argv]
+    if max(sizes) > LONGEST:
+        raise too_long("one argument", max(sizes), f"at most {LONGEST:,} bytes")
+    total = sum(sizes) + _OVERHEAD * len(sizes)
+    if total > LONGEST_IN_ALL:
+        raise too_long("the whole command", total, f"at most {LONGEST_IN_ALL:,} bytes in all")

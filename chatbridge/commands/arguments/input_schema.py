@@ -1,0 +1,95 @@
+"""The input schema of a command's tool, made from its options, as clients and their models read it.
+
+It says what it can in the plainest words of JSON Schema, because not every client knows all of
+them. What `arguments` refuses beyond it: values with a dash at the beginning where they could be
+taken for an option, items with the joiner in them, paths elsewhere, a positional value without the
+one before it, NUL, lone surrogates, what is too large, and the patterns that only Python reads.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from chatbridge.commands.arguments.argv import WORKING_DIRECTORY, empty_taken
+from chatbridge.commands.arguments.values import items_of, plain
+from chatbridge.commands.definitions.command import ARGUMENT, PROJECT, Command
+from chatbridge.commands.definitions.definition import Option, Value
+
+_PYTHONS_OWN = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")
+"""What other dialects do not have, or mean something else by."""
+_MEMBER = {"type": ["string", "number", "boolean"]}
+
+
+def schema_of(command: Command) -> dict[str, Any]:
+    properties = {option.name: _of_option(option) for option in command.options}
+    if command.working_directory == ARGUMENT:
+        properties[WORKING_DIRECTORY] = {
+            "type": "string",
+            "description": "The folder to run in, inside the project. Default: its root",
+            "minLength": 1,
+        }
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if required := [option.name for option in command.options if option.required]:
+        schema["required"] = required
+    return {**schema, "additionalProperties": False}
+
+
+def _of_option(option: Option) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": option.type}
+    if description := _description(option):
+        schema["description"] = description
+    if option.type == "array":
+        items = items_of(option)
+        schema |= {"items": {"type": items.type, **_rules(items.type, items, option)}}
+        schema |= _present(minItems=option.min_items, maxItems=option.max_items)
+    elif option.type == "object":
+        schema |= _members(option)
+    elif option.type != "boolean":
+        schema |= _rules(option.type, option, option)
+    return schema
+
+
+def _description(option: Option) -> str:
+    within = items_of(option).within
+    if within is None:
+        return option.description
+    where = " or ".join("the project" if each == PROJECT else each for each in within)
+    what = "Paths in" if option.type == "array" else "A path in"
+    said = option.description.rstrip(". ")
+    return f"{said}. {what} {where}" if said else f"{what} {where}"
+
+
+def _rules(kind: str, value: Value, option: Option) -> dict[str, Any]:
+    if kind != "string":
+        low, high = value.minimum, value.maximum
+        return _present(
+            enum=list(value.enum) if value.enum is not None else None,
+            minimum=None if low is None else plain(low),
+            maximum=None if high is None else plain(high),
+        )
+    empty = (empty_taken(option) or option.join is not None) and not value.within
+    return _present(
+        enum=list(value.enum) if value.enum is not None else None,
+        pattern=_pattern(value.pattern),
+        minLength=value.min_length if value.min_length or empty else 1,
+        maxLength=value.max_length,
+    )
+
+
+def _members(option: Option) -> dict[str, Any]:
+    names = {"propertyNames": {"pattern": "^[^=]+$"}} if option.encode == "pairs" else {}
+    size = _present(minProperties=option.min_items, maxProperties=option.max_items)
+    return {"additionalProperties": _MEMBER, **names, **size}
+
+
+def _pattern(pattern: str | None) -> str | None:
+    """As schemas take it: found anywhere in a text unless it says otherwise."""
+    if pattern is None or _PYTHONS_OWN.search(pattern):
+        return None
+    whole = pattern.startswith("^") and pattern.endswith("$") and "|" not in pattern
+    return pattern if whole and not pattern.endswith("\\$") else f"^(?:{pattern})$"
+
+
+def _present(**rules: object) -> dict[str, Any]:
+    return {name: rule for name, rule in rules.items() if rule is not None}

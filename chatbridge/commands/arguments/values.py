@@ -1,0 +1,253 @@
+"""What agents give for an option, checked against what its definition says, and as texts.
+
+Owns which values are taken and how each is written. Where the texts go in the command is
+`arguments`' business.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from chatbridge.commands.arguments.paths import inside, owners
+from chatbridge.commands.definitions.command import PROJECT
+from chatbridge.commands.definitions.definition import Items, Option, Value
+from chatbridge.core.errors import CommandUnusable, ToolInputError
+from chatbridge.core.text import one_line, shortened
+from chatbridge.tools.refusal import refused
+
+LONGEST = 100_000
+"""Bytes of one argument. Linux takes 128 KiB."""
+LONGEST_MATCHED = 10_000
+"""Characters of a text that has to match a pattern: a long one can take a pattern very long."""
+_WIDEST = 1024
+"""Bits of a number, which is what a fraction can have."""
+
+Scalar = str | int | float
+
+_KINDS = {
+    "boolean": "true or false",
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "array": "an array",
+    "object": "an object with strings, numbers, true or false as values",
+}
+
+
+class Text(NamedTuple):
+    path: str
+    """Where it was given: `files[2]`."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where paths are looked up."""
+
+    project: Path
+    folder: Path
+    """Where the command runs."""
+
+    def roots(self, within: Iterable[str]) -> list[Path]:
+        named = (self.project if each == PROJECT else owners(each) for each in within)
+        return [root for root in named if root is not None]
+
+
+def invalid(path: str, given: object, accepted: str) -> ToolInputError:
+    name = shortened(one_line(path), 120)
+    sentence = f"Validation error: {name} is not valid"
+    try:
+        return refused(sentence, name, given, accepted)
+    except (ValueError, RecursionError):  # a number or a nesting that Python writes no text of
+        return ToolInputError(sentence, path=name, given="what is too large", accepted=accepted)
+
+
+def mistyped(path: str, given: object, kind: str) -> ToolInputError:
+    instead = ", or nothing: leave its name out" if given is None else ""
+    return invalid(path, given, f"{_KINDS[kind]}{instead}")
+
+
+def items_of(option: Option) -> Items:
+    """What each item of an array must be like. What is said of the array itself counts for items,
+    too, unless they say otherwise."""
+    own = option.items or Items()
+    unsaid = [name for name in Value.model_fields if getattr(own, name) is None]
+    return own.model_copy(update={name: getattr(option, name) for name in unsaid})
+
+
+def texts_of(option: Option, value: object, place: Place) -> list[Text]:
+    """The texts that a value becomes; none for an empty array or object.
+
+    :raises ToolInputError:
+    """
+    name = option.name
+    if option.type == "array":
+        return _of_array(option, value, place)
+    if option.type == "object":
+        return _of_object(option, value, place)
+    return [Text(name, _written(_scalar(value, option.type, option, name, place)))]
+
+
+def _of_array(option: Option, value: object, place: Place) -> list[Text]:
+    name, items = option.name, items_of(option)
+    if not isinstance(value, list):
+        raise mistyped(name, value, "array")
+    _bounded(len(value), option.min_items, option.max_items, name, value, "items")
+    texts = []
+    for i, item in enumerate(value):
+        path = f"{name}[{i}]"
+        text = _written(_scalar(item, items.type, items, path, place))
+        if option.join is not None and option.join in text:
+            raise invalid(path, text, f"a value without {option.join!r}, which parts the items")
+        texts.append(Text(path, text))
+    if option.join is None or not texts:
+        return texts
+    return [Text(name, option.join.join(text for _, text in texts))]
+
+
+def _of_object(option: Option, value: object, place: Place) -> list[Text]:
+    name, pairs = option.name, option.encode == "pairs"
+    if not isinstance(value, dict):
+        raise mistyped(name, value, "object")
+    _bounded(len(value), option.min_items, option.max_items, name, value, "members")
+    members: dict[str, Scalar] = {}
+    for key, member in value.items():
+        path = f"{name}.{key}"
+        _carried(key, path)
+        if pairs and (not key or "=" in key):
+            raise invalid(path, key, "a key that is not empty and has no = in it")
+        members[key] = _member(member, option, path, place)
+    if not members:
+        return []
+    if pairs:
+        return [Text(f"{name}.{key}", f"{key}={_written(each)}") for key, each in members.items()]
+    return [Text(name, json.dumps(members, ensure_ascii=False, separators=(",", ":")))]
+
+
+def _member(value: object, option: Option, path: str, place: Place) -> Scalar:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str | int | float):
+        raise invalid(path, value, "a string, a number, true or false")
+    kind = "string" if isinstance(value, str) else "number"
+    return _scalar(value, kind, option, path, place)
+
+
+def _scalar(value: object, kind: str, rule: Value, path: str, place: Place) -> Scalar:
+    """The value if the rule takes it; a path as the one that is meant."""
+    typed = plain_text(value, path) if kind == "string" else _number(value, kind, path)
+    if rule.enum is not None and typed not in rule.enum:
+        raise invalid(path, typed, f"one of {', '.join(map(repr, rule.enum))}")
+    if not isinstance(typed, str):
+        _check_range(typed, rule, path)
+        return typed
+    _check_string(typed, rule, path)
+    return _confined(typed, rule.within, path, place) if rule.within else typed
+
+
+def plain_text(value: object, path: str) -> str:
+    """A string that an argument can carry."""
+    if not isinstance(value, str):
+        raise mistyped(path, value, "string")
+    _carried(value, path)
+    return value
+
+
+def _number(value: object, kind: str, path: str) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise mistyped(path, value, kind)
+    if isinstance(value, int):
+        if value.bit_length() > _WIDEST:
+            raise invalid(path, value, "a number of at most 300 digits")
+        return value
+    if not math.isfinite(value) or (kind == "integer" and not value.is_integer()):
+        raise mistyped(path, value, kind)
+    return int(value) if kind == "integer" else value
+
+
+def _carried(text: str, path: str) -> None:
+    """Refuse what no argument of a program can be."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise invalid(path, text, "text without lone surrogates") from None
+    if size > LONGEST:
+        name = shortened(one_line(path), 120)
+        raise too_long(name, size, f"at most {LONGEST:,} bytes")
+    if "\0" in text:
+        raise invalid(path, text, "text without NUL characters")
+
+
+def too_long(path: str, size: int, accepted: str) -> ToolInputError:
+    sentence = f"Validation error: {path} is too long"
+    return ToolInputError(sentence, path=path, given=f"{size:,} bytes", accepted=accepted)
+
+
+def _check_string(text: str, rule: Value, path: str) -> None:
+    _bounded(len(text), rule.min_length, rule.max_length, path, text, "characters")
+    if rule.pattern is None:
+        return
+    _bounded(len(text), None, LONGEST_MATCHED, path, text, "characters")
+    if not _matcher(rule.pattern)(text):
+        raise invalid(path, text, f"text of which the whole matches {rule.pattern}")
+
+
+@lru_cache
+def _matcher(pattern: str) -> Callable[[str], object]:
+    """ASCII: `\\d` and `\\w` are then what they are in the schema that clients read."""
+    try:
+        return re.compile(pattern, re.ASCII).fullmatch
+    except (re.error, ValueError, RecursionError, OverflowError) as error:
+        raise CommandUnusable(
+            f"the pattern {pattern!r} of this command cannot be used: {error}. Mend it in the "
+            "command's definition; chatbridge tools check says where"
+        ) from None
+
+
+def _check_range(value: int | float, rule: Value, path: str) -> None:
+    low, high = rule.minimum, rule.maximum
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise invalid(path, value, _span(low, high, "a number"))
+
+
+def _bounded(
+    size: int, low: int | None, high: int | None, path: str, value: object, what: str
+) -> None:
+    if (low is not None and size < low) or (high is not None and size > high):
+        raise invalid(path, value, f"{_span(low, high, what)}; it has {size}")
+
+
+def _span(low: float | None, high: float | None, what: str) -> str:
+    bounds = [f"at least {plain(low)}"] if low is not None else []
+    bounds += [f"at most {plain(high)}"] if high is not None else []
+    return f"{what}: {' and '.join(bounds)}"
+
+
+def plain(number: float) -> int | float:
+    """A bound as people write it: definitions are read with 1 as 1.0."""
+    return int(number) if float(number).is_integer() else number
+
+
+def _confined(text: str, within: Sequence[str], path: str, place: Place) -> str:
+    found = inside(text, base=place.folder, roots=place.roots(within)) if text else None
+    if found is None:
+        where = " or ".join("the project" if each == PROJECT else each for each in within)
+        raise invalid(path, text, f"a path in {where}, after all links are followed")
+    return str(found)
+
+
+def _written(value: Scalar) -> str:
+    """Numbers in plain decimal: not every program reads 1e-07."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return format(Decimal(repr(value)), "f")
+    return str(value)

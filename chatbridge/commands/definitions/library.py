@@ -1,0 +1,184 @@
+"""All commands that the owner's folders define, and what is wrong with the files there.
+
+A file with a problem has no tools, and takes nothing from the others. Definitions come from the
+folders that it is given and from nowhere else: a project's folder is never among them unless the
+owner has listed it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from chatbridge.commands.definitions.check import check, collision
+from chatbridge.commands.definitions.command import Command, commands_of
+from chatbridge.commands.definitions.folders import Found, file_at, files_in, is_definition
+from chatbridge.commands.definitions.problems import Problem
+from chatbridge.commands.definitions.rules import tool_name
+
+OPERATION_TOOLS = ("status", "await", "cancel")
+"""Ours, beside the commands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefinitionFile:
+    """One file, or a folder that cannot be used. It has commands or problems, or it is not
+    enabled."""
+
+    file: Path
+    commands: tuple[Command, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    remarks: tuple[Problem, ...] = ()
+    """What it says without effect."""
+    tools: frozenset[str] = frozenset()
+    """What its tools would be called, as far as that can be said of a file with problems."""
+    group: str = ""
+    """What the names of these begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    files: tuple[DefinitionFile, ...] = ()
+    commands: Mapping[str, Command] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(problem for file in self.files for problem in file.problems)
+
+
+class Library:
+    def __init__(
+        self, dirs: Sequence[Path], *, reserved: frozenset[str], may_be_missing: bool = False
+    ) -> None:
+        """`reserved`: names of tools that are taken, beside those of operations.
+        `may_be_missing`: the folders are the usual ones, which nobody has named."""
+        self._dirs = tuple(dirs)
+        self._reserved = reserved.union(OPERATION_TOOLS)
+        self._may_be_missing = may_be_missing
+        self._contents = _Contents()
+
+    @property
+    def files(self) -> tuple[DefinitionFile, ...]:
+        return self._contents.files
+
+    @property
+    def commands(self) -> Mapping[str, Command]:
+        """By the tool's name, in the order of folders, files and subcommands."""
+        return self._contents.commands
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self._contents.problems
+
+    def load(self) -> None:
+        """Read all files anew. Blocks; others see what was before until all is read."""
+        found = [
+            each
+            for folder in _once(self._dirs)
+            for each in files_in(folder, may_be_missing=self._may_be_missing)
+        ]
+        self._contents = _read(found, self._reserved)
+
+    def load_files(self, files: Iterable[Path]) -> None:
+        """Read these and no others, whoever can write to them: for the owner to look at."""
+        self._contents = _read([file_at(path) for path in files], self._reserved)
+
+    def reload(self) -> bool:
+        """Whether commands or problems are others now."""
+        before = self._contents
+        self.load()
+        now = self._contents
+        return (list(before.commands.items()), before.problems) != (
+            list(now.commands.items()),
+            now.problems,
+        )
+
+    def broken_tool(self, name: str) -> Problem | None:
+        """Why there is no tool of this name, if a file with a problem seems to be its home."""
+        broken = [file for file in self._contents.files if file.problems]
+        for file in broken:
+            if name in file.tools:
+                return file.problems[0]
+        for file in broken:
+            if file.group and (name == file.group or name.startswith(f"{file.group}_")):
+                return file.problems[0]
+        return None
+
+
+def _once(dirs: Sequence[Path]) -> list[Path]:
+    """Without those that are the same folder as one before."""
+    kept: dict[Any, Path] = {}
+    for folder in dirs:
+        try:
+            about = folder.stat()
+            kept.setdefault((about.st_dev, about.st_ino), folder)
+        except OSError:
+            kept.setdefault(folder, folder)
+    return list(kept.values())
+
+
+def _read(found: Sequence[Found], reserved: frozenset[str]) -> _Contents:
+    homes: dict[str, Path] = {}
+    files, commands = [], {}
+    for each in found:
+        file = _file(each, homes, reserved)
+        files.append(file)
+        for command in file.commands:
+            homes[command.tool] = file.file
+            commands[command.tool] = command
+    return _Contents(tuple(files), MappingProxyType(commands))
+
+
+def _file(found: Found, homes: Mapping[str, Path], reserved: frozenset[str]) -> DefinitionFile:
+    if found.problem is not None:
+        return _broken(found, (found.problem,))
+    checked = check(found.text, file=found.file)
+    if checked.definition is None:
+        return _broken(found, checked.problems)
+    commands = commands_of(checked.definition, found.file)
+    if taken := tuple(_collisions(found, commands, homes, reserved)):
+        return _broken(found, taken)
+    return DefinitionFile(file=found.file, commands=tuple(commands), remarks=checked.remarks)
+
+
+def _collisions(
+    found: Found, commands: Sequence[Command], homes: Mapping[str, Path], reserved: frozenset[str]
+) -> Iterator[Problem]:
+    """Within the file there are none: that is looked at before."""
+    for command in commands:
+        tool = command.tool
+        if tool in reserved:
+            whose = f"the tool {tool} is one of chatbridge's own"
+        elif tool in homes:
+            whose = f"the tool {tool} is already defined in {homes[tool]}"
+        else:
+            continue
+        yield collision(found.text, file=found.file, tool=tool, found=whose)
+
+
+# ── files that cannot be used ─────────────────────────────────────────────────────────────────────
+
+
+def _broken(found: Found, problems: Sequence[Problem]) -> DefinitionFile:
+    """With what its tools would be called, from whatever can be read of the file."""
+    try:
+        whole = json.loads(found.text)
+    except (ValueError, RecursionError):
+        whole = None
+    whole = whole if isinstance(whole, dict) else {}
+    name, parts = whole.get("name"), whole.get("subcommands", whole.get("subcommand"))
+    stem = found.file.stem if is_definition(found.file.name) else ""  # a folder says nothing
+    home = name if isinstance(name, str) else stem
+    names = [it.get("name") for it in _list(parts) if isinstance(it, dict)]
+    tools = frozenset(tool for it in names if (tool := tool_name(home, it)) is not None)
+    return DefinitionFile(
+        file=found.file, problems=tuple(problems), tools=tools, group=home.replace("-", "_")
+    )
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,1 @@
+"""Operations: their life, turns, approvals and outputs, and the hub's line to the runner."""

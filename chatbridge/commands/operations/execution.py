@@ -1,0 +1,217 @@
+"""From its turn to its end: operations that the runner is to run, runs, or has run.
+
+Owns who is next and what the runner is told. An order is handed out once, after the stage that says
+so is stored; whether it arrived is the runner's to say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from chatbridge.commands.operations.outputs import Outputs
+from chatbridge.commands.operations.recovery import Recovery
+from chatbridge.commands.operations.results import result_of, stage_of
+from chatbridge.commands.operations.running import End, Order, Runner
+from chatbridge.commands.operations.turns import Turn, Turns
+from chatbridge.commands.operations.under_way import RETRY, Entry, Spawn, UnderWay
+from chatbridge.core.beside import first_of
+from chatbridge.core.errors import ChatbridgeError, RunnerUnavailable
+from chatbridge.core.operation import Operation, Stage
+from chatbridge.core.ports import Clock
+
+log = logging.getLogger(__name__)
+
+OVERDUE = 60.0
+"""So long after its time-out an operation without news is looked for."""
+UNPREPARED = "it could not be prepared; the hub's log says why"
+
+
+class Execution:
+    def __init__(
+        self,
+        under_way: UnderWay,
+        runner: Runner,
+        *,
+        clock: Clock,
+        outputs: Outputs,
+        environment: Callable[[tuple[str, ...]], Mapping[str, str]],
+        concurrency: int,
+        spawn: Spawn,
+        announce: Callable[[Operation], Awaitable[None]],
+    ) -> None:
+        self._under_way = under_way
+        self._runner = runner
+        self._clock = clock
+        self._outputs = outputs
+        self._environment = environment
+        self._spawn = spawn
+        self._announce = announce
+        self._turns = Turns(concurrency)
+        self._recovery = Recovery(
+            runner,
+            clock=clock,
+            found=self._found,
+            expected=lambda operation_id: operation_id in under_way,
+            begun=outputs.begun,
+        )
+        runner.ended = self._found
+
+    def queue(self, entry: Entry) -> None:
+        if not entry.over.is_set():
+            self._turns.add(_turn(entry.operation))
+            self.go_on()
+
+    def resume(self, entry: Entry) -> None:
+        """An earlier hub has handed it over, or was about to."""
+        self._turns.runs(_turn(entry.operation))
+        self._recovery.doubt(entry.id)
+        self._handed_over(entry)
+
+    def go_on(self) -> None:
+        """Whoever may run now is started."""
+        if not self._under_way.loaded.is_set():
+            return  # it is not known yet who runs
+        while (operation_id := self._turns.next()) is not None:
+            if entry := self._under_way.get(operation_id):
+                self._spawn(self._start(entry))
+
+    def leave(self, operation_id: str) -> None:
+        """It wants no turn any more, or has had it."""
+        self._turns.done(operation_id)
+        self.go_on()
+
+    def stop(self, entry: Entry, reason: str | None) -> bool:
+        """Have a running one ended. False: its end is there already."""
+        if entry.ending:
+            return False
+        entry.cancelled, entry.reason = True, reason
+        if entry.handed_over:
+            self._spawn(self._stop(entry))
+        return True
+
+    async def run(self) -> None:
+        await self._recovery.run()
+
+    async def _start(self, entry: Entry) -> None:
+        now = self._clock.time()
+        if not await self._under_way.save(
+            entry, was=Stage.QUEUED, stage=Stage.RUNNING, started_at=now
+        ):
+            return
+        try:
+            order = self._order(entry.operation)
+        except Exception:
+            log.exception("operation %s cannot be prepared", entry.id)
+            end = End(id=entry.id, how="not_started", ended_at=now, error=UNPREPARED)
+            await self._end(entry, end)
+            return
+        if entry.cancelled:
+            await self._end(entry, End(id=entry.id, how="stopped", ended_at=now))
+            return
+        try:
+            await self._runner.start(order)
+        except RunnerUnavailable as error:
+            log.warning("operation %s may run or not: %s", entry.id, error)
+            self._recovery.doubt(entry.id, str(error))
+        except ChatbridgeError as error:
+            end = End(id=entry.id, how="not_started", ended_at=now, error=str(error))
+            await self._end(entry, end)
+            return
+        except Exception:
+            log.exception("operation %s may run or not", entry.id)
+            self._recovery.doubt(entry.id, UNPREPARED)
+        self._handed_over(entry)
+
+    def _handed_over(self, entry: Entry) -> None:
+        entry.handed_over = True
+        self._spawn(self._look_when_overdue(entry))
+        if entry.cancelled:
+            self._spawn(self._stop(entry))
+
+    def _order(self, operation: Operation) -> Order:
+        plan = operation.plan
+        return Order(
+            id=operation.id,
+            executable=plan.executable,
+            argv=plan.argv,
+            folder=plan.folder,
+            environment=self._environment(plan.environment),
+            output=str(self._outputs.path(operation.id)),
+            limit=plan.output_limit,
+            timeout=plan.timeout,
+        )
+
+    async def _stop(self, entry: Entry) -> None:
+        while not (entry.ending or entry.over.is_set()):
+            try:
+                await self._runner.stop(entry.id)
+                return
+            except RunnerUnavailable:
+                self._recovery.doubt(entry.id)
+                await self._clock.sleep(RETRY)
+
+    async def _look_when_overdue(self, entry: Entry) -> None:
+        """The runner ends what takes too long. If even that is not heard of, ask what it knows."""
+        operation = entry.operation
+        due = (operation.started_at or 0.0) + operation.plan.timeout + OVERDUE
+        pause = max(due - self._clock.time(), OVERDUE)
+        while await first_of(entry.over.wait(), self._clock.sleep(pause)) is None:
+            log.warning("operation %s should have ended long ago: looking for it", entry.id)
+            self._recovery.doubt(entry.id)
+            pause = OVERDUE
+
+    # ── ends ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _found(self, end: End) -> None:
+        self._spawn(self._take(end))
+
+    async def _take(self, end: End) -> None:
+        """An end that the runner knows of, perhaps not for the first time."""
+        await self._under_way.loaded.wait()
+        entry = self._under_way.get(end.id)
+        if entry is None:
+            await self._forget(end.id)  # it was stored by a hub that died before it said so
+        elif entry.operation.stage is Stage.RUNNING:
+            await self._end(entry, end)
+
+    async def _end(self, entry: Entry, end: End) -> None:
+        if entry.ending:
+            return
+        entry.ending = True
+        self.leave(entry.id)
+        unstarted = end.how == "not_started"
+        changes: dict[str, Any] = {
+            "stage": stage_of(end),
+            "started_at": None if unstarted else end.started_at or entry.operation.started_at,
+            "ended_at": end.ended_at,
+            "result": result_of(end, await self._outputs.printed(entry.id), reason=entry.reason),
+        }
+        await self._tell(replace(entry.operation, **changes))
+        await self._under_way.save(entry, was=Stage.RUNNING, **changes)
+        await self._forget(entry.id)
+
+    async def _tell(self, ended: Operation) -> None:
+        """Before the end is stored: after it nobody would come back to it if the hub died."""
+        try:
+            await self._under_way.until_stored(lambda: self._announce(ended), ended.id)
+        except Exception:
+            log.exception("operation %s: nobody could be told of its end", ended.id)
+
+    async def _forget(self, operation_id: str) -> None:
+        try:
+            await self._runner.forget(operation_id)
+        except RunnerUnavailable:
+            log.info("operation %s: the runner keeps its end until it is told again", operation_id)
+
+
+def _turn(operation: Operation) -> Turn:
+    return Turn(
+        id=operation.id,
+        link=operation.call.link,
+        group=operation.group,
+        limit=operation.plan.concurrency,
+        synchronous=operation.plan.synchronous,
+    )

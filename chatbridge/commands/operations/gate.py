@@ -1,0 +1,175 @@
+"""The gate: whether a command may run without asking, and what its owner says if it may not.
+
+Owns how an operation becomes an approval and how that is read afterwards. Only a person's word,
+given in time, lets it pass; whatever else happens does not.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from contextlib import suppress
+from dataclasses import dataclass
+
+from chatbridge.commands.definitions.definition import Approve
+from chatbridge.core import asks
+from chatbridge.core.broker import Broker
+from chatbridge.core.callers import FETCHED_WITHIN
+from chatbridge.core.draw_approval import COMMANDS
+from chatbridge.core.errors import AskEnded, ToolInputError, UnknownAsk
+from chatbridge.core.model import (
+    ALLOW,
+    ALLOW_SESSION,
+    VERDICTS,
+    Ask,
+    AskRequest,
+    Question,
+    QuestionType,
+    Status,
+    Subject,
+)
+from chatbridge.core.operation import Operation, OperationStore
+from chatbridge.core.ports import Clock
+from chatbridge.core.text import one_line, shortened
+from chatbridge.tools.approval_subject import COMMAND, as_written, whole_first
+from chatbridge.tools.refusal import LONGEST
+
+log = logging.getLogger(__name__)
+
+DENIED = "Denied"
+CANCELLED = "The user will not answer this"
+TIMED_OUT = "Nobody answered in time"
+WITHDRAWN = "Withdrawn before anybody answered"
+UNKNOWN = "Its approval is no longer known"
+TOO_OLD = "It was allowed too long ago to count"
+TITLE = 80
+_ALLOWING = {VERDICTS[verdict].label for verdict in (ALLOW, ALLOW_SESSION)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    allowed: bool
+    reason: str | None = None
+    """Why not, in words for the agent and its owner."""
+
+
+class Gate:
+    def __init__(
+        self, broker: Broker, *, store: OperationStore, clock: Clock, timeout: float | None
+    ) -> None:
+        """`timeout`: of approvals; None: as long as any ask's."""
+        self._broker = broker
+        self._store = store
+        self._clock = clock
+        self._timeout = timeout
+
+    async def needed(self, operation: Operation, approve: Approve) -> bool:
+        """Whether a person has to be asked first.
+
+        :raises ToolInputError: it is more than anybody could be asked to read.
+        :raises StoreError:
+        """
+        if approve == "never":
+            return False
+        request = self._request(operation)
+        _check_readable(request)
+        if await self._broker.allowed_in_session(request, operation.call):
+            log.info("operation %s: allowed for this session", operation.id)
+            return False
+        if approve != "once-per-session" or operation.grant is None:
+            return True
+        return not await self._store.granted(link=operation.call.link, grant=operation.grant)
+
+    async def ask(self, operation: Operation) -> str:
+        """Ask its owner; the approval's id. The same call asks once, however often it comes here
+        before its response has arrived. The approval lives as long as the link of its agent, which
+        does not have to wait for it.
+
+        :raises TooManyOpenAsks: :raises StoreError:
+        """
+        ask, _ = await self._broker.ask(self._request(operation), operation.call)
+        await self._broker.callers.ticket(operation.call)
+        log.info("ask %s operation=%s", ask.id, operation.id)
+        return ask.id
+
+    async def verdict(self, ask_id: str) -> Verdict:
+        """Wait for it, however long that takes."""
+        try:
+            ask = await self._broker.ended(ask_id)
+        except UnknownAsk:
+            return Verdict(allowed=False, reason=UNKNOWN)
+        return self._read(ask)
+
+    async def withdraw(self, ask_id: str) -> None:
+        """Nobody needs it any more. One that has ended stays as it is. :raises StoreError:"""
+
+        def change(ask: Ask) -> Ask:
+            return asks.withdrawn(ask, now=self._clock.time()) if ask.open else ask
+
+        with suppress(UnknownAsk, AskEnded):
+            await self._broker.change(ask_id, change)
+
+    def _request(self, operation: Operation) -> AskRequest:
+        plan = operation.plan
+        subject = Subject(
+            code=shlex.join(plan.argv),
+            language="bash",
+            folder=as_written(plan.folder),
+            destructive=plan.destructive,
+            beyond=_beyond(operation),
+        )
+        question = Question(
+            id="approval",
+            text=COMMAND,
+            type=QuestionType.APPROVAL,
+            subject=whole_first(subject),
+        )
+        return AskRequest(
+            project=operation.project,
+            agent=operation.agent,
+            tool=operation.tool,
+            dialect=COMMANDS,
+            questions=(question,),
+            timeout=self._timeout,
+        )
+
+    def _read(self, ask: Ask) -> Verdict:
+        match ask.status:
+            case Status.ANSWERED if ask.outcome and ask.outcome.answers:
+                (answer,) = ask.outcome.answers
+                if answer.values and answer.values[0] in _ALLOWING:
+                    # No hub was there to hear it: what it was meant for may be long over.
+                    late = self._clock.time() - ask.outcome.at > FETCHED_WITHIN
+                    return Verdict(allowed=False, reason=TOO_OLD) if late else Verdict(allowed=True)
+                return _refused(DENIED, answer.custom_text)
+            case Status.TIMED_OUT:
+                return Verdict(allowed=False, reason=TIMED_OUT)
+            case Status.CANCELLED:
+                return _refused(CANCELLED, ask.outcome.reason if ask.outcome else None)
+            case _:
+                return Verdict(allowed=False, reason=WITHDRAWN)
+
+
+def _check_readable(request: AskRequest) -> None:
+    size = sum(len(question.subject.code) for question in request.questions if question.subject)
+    if size > LONGEST:
+        raise ToolInputError(
+            "The command is too long to be approved",
+            path="command",
+            given=f"{size:,} characters",
+            accepted=f"at most {LONGEST:,}; put what is long into a file",
+        )
+
+
+def _beyond(operation: Operation) -> str | None:
+    if operation.grant is None:
+        return None
+    title = shortened(one_line(operation.title), TITLE)
+    return (
+        f"Allowing it allows every {title} of this agent, with any arguments, "
+        "until its session ends."
+    )
+
+
+def _refused(sentence: str, words: str | None) -> Verdict:
+    return Verdict(allowed=False, reason=f"{sentence}: {words}" if words else sentence)
