@@ -62,7 +62,7 @@ async def test_every_command_is_a_tool_between_ours_and_those_for_operations(
     assert [tool["name"] for tool in others] == [tool["name"] for tool in tools]
     # Who is not pushed anything is not told that it will be.
     pushed = [tool["name"] for tool, other in zip(tools, others, strict=True) if tool != other]
-    assert pushed == ["git_fetch", "git_push", "git_tag"]
+    assert pushed == ["git_fetch", "git_push"]
     by_name = {tool["name"]: tool for tool in tools}
     assert by_name["git_push"]["annotations"]["destructiveHint"]
     assert not by_name["git_fetch"]["annotations"]["destructiveHint"]
