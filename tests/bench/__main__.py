@@ -10,6 +10,7 @@ import platform
 import sys
 from pathlib import Path
 
+from tests.bench.commands import calls
 from tests.bench.idle import idle
 from tests.bench.latency import burst, latency, ratio, reference_call
 from tests.bench.machine import Json
@@ -56,6 +57,7 @@ async def measure(*, quick: bool) -> Json:
     figures["burst"] = await burst(1000 // part, links=10)
     say("commands")
     figures["runner"] = await runner(500 // part)
+    figures["calls"] = await calls(500 // part, 1000 // part)
     say("Telegram")
     figures["telegram"] = await telegram(200 // part)
     say("Matrix")
@@ -114,7 +116,7 @@ def table(figures: Json) -> str:
             "",
         ),
     ]
-    rows += command_rows(figures["runner"])
+    rows += command_rows(figures["runner"], figures["calls"])
     rows += beside_bare_ones(
         figures["telegram"],
         "python-telegram-bot",
@@ -136,7 +138,7 @@ def table(figures: Json) -> str:
     return "\n".join([figures["machine"], *lines])
 
 
-def command_rows(figures: Json) -> list[tuple[str, str, str]]:
+def command_rows(figures: Json, calls: Json) -> list[tuple[str, str, str]]:
     started, ended = figures["order_to_started_ms"], figures["order_to_ended_ms"]
     bare = figures["subprocess_ms"]
     return [
@@ -149,7 +151,33 @@ def command_rows(figures: Json) -> list[tuple[str, str, str]]:
         ("  subprocess.run in the same run", f"{bare['p50']} / {bare['p99']} ms", ""),
         ("    times as long, p50", f"{ended['p50'] / bare['p50']:.2f}", ""),
         ("  the first, which starts the runner", f"{figures['first_ms']} ms", ""),
+        *_command_calls(calls),
         ("memory of the runner (PSS)", f"{figures['pss_mb']} MB", ""),
+    ]
+
+
+def _command_calls(figures: Json) -> list[tuple[str, str, str]]:
+    running, result = figures["call_to_running_ms"], figures["call_to_result_ms"]
+    bare = figures["subprocess_ms"]
+    return [
+        (
+            "command: tool call → process runs, p50 / p99",
+            f"{running['p50']} / {running['p99']} ms",
+            "– / ≤ 20 ms",
+        ),
+        (
+            "command: synchronous true, call → result, p50 / p99",
+            f"{result['p50']} / {result['p99']} ms",
+            "",
+        ),
+        ("  subprocess.run in the same run", f"{bare['p50']} / {bare['p99']} ms", ""),
+        ("    times as long, p50", f"{result['p50'] / bare['p50']:.2f}", ""),
+        (
+            f"command: {figures['many']:,} at once, all ended",
+            f"{figures['seconds_for_many']} s",
+            "",
+        ),
+        ("  by which the hub grew (PSS)", f"{figures['hub_grew_mb']} MB", ""),
     ]
 
 

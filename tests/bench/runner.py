@@ -26,10 +26,10 @@ async def runner(rounds: int) -> Json:
         async with RunnerLine(state=state, clock=SystemClock(), outputs=outputs) as line:
             first = (await _run(line, state, 0))[1]
             ours: list[tuple[float, float]] = []
-            bare: list[float] = []
+            alone: list[float] = []
             for n in range(1, rounds + 1):
                 ours.append(await _run(line, state, n))
-                bare.append(_bare())
+                alone.append(bare())
             pid = start.holder(state)[1]
             assert pid is not None
             weight = pss(pid)
@@ -39,7 +39,7 @@ async def runner(rounds: int) -> Json:
         "first_ms": round(first * 1000, 1),
         "order_to_started_ms": percentiles([started for started, _ in ours]),
         "order_to_ended_ms": percentiles([ended for _, ended in ours]),
-        "subprocess_ms": percentiles(bare),
+        "subprocess_ms": percentiles(alone),
         "pss_mb": round(weight, 1),
     }
 
@@ -68,7 +68,7 @@ async def _run(line: RunnerLine, state: str, number: int) -> tuple[float, float]
     return found
 
 
-def _bare() -> float:
+def bare() -> float:
     began = time.perf_counter()
     subprocess.run(
         [PROGRAM],
