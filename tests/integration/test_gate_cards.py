@@ -58,7 +58,7 @@ def shown(argument: str) -> str:
 
 
 @each
-async def test_on_telegram(hub: World, argument: str) -> None:
+async def test_an_argument_cannot_pretend_anything_on_telegram(hub: World, argument: str) -> None:
     plain, hostile = [
         telegram.draw_card(telegram_asks.card(ask), telegram_asks.PRIVATE).html
         for ask in (await asked(hub, PLAIN), await asked(hub, argument, 2))
@@ -68,7 +68,7 @@ async def test_on_telegram(hub: World, argument: str) -> None:
 
 
 @each
-async def test_in_matrix(hub: World, argument: str) -> None:
+async def test_an_argument_cannot_pretend_anything_in_matrix(hub: World, argument: str) -> None:
     plain, hostile = [
         matrix.draw_card(matrix_asks.card(ask), matrix_asks.SEEN)
         for ask in (await asked(hub, PLAIN), await asked(hub, argument, 2))
@@ -82,7 +82,7 @@ async def test_in_matrix(hub: World, argument: str) -> None:
     )
 
 
-async def test_in_the_inbox(tmp_path: Path) -> None:
+async def test_an_argument_cannot_pretend_anything_in_the_inbox(tmp_path: Path) -> None:
     async with (
         running_web(tmp_path) as web,
         gate_before(web.desk.broker, clock=web.clock, folder=tmp_path) as gate,
