@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -71,21 +72,10 @@ def approval(
     *,
     question: str = "Run this command?",
     language: str | None = "bash",
-    file: str | None = None,
-    folder: str | None = None,
-    whole_first: bool = False,
-    destructive: bool = False,
-    beyond: str | None = None,
+    **details: Any,
 ) -> Question:
-    subject = Subject(
-        code=code,
-        language=language,
-        file=file,
-        folder=folder,
-        whole_first=whole_first,
-        destructive=destructive,
-        beyond=beyond,
-    )
+    """`details`: further fields of its subject."""
+    subject = Subject(code=code, language=language, **details)
     return Question(id="q", text=question, type=QuestionType.APPROVAL, subject=subject)
 
 

@@ -86,11 +86,18 @@ def said(ask: Json) -> str:
     outcome, ended = ask.get("late") or ask["outcome"], str(ask["status"]).replace("_", " ")
     answers = outcome["answers"]
     if ask["approval"]:
-        return VERDICTS[answers[0]["values"][0]] if answers else ended
+        return _verdict(ask, answers[0]["values"][0]) if answers else ended
     if answers:
         late = " (late)" if ask.get("late") else ""
         return "; ".join(_answer(answer) for answer in answers) + late
     return f"{ended}: {outcome['reason']}" if outcome.get("reason") else ended
+
+
+def _verdict(ask: Json, verdict: str) -> str:
+    subject = ask["questions"][0].get("subject") or {}
+    if verdict == "allow" and subject.get("beyond"):
+        return "allowed"  # more than once, as the card said
+    return VERDICTS[verdict]
 
 
 def _answer(answer: Json) -> str:

@@ -27,7 +27,7 @@ def names() -> list[str]:
 
 def described() -> dict[str, str]:
     """What each is for, as it says itself."""
-    return {name: json.loads(_content(name))["description"] for name in names()}
+    return {name: _first_sentence(json.loads(_content(name))["description"]) for name in names()}
 
 
 def copy(name: str, folder: Path) -> Path:
@@ -46,3 +46,7 @@ def copy(name: str, folder: Path) -> Path:
 def _content(name: str) -> str:
     with open(os.path.join(_EXAMPLES, f"{name}{ENDING}"), encoding="utf-8") as file:
         return file.read()
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".")

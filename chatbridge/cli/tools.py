@@ -175,10 +175,12 @@ def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
         name = file.file.name
         if names.count(name) > 1 or not is_definition(name):
             name = shown(file.file)
-        for say_so, those in ((problem, file.problems), (remark, file.remarks)):
-            for each in those:
-                what = f"{told(each)} (accepted: {each.accepted})"
-                found.append(say_so(name, what, each.mend))
+        for each in file.problems:
+            what = f"{told(each)} [{each.kind}] (accepted: {each.accepted})"
+            found.append(problem(name, what, each.mend))
+        for each in file.remarks:
+            what = f"{told(each)} [{each.kind}] ({each.accepted})"
+            found.append(remark(name, what, each.mend))
         if file.problems:
             continue
         if file.commands:

@@ -133,7 +133,8 @@ class OperationStore(Protocol):
         ...
 
     async def of_project(self, *, project: str, limit: int) -> Sequence[Operation]:
-        """Those on the way first, then the newest that have ended."""
+        """Those on the way first, then the newest that have ended; last of all those that were
+        synchronous, whose caller most likely has the result."""
         ...
 
     async def unended(self) -> Sequence[Operation]:

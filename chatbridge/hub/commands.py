@@ -81,6 +81,7 @@ async def open_commands(
             on_end=pushes.ended,
             announce=Announcing(notices, after=wanted.announce_after).announce,
         )
+        stack.push_async_callback(operations.close)
         means = Means(
             operations=operations,
             gate=gate,

@@ -11,14 +11,14 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
-from chatbridge.commands.tools.pushes import Pushes
+from chatbridge.commands.tools.pushes import LEVELS, Pushes
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
@@ -196,6 +196,8 @@ class Session:
                 await self._say({"chatbridge": "acknowledged", "request": request})
             case {"chatbridge": "reply", "call": call, "response": {"result": dict(result)}}:
                 await self._take_reply(json.dumps(call), result)
+            case {"chatbridge": "level", "level": level} if level in LEVELS:
+                self.level = cast("types.LoggingLevel", level)
             case {"chatbridge": "resumed"}:
                 await self._callers.resumed(self.link, repeated=self._requests)
                 self._pushes.resumed(self)

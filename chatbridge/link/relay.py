@@ -56,6 +56,8 @@ class Relay:
         self._preface = preface
         self._initialize: Request | None = None
         self._initialized: bytes | None = None
+        self._level: object = None
+        """From which level on the client wants to be sent log messages."""
         self._swallow: str | None = None
         self._progress: dict[str, float] = {}
         self._unacknowledged: dict[str, object] = {}
@@ -77,6 +79,8 @@ class Relay:
         self.connected = True
         self._send(self._preface)
         self._swallow = None
+        if self._level is not None:
+            self._send({"chatbridge": "level", "level": self._level})
         if self._initialize is not None:
             self._swallow = _key(self._initialize.id)
             self._send_line(self._initialize.line)
@@ -257,6 +261,8 @@ class Relay:
     def _pass_on(self, request: Request, message: Json, line: bytes, *, confirm: bool) -> None:
         if request.method == "initialize" and "result" in message:
             self._initialize = request
+        elif request.method == "logging/setLevel" and "result" in message:
+            self._level = _member(request.message.get("params"), "level")
         self.to_client.put(line, key=_key(request.id) if confirm else None, request_id=request.id)
 
     def _forget(self, key: str) -> Request | None:

@@ -21,7 +21,7 @@ LISTED_BY_PREFIX = 10
 
 _CONTENT = (
     "id", "link", "request", "project", "project_name", "project_label", "client", "agent_name",
-    "tool", "title", "group_name", "plan", "created_at", "grant_key",
+    "tool", "title", "group_name", "plan", "synchronous", "created_at", "grant_key",
 )  # fmt: skip
 _STATE = ("stage", "approved", "ask_id", "started_at", "ended_at", "delivered", "result")
 _ADD = "INSERT INTO operations ({}) VALUES ({})".format(  # noqa: S608 - constants
@@ -45,7 +45,8 @@ _BY_PREFIX = """
     AND project = :project ORDER BY seq DESC LIMIT :limit
 """
 _OF_PROJECT = """
-    SELECT * FROM operations WHERE project = ? ORDER BY ended_at IS NULL DESC, seq DESC LIMIT ?
+    SELECT * FROM operations WHERE project = ?
+    ORDER BY ended_at IS NULL DESC, NOT synchronous DESC, seq DESC LIMIT ?
 """
 _UNENDED = "SELECT * FROM operations WHERE ended_at IS NULL ORDER BY seq"
 _GRANTED = """
@@ -138,6 +139,7 @@ def _row(operation: Operation) -> dict[str, Any]:
         "title": operation.title,
         "group_name": operation.group,
         "plan": as_json(_plan(), operation.plan),
+        "synchronous": operation.plan.synchronous,
         "created_at": operation.created_at,
         "grant_key": operation.grant,
         "stage": operation.stage.value,

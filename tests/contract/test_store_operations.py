@@ -124,6 +124,18 @@ async def test_those_on_the_way_come_first_and_other_projects_do_not_come(store:
     assert [o.id for o in await store.operations.unended()] == [numbered(2).id, elsewhere.id]
 
 
+async def test_what_was_synchronous_does_not_hide_the_results_that_are_still_to_be_fetched(
+    store: Store,
+) -> None:
+    later = replace(BUILD.plan, synchronous=False)
+    for number in range(1, 5):
+        operation = numbered(number, plan=BUILD.plan if number > 1 else later)
+        await store.operations.add(operation)
+        await store.operations.save(ended(operation), was=Stage.QUEUED)
+    found = await store.operations.of_project(project="/src/shop", limit=2)
+    assert [operation.id for operation in found] == [numbered(n).id for n in (1, 4)]
+
+
 async def test_the_beginning_of_an_id_finds_it_within_its_project(store: Store) -> None:
     await store.operations.add(BUILD)
     for prefix in (BUILD.id, BUILD.id[:8]):

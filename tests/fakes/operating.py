@@ -134,14 +134,14 @@ class Operating:
         """It, as soon as it is there."""
         async with asyncio.timeout(PATIENCE):
             while (found := await self.now(begun)).stage is not stage:  # noqa: ASYNC110 - a row
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.001)
         return found
 
 
 async def until(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - it is about what others do in between
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
 
 
 async def _nobody(operation: Operation) -> None:

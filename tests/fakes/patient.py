@@ -47,7 +47,7 @@ async def until(fits: Callable[[], Awaitable[bool]]) -> None:
         while True:
             if await fits():
                 return
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
 
 
 class WatchedClock(StillClock):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.commands.operations.running import Order
+from chatbridge.commands.tools.await_tool import MOST_WAITING
 from tests.fakes.command_agents import Official, official, raw, text_of
 from tests.fakes.command_hub import CommandHub, Json, command_hub
 
@@ -156,6 +157,25 @@ async def test_when_its_time_is_up_await_says_what_still_runs_and_that_is_no_err
         assert "make test failed: exit 1 after 0 s" in said
         assert "look with status" in said
         assert (await one(agent, order.id))["status"] == "running"
+
+
+async def test_of_many_waits_of_one_agent_those_beyond_the_limit_only_look(
+    hub: CommandHub,
+) -> None:
+    async with raw(hub) as agent, official(hub) as other:
+        for round_, order in enumerate([await begun(hub, other, number) for number in (1, 2)]):
+            names = [f"{round_}-{number}" for number in range(MOST_WAITING + 1)]
+            for name in names:
+                agent.call(name, "await", operationId=order.id)
+            looked = await agent.hears(lambda message: message.get("id") in names)  # noqa: B023
+            (said,) = looked["result"]["content"]
+            assert said["text"].startswith("Not all have ended after 0 s.")
+            waiting = asyncio.ensure_future(other.told("await", operationId=order.id))
+            hub.runner.end(order)
+            assert (await waiting)["operations"][0]["status"] == "succeeded", "another's own limit"
+            for name in set(names) - {looked["id"]}:
+                (found,) = (await agent.result(name))["structuredContent"]["operations"]
+                assert found["status"] == "succeeded"
 
 
 @pytest.mark.parametrize("timeout", [-1, 3601, "5", True])

@@ -112,6 +112,26 @@ async def test_a_client_that_wants_errors_alone_hears_of_those_alone(hub: Comman
         assert len(agent.notified(MESSAGE)) == 1
 
 
+async def test_the_next_hub_knows_which_level_its_client_wants(tmp_path: Path) -> None:
+    agent = Raw()
+    async with command_hub(tmp_path, {"cargo": CARGO}) as hub:
+        await agent.connect(hub)
+        for level in ("emergency", "error"):
+            agent.request(level, "logging/setLevel", {"level": level})
+            await agent.result(level)
+        await agent.hub_died()
+    unusable = {"ant": "{"}
+    async with command_hub(tmp_path, unusable, clock=hub.world.clock) as next_hub:
+        await agent.connect(next_hub)
+        failed = await begun(agent, "1")
+        next_hub.runner.end(await next_hub.runner.order(), 2)
+        await agent.hears(is_message)
+        assert [told["params"]["data"].get("operationId") for told in agent.notified(MESSAGE)] == [
+            failed
+        ]
+        await agent.hub_died()
+
+
 async def test_the_server_says_that_it_logs_only_where_it_can(hub: CommandHub) -> None:
     async with official(hub) as agent, official(hub, mode="auto") as modern:
         assert agent.client.server_capabilities.logging is not None

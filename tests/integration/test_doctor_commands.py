@@ -84,6 +84,17 @@ async def test_a_program_that_is_nowhere_is_a_remark_once_for_all_its_tools(
     (found,) = await machine.look(COMMANDS)
     assert found.mark is Mark.REMARK
     assert found.what == "the program no-such-program was not found: ~/tools/absent.json"
+    assert "commands.path" in found.fix[0]
+
+
+async def test_a_program_that_is_not_where_its_path_leads_is_looked_for_nowhere_else(
+    machine: Machine,
+) -> None:
+    absent = definition("absent", "x", command=["~/bin/no-such-program"])
+    written(machine.home / "tools", "absent", absent)
+    (found,) = await machine.look(COMMANDS)
+    assert found.mark is Mark.REMARK
+    assert found.fix == ("put it there, mend its path in command, or set enabled to false there",)
 
 
 async def test_a_program_in_a_folder_that_the_owner_named_is_found(machine: Machine) -> None:

@@ -20,7 +20,7 @@ from chatbridge.commands.operations.gate import (
     Verdict,
 )
 from chatbridge.core import form
-from chatbridge.core.errors import AskEnded, NotHere, ToolInputError
+from chatbridge.core.errors import AskEnded, CommandUnusable, NotHere, ToolInputError
 from chatbridge.core.model import ALLOW, Answer, Ask, Person, Status
 from chatbridge.core.operation import Operation
 from tests.fakes.approving import allow, allow_for_session, deny, deny_because, put
@@ -213,3 +213,15 @@ async def test_only_the_channels_for_approvals_settle_it(tmp_path: Path, channel
         there = Person(name="Ada", channel="telegram")
         await put(hub, ask, form.Choose(step=0, option=ALLOW), person=there)
         assert await verdict(gate, ask) == ALLOWED
+
+
+async def test_beyond_the_limit_of_open_questions_nobody_is_asked_and_it_says_what_to_do(
+    hub: World, gate: Gate
+) -> None:
+    limit = hub.broker.policy.max_open_asks
+    for number in range(limit):
+        await gate.ask(operation(number=number))
+    with pytest.raises(CommandUnusable) as why:
+        await gate.ask(operation(number=limit))
+    assert "wait_for_answer" not in str(why.value), "nobody can wait there for an approval"
+    assert "nothing was started. Call it again" in str(why.value)

@@ -133,7 +133,7 @@ async def test_a_hub_that_dies_before_or_after_it_has_told_does_not_make_it_two_
             runner.end(begun.id)
             async with asyncio.timeout(20):
                 while not await told(here):  # noqa: ASYNC110 - a row
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(0.001)
             assert (await here.now(begun)).stage is Stage.RUNNING
     for _ in range(2):
         async with announcing(tmp_path, runner, clock) as here:

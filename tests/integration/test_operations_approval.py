@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.gate import Gate
+from chatbridge.commands.operations.gate import TOO_OLD, Gate
 from chatbridge.commands.operations.operations import UNASKED
 from chatbridge.commands.operations.under_way import RETRY
 from chatbridge.core.errors import ChatbridgeError, StoreError, TooManyOpenAsks
@@ -213,3 +213,29 @@ async def gated(
         gate = Gate(hub.broker, store=hub.store.operations, clock=clock, timeout=300.0)
         async with operating(folder, runner, gate, clock=clock) as here:
             yield hub, here
+
+
+@pytest.mark.parametrize("still", [True, False])
+async def test_what_was_allowed_and_waited_for_its_turn_runs_after_a_restart_unless_that_is_too_old(
+    tmp_path: Path, still: bool
+) -> None:
+    clock, gate = StillClock(), PretendGate()
+    runner = PretendRunner(clock)
+    async with operating(tmp_path, runner, gate, clock=clock, concurrency=1) as here:
+        first = await here.begin()
+        await until(lambda: runner.running)
+        begun, ask_id = await asked(here, gate)
+        gate.say(ask_id, Word(allowed=True))
+        await here.at(begun, Stage.QUEUED)
+    if not still:
+        gate.words[ask_id] = Word(allowed=False, reason=TOO_OLD)
+    async with operating(tmp_path, runner, gate, clock=clock, concurrency=1) as here:
+        runner.end(first.id)
+        if still:
+            await until(lambda: begun.id in runner.running)
+            runner.end(begun.id)
+        ended = await here.end_of(begun)
+        assert (await here.end_of(first)).stage is Stage.SUCCEEDED
+    assert [order.id for order in runner.handed] == [first.id, begun.id][: 1 + still]
+    assert ended.stage is (Stage.SUCCEEDED if still else Stage.DENIED)
+    assert ended.result.reason == (None if still else TOO_OLD)

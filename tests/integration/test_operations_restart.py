@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from chatbridge.commands.operations import recovery
-from chatbridge.commands.operations.execution import OVERDUE
-from chatbridge.commands.operations.running import Order
+from chatbridge.commands.operations.execution import LAST, OVERDUE
+from chatbridge.commands.operations.running import NotHandedOver, Order
 from chatbridge.core.errors import RunnerUnavailable
 from chatbridge.core.operation import Stage
 from tests.fakes.clock import StillClock
@@ -146,6 +146,68 @@ async def test_an_order_that_did_not_reach_the_runner_is_a_failure_with_a_reason
         await until(lambda: fine.id in runner.running)
     assert (ended.stage, ended.started_at) == (Stage.FAILED, None)
     assert "Commands cannot be run now" in (ended.result.reason or "")
+
+
+async def test_an_order_that_cannot_be_given_is_a_failure_at_once(tmp_path: Path) -> None:
+    """Nobody waits until the runner can be asked about it."""
+    clock = StillClock()
+
+    class Absent(PretendRunner):
+        async def start(self, order: Order) -> None:
+            raise NotHandedOver("the process that runs commands cannot be reached")
+
+    runner = Absent(clock)
+    runner.reachable = False
+    async with operating(tmp_path, runner, clock=clock) as here:
+        ended = await here.end_of(await here.begin())
+    assert (ended.stage, ended.started_at) == (Stage.FAILED, None)
+    assert ended.result.reason == "the process that runs commands cannot be reached"
+
+
+class Slow(PretendRunner):
+    """Takes an order when a test says so."""
+
+    def __init__(self, clock: StillClock) -> None:
+        super().__init__(clock)
+        self.asked, self.takes = asyncio.Event(), asyncio.Event()
+
+    async def start(self, order: Order) -> None:
+        self.asked.set()
+        await self.takes.wait()
+        await super().start(order)
+
+
+async def test_a_hub_that_is_stopped_hands_over_what_it_has_begun_to_and_no_more(
+    tmp_path: Path,
+) -> None:
+    clock = StillClock()
+    runner = Slow(clock)
+    async with operating(tmp_path, runner, clock=clock, concurrency=1) as here:
+        first, second = await here.begin(), await here.begin()
+        await asyncio.wait_for(runner.asked.wait(), PATIENCE)
+        closing = asyncio.ensure_future(here.operations.close())
+        await asyncio.wait_for(clock.until_asleep(LAST), PATIENCE)
+        runner.takes.set()
+        await asyncio.wait_for(closing, PATIENCE)
+        runner.end(first.id)
+        await here.end_of(first)
+        assert (await here.now(second)).stage is Stage.QUEUED
+    async with operating(tmp_path, runner, clock=clock) as here:
+        await until(lambda: second.id in runner.running)
+    assert [order.id for order in runner.handed] == [first.id, second.id]
+
+
+async def test_a_hub_that_is_stopped_does_not_wait_for_ever(tmp_path: Path) -> None:
+    clock = StillClock()
+    runner = Slow(clock)
+    async with operating(tmp_path, runner, clock=clock) as here:
+        await here.begin()
+        await asyncio.wait_for(runner.asked.wait(), PATIENCE)
+        closing = asyncio.ensure_future(here.operations.close())
+        await asyncio.wait_for(clock.until_asleep(LAST), PATIENCE)
+        clock.advance(LAST)
+        await asyncio.wait_for(closing, PATIENCE)
+    assert runner.handed == []
 
 
 async def test_an_order_that_was_lost_with_the_runner_is_interrupted_and_not_given_again(

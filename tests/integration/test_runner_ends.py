@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.commands.operations.running import Order
-from tests.fakes.runner_desk import Desk, alive, desk, end_runner, eventually, gone
+from tests.fakes.runner_desk import Desk, alive, desk, end_runner, eventually, gone, open_gate
 
 FAMILY = """
 import os, signal, sys, time
@@ -134,6 +134,23 @@ async def test_a_runner_that_is_killed_takes_its_commands_along_and_that_is_told
     assert (await hub.run(hub.shell("exit 6", id="after"))).exit_code == 6, "there is a new one"
 
 
+async def test_a_runner_that_is_killed_takes_along_what_has_cleaned_its_environment(
+    hub: Desk,
+) -> None:
+    script = "echo $$; env -i sleep 300 & echo $!; exec env -i sleep 300"
+    await hub.line.start(hub.shell(script))
+    await eventually(lambda: len(hub.printed().split()) == 2)
+    pids = [int(line) for line in hub.printed().split()]
+    await eventually(lambda: all(cleaned(pid) for pid in pids))
+    os.kill(hub.pid, signal.SIGKILL)
+    assert (await hub.end("one")).how == "lost"
+    await asyncio.gather(*(gone(pid) for pid in pids))
+
+
+def cleaned(pid: int) -> bool:
+    return not Path(f"/proc/{pid}/environ").read_bytes()
+
+
 async def test_a_runner_that_died_while_no_hub_was_there_is_noticed_by_the_next(state: str) -> None:
     async with desk(state) as first:
         pids = await family(first, first.python(FAMILY))
@@ -174,3 +191,33 @@ async def test_looking_what_is_known_starts_no_runner(hub: Desk) -> None:
     assert not await hub.line.known()
     await hub.line.stop("one")
     assert not hub.socket.exists()
+
+
+async def test_a_log_that_cannot_be_written_ends_neither_the_runner_nor_what_runs(
+    hub: Desk,
+) -> None:
+    """As on a full disk, where the record of an end cannot be written either."""
+    (hub.home / "hub.log").symlink_to("/dev/full")
+    os.mkfifo(hub.home / "gate")
+    await hub.line.start(hub.shell("read go < gate; exit 7"))
+    runner = hub.pid
+    (hub.outputs / "one.end.new").mkdir()
+    open_gate(hub.state)
+    assert (await hub.end("one")).exit_code == 7
+    assert (await hub.run(hub.shell("exit 8", id="two"))).exit_code == 8
+    assert hub.pid == runner
+
+
+async def test_an_end_that_could_not_be_recorded_is_known_to_the_next_hub_at_once(
+    hub: Desk, state: str
+) -> None:
+    os.mkfifo(hub.home / "gate")
+    await hub.line.start(hub.shell("read go < gate; exit 7"))
+    (hub.outputs / "one.end.new").mkdir()
+    open_gate(state)
+    await hub.end("one")
+    async with desk(state) as following:
+        end = (await following.line.known())["one"]
+        assert end is not None
+        assert end.exit_code == 7
+        assert [each.id for each in following.told] == ["one"]

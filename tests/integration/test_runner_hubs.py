@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from chatbridge.commands.operations.running import NotHandedOver
 from chatbridge.commands.runner import PROTOCOL, connection, start
 from chatbridge.core.errors import RunnerUnavailable
 from tests.fakes.runner_desk import (
@@ -239,7 +240,7 @@ async def test_a_runner_of_another_protocol_ends_with_its_commands_and_then_a_ne
     monkeypatch.setattr("chatbridge.commands.operations.runner_line.AGAIN", 0.02)
     async with desk(state) as newer:
         assert await newer.line.known() == {"one": None}
-        with pytest.raises(RunnerUnavailable, match="another version"):
+        with pytest.raises(NotHandedOver, match="another version"):
             await newer.line.start(newer.shell("true", id="two"))
         open_gate(state)
         assert (await newer.end("one")).exit_code == 2
@@ -248,10 +249,25 @@ async def test_a_runner_of_another_protocol_ends_with_its_commands_and_then_a_ne
 
 async def test_a_runner_that_cannot_be_started_is_said_to_be_unavailable(hub: Desk) -> None:
     hub.socket.write_text("in the way")
-    with pytest.raises(RunnerUnavailable, match="it is no socket"):
+    with pytest.raises(NotHandedOver, match="it is no socket"):
         await hub.line.start(hub.shell("true"))
     hub.socket.unlink()
     assert (await hub.run(hub.shell("true"))).exit_code == 0
+
+
+@pytest.mark.parametrize("words", [b"hello\n", b"[1]\n", b"\xff"])
+async def test_what_is_no_runner_is_not_talked_to(
+    hub: Desk, words: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chatbridge.commands.operations.runner_line.ATTEMPTS", 2)
+
+    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(words)
+        writer.close()
+
+    async with await asyncio.start_unix_server(answer, hub.socket):
+        with pytest.raises(NotHandedOver, match="cannot be reached"):
+            await hub.line.start(hub.shell("true"))
 
 
 async def test_its_command_line_and_environment_say_nothing_of_the_hub(

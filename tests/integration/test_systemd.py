@@ -21,9 +21,16 @@ from chatbridge.digests import sha256_hex
 from chatbridge.hub.systemd import Systemd
 from tests.acceptance.bridge import Home, new_home
 from tests.fakes.clock import StillClock
+from tests.fakes.definitions import definition, written
 from tests.fakes.link_client import LinkClient
 
 PATIENCE = 30.0
+COMMANDS = {"git_log", "status", "await", "cancel"}
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "claude-code", "version": "2"},
+}
 AS_SYSTEMD = """
 import os, sys
 os.environ["LISTEN_PID"] = os.environ["WATCHDOG_PID"] = str(os.getpid())
@@ -75,7 +82,7 @@ def listening(path: Path) -> Iterator[socket.socket]:
 
 @contextmanager
 def hub(
-    home: Home, news: News, passed: socket.socket | None = None
+    home: Home, news: News, passed: socket.socket | None = None, *options: str
 ) -> Iterator[subprocess.Popen[bytes]]:
     """As systemd would start it."""
     descriptor = str(passed.fileno()) if passed else "none"
@@ -83,7 +90,7 @@ def hub(
     if passed:
         told["LISTEN_FDS"] = "1"
     process = subprocess.Popen(
-        [sys.executable, "-c", AS_SYSTEMD, descriptor, "--started-by", "service"],
+        [sys.executable, "-c", AS_SYSTEMD, descriptor, "--started-by", "service", *options],
         env={"PATH": os.environ["PATH"], **home.environment, **told},
         pass_fds=[passed.fileno()] if passed else [],
         stderr=subprocess.PIPE,
@@ -139,6 +146,26 @@ def test_a_hub_for_several_users_needs_systemds_socket() -> None:
         )
     assert done.returncode == 1
     assert "chatbridge-system.socket" in done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--system",)], ids=["own", "system"])
+def test_only_a_hub_of_ones_own_offers_commands(news: News, options: tuple[str, ...]) -> None:
+    with new_home(cold=True) as home:
+        written(home.folder / ".config" / "chatbridge" / "tools", "git", definition("git", "log"))
+        home.state.mkdir(mode=0o700)
+        path = home.state / f"service-{sha256_hex(os.fsencode(home.state))[:8]}.sock"
+        with (
+            listening(path) as passed,
+            LinkClient(home.environment) as link,
+            hub(home, news, passed, *options),
+        ):
+            link.request(0, "initialize", INITIALIZE)
+            assert link.receive()["id"] == 0
+            link.notify("notifications/initialized")
+            link.request(1, "tools/list")
+            tools = {tool["name"] for tool in link.receive()["result"]["tools"]}
+    assert "ask_user" in tools
+    assert tools & COMMANDS == (set() if options else COMMANDS)
 
 
 # ── the environment ───────────────────────────────────────────────────────────────────────────────

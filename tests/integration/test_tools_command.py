@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -86,8 +87,23 @@ def test_every_problem_is_told_with_its_line_and_how_to_mend_it(
     assert "✗ npm.json         line 6, subcommands[0].timeout: " in out
     assert "✗ other.json" in out
     assert "the tool git_status is already defined in" in " ".join(out.split())
+    kinds = re.findall(r"\[(\w+)\] \(accepted: ", " ".join(out.split()))
+    assert kinds == ["not_allowed", "range", "collision"]
     assert out.count("→") == 3
     assert out.endswith("\n3 problems. A file with a problem has no tools; the others have.\n")
+
+
+def test_what_has_no_effect_is_a_remark_that_says_why(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = {"name": "git", "description": "x", "command": "git", "guidance_key": "k"}
+    written(folder, "git", old)
+    code, out, err = done(capsys, "check")
+    assert (code, err) == (0, "")
+    assert " ".join(out.split()).startswith(
+        '! git.json line 5, guidance_key: "guidance_key" [ignored] (chatbridge writes the guidance '
+        "for the model itself) → take it out if you like ✓ git.json 1 tool"
+    )
 
 
 def test_what_is_wrong_with_a_folder_is_told_with_its_path(

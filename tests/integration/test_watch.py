@@ -64,6 +64,32 @@ async def test_it_is_told_at_the_beginning_so_that_nothing_before_is_missed(tool
         assert it.seen == {f"{tools}/git.json": "{}"}
 
 
+async def test_after_one_that_could_not_be_taken_over_the_next_change_is_told(
+    tools: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = asyncio.Queue[str]()
+
+    async def changed() -> None:
+        text = (tools / "git.json").read_text()
+        told.put_nowait(text)
+        if text == "bad":
+            raise ValueError("no")
+
+    clock = StillClock()
+    (tools / "git.json").write_text("bad")
+    watching = asyncio.ensure_future(watch([tools], changed, clock=clock))
+    try:
+        assert await asyncio.wait_for(told.get(), PATIENCE) == "bad"
+        (tools / "git.json").write_text("good")
+        await asyncio.wait_for(clock.until_asleep(QUIET), PATIENCE)
+        clock.advance(QUIET)
+        assert await asyncio.wait_for(told.get(), PATIENCE) == "good"
+    finally:
+        watching.cancel()
+        await asyncio.wait({watching})
+    assert "were not taken over" in caplog.text
+
+
 async def test_several_changes_at_once_are_told_as_one(tools: Path) -> None:
     async with watched(tools) as it:
         for number in range(20):

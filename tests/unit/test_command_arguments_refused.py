@@ -155,6 +155,6 @@ def test_a_pattern_that_cannot_be_used_runs_nothing() -> None:
         own(made(option(pattern="(")), it="x")
 
 
-def test_a_text_too_long_for_its_pattern_is_refused_before_it_is_matched() -> None:
+def test_no_text_makes_a_pattern_take_for_ever() -> None:
     command = made(option(pattern="(a*)*b"))
-    assert "at most 10000" in refusal(command, it="a" * 10_001)
+    assert f"{MATCHING} (a*)*b" in refusal(command, it="a" * 90_000)  # 25 are too many for Python

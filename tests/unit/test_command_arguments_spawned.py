@@ -76,6 +76,16 @@ def test_a_program_receives_every_argument_to_the_letter(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+def test_a_program_in_the_owners_home_is_told_where_it_is(folder: Path) -> None:
+    bin_ = folder / "venv" / "bin"
+    bin_.mkdir(parents=True)
+    home = Path(os.path.realpath(sys.executable))
+    (bin_ / "python").symlink_to(home)
+    (folder / "venv" / "pyvenv.cfg").write_text(f"home = {home.parent}\n")
+    shown = made(program="~/venv/bin/python", argv=["-c", "import sys; print(sys.prefix)"])
+    assert run(shown, folder) == (0, f"{folder}/venv\n".encode())
+
+
 def test_printf_prints_what_was_given(folder: Path) -> None:
     texts = {"name": "texts", "type": "array", "positional": True}
     printf = made(texts, program="printf", argv=["%s\\0"], separator=None)

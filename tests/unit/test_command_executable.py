@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.arguments.executable import find
+from chatbridge.commands.arguments.executable import called, find
 from chatbridge.core.errors import CommandUnusable
 
 
@@ -61,6 +61,8 @@ def test_a_whole_path_is_taken_as_it_is_with_the_owners_home(
     monkeypatch.setenv("HOME", str(tmp_path))
     assert find(file, path="") == file
     assert find("~/bin/tool", path="") == file
+    assert called("~/bin/tool") == file
+    assert [called("tool"), called("/bin//tool")] == ["tool", "/bin//tool"]
 
 
 @pytest.mark.parametrize("name", ["bin/tool", "./tool", "../tool", "~nobody-of-that-name/tool"])

@@ -61,6 +61,8 @@ COMMAND = Question(
 )
 DATABASE = ask("shop-api", "Claude Code", TEXT, left=108.0)
 APPROVAL = ask("infra1", "Codex", COMMAND, left=725.0)
+BEYOND = replace(COMMAND, subject=Subject(code="make", beyond="Allowing it allows every make."))
+FOR_MORE = ask("infra1", "Codex", BEYOND, left=725.0)
 RELEASE = ask("billing", "Claude Code", TEXT, TEXT, TEXT, left=28_265.0, title="Release 2.4")
 RELEASE = replace(
     RELEASE, draft=replace(RELEASE.draft, entries=(Entry(done=True), Entry(), Entry()))
@@ -172,6 +174,9 @@ def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
         (ended(DATABASE, Status.CANCELLED), "cancelled"),
         (ended(APPROVAL, Status.TIMED_OUT), "timed out"),
         (ended(APPROVAL, Status.ANSWERED, answers=(Answer(values=("deny",)),)), "denied"),
+        (ended(APPROVAL, Status.ANSWERED, answers=(Answer(values=("allow",)),)), "allowed once"),
+        (ended(FOR_MORE, Status.ANSWERED, answers=(Answer(values=("allow",)),)), "allowed"),
+        (ended(FOR_MORE, Status.ANSWERED, answers=(Answer(values=("deny",)),)), "denied"),
         (ended(RELEASE, Status.ANSWERED, answers=SEVERAL), "skipped; x; a, b"),
     ],
 )

@@ -130,8 +130,28 @@ def test_git_compares_and_lists_commits(project: Path) -> None:
 @pytest.mark.parametrize("tool", ["git_log", "git_compare", "git_show"])
 @pytest.mark.parametrize("revision", ["--output=stolen", "--all", "-p", "--no-index"])
 def test_git_takes_no_revision_for_an_option(tool: str, revision: str, project: Path) -> None:
-    assert run(tool, project, revision=revision).returncode != 0
-    assert sorted(os.listdir(project)) == [".git", "a.txt"]
+    with pytest.raises(ToolInputError):
+        run(tool, project, revision=revision)
+
+
+def test_git_looks_at_a_nested_repository_without_running_what_that_says(project: Path) -> None:
+    """Where an agent may not write to the project's own .git, it may to one in a folder."""
+    nested, ran = project / "nested", project.parent / "ran"
+    nested.mkdir()
+    (nested / "f").write_text("1\n")
+    git(nested, "init", "--quiet")
+    git(nested, "add", "f")
+    git(nested, "commit", "--quiet", "--message=first")
+    git(project, "add", "nested")
+    git(nested, "config", "filter.x.clean", f"touch {ran}; cat")
+    (nested / ".gitattributes").write_text("* filter=x\n")
+    (nested / "f").write_text("2\n")  # as long as before, so that it has to be read
+    (project / ".gitmodules").write_text('[submodule "n"]\npath = nested\nignore = none\n')
+    for tool, given in (("status", {}), ("diff", {}), ("compare", {"revision": "HEAD"})):
+        assert run(f"git_{tool}", project, **given).returncode == 0
+        assert not ran.exists(), tool
+    git(nested, "commit", "--quiet", "--all", "--message=second")
+    assert "AM nested" in run("git_status", project).stdout
 
 
 def test_git_makes_branches_and_goes_to_them(project: Path) -> None:
@@ -202,7 +222,9 @@ def test_systemctl_and_npm_take_names_and_nothing_else(project: Path) -> None:
     ) == (
         *("systemctl", "--no-pager", "--no-ask-password", "status", "--lines=0", "--", "-.mount"),
     )
-    for package in ("--global", "../evil", "git+ssh://x/y", "a/b", "https://x.example/y.tgz"):
+    elsewhere = ("../evil", "git+ssh://x/y", "a/b", "https://x.example/y.tgz")
+    files = ("evil.tgz", "evil.tar.gz@1", "a@x.TAR", "a@.", "a@..", "a@.hidden")
+    for package in ("--global", *elsewhere, *files):
         with pytest.raises(ToolInputError):
             argv_of(ALL["npm_add"], {"packages": [package]}, project=project)
     argv = argv_of(ALL["npm_add"], {"packages": ["@a/b@^1.2", "left-pad"]}, project=project)

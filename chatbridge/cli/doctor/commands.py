@@ -17,6 +17,7 @@ from chatbridge.settings import Settings
 NAME = "commands"
 SHOWN_AT_MOST = 5
 INSTALL = "install it, add its folder to commands.path, or set enabled to false there"
+MEND = "put it there, mend its path in command, or set enabled to false there"
 
 
 async def commands(situation: Situation) -> Sequence[Finding]:
@@ -71,5 +72,6 @@ def _programs(library: Library, settings: Settings) -> list[Finding]:
         except CommandUnusable as error:
             what, _, _ = str(error).partition(". ")
             said = f"{what}: {', '.join(named)}"
-            found.append(remark(NAME, said, INSTALL, program=program, files=named))
+            mend = MEND if "/" in program else INSTALL
+            found.append(remark(NAME, said, mend, program=program, files=named))
     return found

@@ -15,7 +15,9 @@ import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from chatbridge.commands.arguments.executable import called
 from chatbridge.commands.arguments.values import (
+    KINDS,
     LONGEST,
     Place,
     Text,
@@ -66,7 +68,8 @@ def argv_of(
             texts = texts_of(option, given[option.name], place)
             flagged += [part for each in texts for part in _with_flag(option, each)]
     separator = [command.separator] if positional and command.separator is not None else []
-    argv = (*command.argv, *flagged, *separator, *positional)
+    program, *always = command.argv
+    argv = (called(program), *always, *flagged, *separator, *positional)
     _check_size(argv)
     return argv
 
@@ -100,7 +103,7 @@ def _check_names(command: Command, given: Mapping[str, object]) -> None:
     for option in command.options:
         if option.required and option.name not in given:
             sentence = f"Validation error: {option.name} is required"
-            accepted = one_line(option.description) or "some value"
+            accepted = one_line(option.description) or KINDS[option.type]
             raise refused(sentence, option.name, None, accepted)
 
 

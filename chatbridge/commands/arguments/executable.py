@@ -42,6 +42,12 @@ def find(program: str, *, path: str, own: Sequence[Path] = (), not_in: Path | No
     )
 
 
+def called(program: str) -> str:
+    """What a program is told that its name is. Some look for their own files beside it, such as
+    the Python of a virtual environment, and none knows whose home `~` is."""
+    return os.path.expanduser(program) if program.startswith("~/") else program
+
+
 def entries(path: str) -> list[str]:
     """The folders of a PATH that mean the same wherever a command runs."""
     return list(dict.fromkeys(each for each in path.split(os.pathsep) if os.path.isabs(each)))

@@ -8,31 +8,28 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from chatbridge.commands.arguments.paths import inside, owners
 from chatbridge.commands.definitions.command import PROJECT
 from chatbridge.commands.definitions.definition import Items, Option, Value
+from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.refusal import refused
 
 LONGEST = 100_000
 """Bytes of one argument. Linux takes 128 KiB."""
-LONGEST_MATCHED = 10_000
-"""Characters of a text that has to match a pattern: a long one can take a pattern very long."""
 _WIDEST = 1024
 """Bits of a number, which is what a fraction can have."""
 
 Scalar = str | int | float
 
-_KINDS = {
+KINDS = {
     "boolean": "true or false",
     "string": "a string",
     "integer": "a whole number",
@@ -72,7 +69,7 @@ def invalid(path: str, given: object, accepted: str) -> ToolInputError:
 
 def mistyped(path: str, given: object, kind: str) -> ToolInputError:
     instead = ", or nothing: leave its name out" if given is None else ""
-    return invalid(path, given, f"{_KINDS[kind]}{instead}")
+    return invalid(path, given, f"{KINDS[kind]}{instead}")
 
 
 def items_of(option: Option) -> Items:
@@ -195,17 +192,14 @@ def _check_string(text: str, rule: Value, path: str) -> None:
     _bounded(len(text), rule.min_length, rule.max_length, path, text, "characters")
     if rule.pattern is None:
         return
-    _bounded(len(text), None, LONGEST_MATCHED, path, text, "characters")
     if not _matcher(rule.pattern)(text):
         raise invalid(path, text, f"text of which the whole matches {rule.pattern}")
 
 
-@lru_cache
-def _matcher(pattern: str) -> Callable[[str], object]:
-    """ASCII: `\\d` and `\\w` are then what they are in the schema that clients read."""
+def _matcher(pattern: str) -> Callable[[str], bool]:
     try:
-        return re.compile(pattern, re.ASCII).fullmatch
-    except (re.error, ValueError, RecursionError, OverflowError) as error:
+        return matcher(pattern)
+    except ValueError as error:
         raise CommandUnusable(
             f"the pattern {pattern!r} of this command cannot be used: {error}. Mend it in the "
             "command's definition; chatbridge tools check says where"

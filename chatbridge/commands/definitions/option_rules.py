@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
 from chatbridge.commands.definitions.command import PROJECT
+from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.commands.definitions.problems import Finding, Where, shown
 
 _TEXT_RULES = ("pattern", "minLength", "maxLength", "within")
@@ -138,10 +138,10 @@ def _pattern(where: Where, pattern: object) -> Iterator[Finding]:
     if not isinstance(pattern, str):
         return
     try:
-        re.compile(pattern, re.ASCII)
-    except (re.error, ValueError, RecursionError, OverflowError) as error:
+        matcher(pattern)
+    except ValueError as error:
         found = f"{shown(pattern)}: {error}"
-        accepted = "a regular expression as Python reads it"
+        accepted = "a regular expression without look-around and back-references"
         mend = r"mend it; a backslash is written \\ in JSON"
         yield Finding((*where, "pattern"), "not_allowed", found, accepted, mend)
 

@@ -37,27 +37,34 @@ _GONE_OR_CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno
 async def watch(
     dirs: Sequence[Path], changed: Callable[[], Awaitable[None]], *, clock: Clock
 ) -> None:
-    """Call `changed` as soon as the folders are watched, and after each change, until cancelled.
-    Where nothing can be watched it says so in the log and returns."""
+    """Call `changed` as soon as the folders are watched, and after each change, until cancelled;
+    whether it fails or not. Where nothing can be watched it says so in the log and returns."""
     while True:
         try:
             sight = _Sight()
         except OSError as error:
             _say_no_more(error)
-            await changed()
+            await _call(changed)
             return
         try:
             try:
                 await asyncio.to_thread(sight.look_at, dirs)
             except OSError as error:
                 _say_no_more(error)
-                await changed()
+                await _call(changed)
                 return
             # Read after the watches are there: what changes from now on is told.
-            await changed()
+            await _call(changed)
             await sight.quiet_after_a_change(clock)
         finally:
             sight.close()
+
+
+async def _call(changed: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await changed()
+    except Exception:
+        log.exception("changed definition files were not taken over; the next change is a new try")
 
 
 def _say_no_more(error: OSError) -> None:

@@ -6,6 +6,7 @@ so is stored; whether it arrived is the runner's to say.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -14,11 +15,11 @@ from typing import Any
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.operations.recovery import Recovery
 from chatbridge.commands.operations.results import result_of, stage_of
-from chatbridge.commands.operations.running import End, Order, Runner
+from chatbridge.commands.operations.running import End, NotHandedOver, Order, Runner
 from chatbridge.commands.operations.turns import Turn, Turns
 from chatbridge.commands.operations.under_way import RETRY, Entry, Spawn, UnderWay
 from chatbridge.core.beside import first_of
-from chatbridge.core.errors import ChatbridgeError, RunnerUnavailable
+from chatbridge.core.errors import RunnerUnavailable
 from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.ports import Clock
 
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 
 OVERDUE = 60.0
 """So long after its time-out an operation without news is looked for."""
+LAST = 3.0
+"""How long a hub that ends waits until what it has begun to hand over is handed over."""
 UNPREPARED = "it could not be prepared; the hub's log says why"
 
 
@@ -50,6 +53,8 @@ class Execution:
         self._spawn = spawn
         self._announce = announce
         self._turns = Turns(concurrency)
+        self._starting: set[asyncio.Task[None]] = set()
+        self._closing = False
         self._recovery = Recovery(
             runner,
             clock=clock,
@@ -95,7 +100,25 @@ class Execution:
     async def run(self) -> None:
         await self._recovery.run()
 
+    async def close(self) -> None:
+        """Whoever waits goes on waiting, for the next hub. What is stored as running, and would be
+        taken for interrupted, is handed over."""
+        self._closing = True
+        if self._starting:
+            await first_of(asyncio.wait(set(self._starting)), self._clock.sleep(LAST))
+
     async def _start(self, entry: Entry) -> None:
+        if self._closing:
+            return
+        this = asyncio.current_task()
+        assert this is not None
+        self._starting.add(this)
+        try:
+            await self._hand_over(entry)
+        finally:
+            self._starting.discard(this)
+
+    async def _hand_over(self, entry: Entry) -> None:
         now = self._clock.time()
         if not await self._under_way.save(
             entry, was=Stage.QUEUED, stage=Stage.RUNNING, started_at=now
@@ -113,13 +136,13 @@ class Execution:
             return
         try:
             await self._runner.start(order)
-        except RunnerUnavailable as error:
-            log.warning("operation %s may run or not: %s", entry.id, error)
-            self._recovery.doubt(entry.id, str(error))
-        except ChatbridgeError as error:
+        except NotHandedOver as error:
             end = End(id=entry.id, how="not_started", ended_at=now, error=str(error))
             await self._end(entry, end)
             return
+        except RunnerUnavailable as error:
+            log.warning("operation %s may run or not: %s", entry.id, error)
+            self._recovery.doubt(entry.id, str(error))
         except Exception:
             log.exception("operation %s may run or not", entry.id)
             self._recovery.doubt(entry.id, UNPREPARED)

@@ -16,7 +16,13 @@ from chatbridge.core import asks
 from chatbridge.core.broker import Broker
 from chatbridge.core.callers import FETCHED_WITHIN
 from chatbridge.core.draw_approval import COMMANDS
-from chatbridge.core.errors import AskEnded, ToolInputError, UnknownAsk
+from chatbridge.core.errors import (
+    AskEnded,
+    CommandUnusable,
+    ToolInputError,
+    TooManyOpenAsks,
+    UnknownAsk,
+)
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,
@@ -42,6 +48,10 @@ TIMED_OUT = "Nobody answered in time"
 WITHDRAWN = "Withdrawn before anybody answered"
 UNKNOWN = "Its approval is no longer known"
 TOO_OLD = "It was allowed too long ago to count"
+TOO_MANY = (
+    "too many questions of this agent wait for the user already, so this one was not asked, and "
+    "nothing was started. Call it again when some of them are answered"
+)
 TITLE = 80
 _ALLOWING = {VERDICTS[verdict].label for verdict in (ALLOW, ALLOW_SESSION)}
 
@@ -85,9 +95,12 @@ class Gate:
         before its response has arrived. The approval lives as long as the link of its agent, which
         does not have to wait for it.
 
-        :raises TooManyOpenAsks: :raises StoreError:
+        :raises CommandUnusable: too many wait already. :raises StoreError:
         """
-        ask, _ = await self._broker.ask(self._request(operation), operation.call)
+        try:
+            ask, _ = await self._broker.ask(self._request(operation), operation.call)
+        except TooManyOpenAsks as error:  # its own words are for those who can wait for an answer
+            raise CommandUnusable(TOO_MANY) from error
         await self._broker.callers.ticket(operation.call)
         log.info("ask %s operation=%s", ask.id, operation.id)
         return ask.id

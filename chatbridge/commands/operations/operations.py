@@ -145,6 +145,8 @@ class Operations:
             match operation.stage:
                 case Stage.AWAITING_APPROVAL:
                     self._spawn(self._follow(entry))
+                case Stage.QUEUED if operation.approved:
+                    self._spawn(self._follow(entry))  # the word may be too old by now
                 case Stage.QUEUED:
                     self._execution.queue(entry)
                 case _:
@@ -154,6 +156,10 @@ class Operations:
         self._under_way.loaded.set()
         self._execution.go_on()
         await self._execution.run()
+
+    async def close(self) -> None:
+        """Before the hub ends, and with it what was spawned: nothing more is started."""
+        await self._execution.close()
 
     async def _begin(self, entry: Entry) -> Operation:
         try:
@@ -195,7 +201,7 @@ class Operations:
         """From the question to what comes of it."""
         if entry.operation.ask_id is None and not entry.over.is_set():
             await self._under_way.until_stored(lambda: self._ask(entry), entry.id)
-        ask_id, was = entry.operation.ask_id, Stage.AWAITING_APPROVAL
+        ask_id, was = entry.operation.ask_id, entry.operation.stage
         if ask_id is None or entry.over.is_set():
             return
         try:
@@ -209,7 +215,9 @@ class Operations:
             return
         if not said.allowed:
             await self._end(entry, Stage.DENIED, was=was, reason=said.reason)
-        elif await self._under_way.save(entry, was=was, stage=Stage.QUEUED, approved=True):
+        elif was is Stage.QUEUED or await self._under_way.save(
+            entry, was=was, stage=Stage.QUEUED, approved=True
+        ):
             self._execution.queue(entry)
 
     async def _cancel(self, entry: Entry, reason: str | None) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 from chatbridge import rendezvous
 from chatbridge.commands.operations.known import Known
-from chatbridge.commands.operations.running import End, Order
+from chatbridge.commands.operations.running import End, NotHandedOver, Order
 from chatbridge.commands.runner import PROTOCOL, records, start
 from chatbridge.commands.runner.connection import MAX_LINE
 from chatbridge.core.errors import ChatbridgeError, RunnerUnavailable
@@ -99,7 +99,10 @@ class RunnerLine:
             return
         handed = self._handed.get(order.id)
         if handed is None:
-            writer = await self._line(start_one=True)
+            try:
+                writer = await self._line(start_one=True)
+            except RunnerUnavailable as error:
+                raise NotHandedOver(str(error)) from error
             assert writer is not None
             handed = self._handed.get(order.id) or self._hand_over(order, writer)
             await _drain(writer)
@@ -188,8 +191,15 @@ class RunnerLine:
                     "commands of another version of chatbridge are still running; new ones can be "
                     "run when they have ended"
                 )
-            running = set(greeting["running"])
-            ends = await asyncio.to_thread(self._settle, running.union(greeting["held"]))
+            running, held = set(greeting["running"]), list(greeting["held"])
+            async with asyncio.timeout(PATIENCE):
+                told = [await _next(reader) for _ in held]
+            if None in told:
+                writer.close()
+                return False
+            ends = await asyncio.to_thread(self._settle, running.union(held))
+            # Those whose records could not be written, as on a full disk, are known to it alone.
+            ends += [message["ended"] for message in told if message is not None]
         except TimeoutError:
             writer.close()
             raise RunnerUnavailable("the runner does not answer; try again later") from None
@@ -321,15 +331,13 @@ def _encoded(message: Message) -> bytes:
 
 
 async def _next(reader: asyncio.StreamReader) -> Message | None:
-    """The runner's next message, or None if there will be none."""
+    """The runner's next message, or None if there will be none, or none that is one."""
     try:
         line = await reader.readline()
+        message = json.loads(line) if line.endswith(b"\n") else None
     except (OSError, ValueError):
         return None
-    if not line.endswith(b"\n"):
-        return None
-    message: Message = json.loads(line)
-    return message
+    return message if isinstance(message, dict) else None
 
 
 async def _drain(writer: asyncio.StreamWriter) -> None:

@@ -1,10 +1,12 @@
-"""What runs commands, as operations see it. `runner_line` is the one there is, in tests as well."""
+"""What runs commands, as operations see it. `runner_line` is the one there is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from chatbridge.core.errors import RunnerUnavailable
 
 How = Literal["exited", "timed_out", "stopped", "not_started", "lost"]
 """`not_started`: the program could not be started, and `error` says why. `lost`: the runner died,
@@ -46,6 +48,10 @@ class End:
     error: str | None = None
 
 
+class NotHandedOver(RunnerUnavailable):
+    """The runner does not have it, and will not get it."""
+
+
 class Runner(Protocol):
     """Runs commands. It outlives a hub: what it runs goes on, and what ended meanwhile is known to
     the next one until it is forgotten."""
@@ -66,6 +72,7 @@ class Runner(Protocol):
     async def start(self, order: Order) -> None:
         """Hand it over; returns when the runner has it. An id that it knows is not started again.
 
+        :raises NotHandedOver:
         :raises RunnerUnavailable: it cannot be said whether the runner has it.
         """
         ...

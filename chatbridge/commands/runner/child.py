@@ -73,6 +73,7 @@ class Child:
         except BaseException:
             self._output.close()
             raise
+        records.started(order.output, self.pid)
         self.pipe: int | None = pipe
         order.argv, order.environment = [], {}  # they may be large, and secret
 

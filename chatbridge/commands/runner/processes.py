@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Mapping
 
 MARK = "CHATBRIDGE_OPERATION"
 _MARKED = b"\0" + MARK.encode() + b"="
@@ -62,13 +63,29 @@ def send_group(leader: int, number: int) -> None:
         pass
 
 
-def end_marked(marks: set[str]) -> None:
-    """End what a dead runner has left behind, at once."""
+def born(pid: int) -> int | None:
+    """When it was started, in the kernel's ticks: with that a number is one process's own."""
+    status = _read(f"/proc/{pid}/stat")
+    fields = status[status.rfind(b")") + 1 :].split()
+    return int(fields[19]) if len(fields) > 19 else None
+
+
+def end_marked(marks: Mapping[str, tuple[object, object]]) -> None:
+    """End what a dead runner has left behind, at once. With each mark comes the process that led
+    its session, and when that was born, as far as they are known."""
     for _ in range(5 if marks else 0):  # one that forks meanwhile may be missed by a look
-        found = set().union(*living(dict.fromkeys(marks, 0)).values())
+        sessions = {carried: _leader(*known) for carried, known in marks.items()}
+        found = set().union(*living(sessions).values())
         if not found:
             return
         send(found, signal.SIGKILL)
+
+
+def _leader(pid: object, its_birth: object) -> int:
+    """0: it has gone, and its number may be another's."""
+    if isinstance(pid, int) and its_birth is not None and born(pid) == its_birth:
+        return pid
+    return 0
 
 
 def _mark(environment: bytes) -> str:

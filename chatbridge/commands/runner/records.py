@@ -25,6 +25,21 @@ def begin(output: str, record: Record) -> None:
     _write(output + RUNNING, flags, record)
 
 
+def started(output: str, pid: int) -> None:
+    """Beside what `begin` wrote: who leads its session. Without room for it that is not known."""
+    line = json.dumps({"pid": pid, "born": processes.born(pid)}).encode()
+    try:
+        file = os.open(output + RUNNING, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        os.write(file, b"\n" + line)
+    except OSError:
+        pass
+    finally:
+        os.close(file)
+
+
 def end(output: str, record: Record) -> None:
     """Written in one step, and before the command counts as not running.
 
@@ -48,10 +63,16 @@ def read(path: str) -> Record | None:
     """What a record says, or None if there is none, or none that can be used."""
     try:
         with open(path, "rb") as file:
-            found = json.loads(file.read(_LARGE))
+            first, _, more = file.read(_LARGE).partition(b"\n")
+        found = json.loads(first)
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("id"), str) else None
+    if not isinstance(found, dict) or not isinstance(found.get("id"), str):
+        return None
+    try:
+        return {**found, **json.loads(more or b"{}")}
+    except (ValueError, TypeError):  # half written
+        return found
 
 
 def running(folder: str) -> set[str]:
@@ -82,7 +103,12 @@ def settle(folder: str, *, held: set[str], place: str, now: float) -> list[Recor
             remove(output + RUNNING)
         else:
             lost[output] = found
-    processes.end_marked({processes.mark(str(found["id"]), place) for found in lost.values()})
+    processes.end_marked(
+        {
+            processes.mark(str(found["id"]), place): (found.get("pid"), found.get("born"))
+            for found in lost.values()
+        }
+    )
     ends = [read(os.path.join(folder, name)) for name in names if name.endswith(END)]
     for output, found in lost.items():
         record = _lost(found, output=output, now=now)

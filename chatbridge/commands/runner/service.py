@@ -10,7 +10,6 @@ import os
 import selectors
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 
@@ -254,6 +253,8 @@ class Service:
 
 
 def say(what: str) -> None:
-    """Into the hub's log."""
-    sys.stderr.write(f"chatbridge runner: {what}\n")
-    sys.stderr.flush()
+    """Into the hub's log, if that can be written: a full disk must not end what runs."""
+    try:
+        os.write(2, f"chatbridge runner: {what}\n".encode())
+    except OSError:
+        pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from chatbridge.tools.definition import described
 from chatbridge.tools.refusal import refused
 
 USUAL, LONGEST = 300.0, 3600.0
+MOST_WAITING = 20
+"""Calls of one agent that wait. Each may wait for a hundred operations; those beyond look once."""
 DESCRIPTION = """\
 Do not call this while there is anything else to do: it stops you until operations have ended. \
 Use it only for the final validation, when no other work is left. In every other case go on \
@@ -40,6 +43,7 @@ class Await:
         """`there`: whether there is any command."""
         self._means = means
         self._there = there
+        self._waiting: Counter[str] = Counter()
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
         if not peer.local or not self._there():
@@ -75,9 +79,14 @@ class Await:
         if not wanted:
             return text_result(NOTHING)
         ids = [each.id for each in wanted]
-        if any(not each.ended for each in wanted):
-            with self._means.pushes.quiet(*ids):
-                await self._all_ended(wanted, call, limit)
+        link = call.name.link
+        if any(not each.ended for each in wanted) and self._waiting[link] < MOST_WAITING:
+            self._waiting[link] += 1
+            try:
+                with self._means.pushes.quiet(*ids):
+                    await self._all_ended(wanted, call, limit)
+            finally:
+                self._waiting -= Counter((link,))
             wanted = [await self._now(each, call) for each in ids]
         if all(each.ended for each in wanted):
             return self._result(wanted, call)

@@ -98,7 +98,8 @@ class Offer:
     async def reload(self) -> None:
         """The files may have changed."""
         before, problems = self._digest(), self._library.problems
-        await asyncio.to_thread(self._library.reload)
+        if not await asyncio.to_thread(self._library.reload):
+            return
         self._tools = self._listed()
         if self._library.problems != problems:
             self._means.pushes.problems(self._library.problems)

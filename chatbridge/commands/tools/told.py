@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from chatbridge.commands.operations.results import signal_name
 from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.output import for_people, last_lines
 from chatbridge.core.text import shortened
@@ -53,15 +53,8 @@ def sentence(operation: Operation) -> str:
     if operation.stage is not Stage.FAILED:
         return f"{said}{after}"
     if result.signal is not None:
-        return f"{said}: {_signal(result.signal)}{after}"
+        return f"{said}: ended by {signal_name(result.signal)}{after}"
     return f"{said}: exit {result.exit_code}{after}"
-
-
-def _signal(number: int) -> str:
-    try:
-        return f"ended by {signal.Signals(number).name}"
-    except ValueError:
-        return f"ended by signal {number}"
 
 
 def on_the_way(operation: Operation, now: float) -> str:

@@ -161,13 +161,8 @@ class CommandTool:
 
     async def _waited(self, operation: Operation, call: ToolCall) -> CallToolResult:
         """What it printed, if it ends before its caller loses patience."""
-        try:
-            ended = await self._ended(operation, call)
-        except asyncio.CancelledError:
-            self._means.pushes.left(operation.id)
-            raise
+        ended = await self._ended(operation, call)
         if not ended.ended:
-            self._means.pushes.left(operation.id)
             return await self._started(ended, call, GOES_ON)
         output, said = told.printed(ended, self._means.file(ended)), told.sentence(ended)
         if ended.stage is Stage.SUCCEEDED:
@@ -186,11 +181,16 @@ class CommandTool:
         async def doing() -> str:
             return told.on_the_way(await now(), call.clock.time())
 
-        with pushes.quiet(operation.id):
-            ended = await call.watch(
-                operations.ended(operation.id),
-                operation.created_at,
-                limit=self._means.limit(call),
-                doing=doing,
-            )
-            return ended or await now()
+        ended = None
+        try:
+            with pushes.quiet(operation.id):
+                ended = await call.watch(
+                    operations.ended(operation.id),
+                    operation.created_at,
+                    limit=self._means.limit(call),
+                    doing=doing,
+                )
+        finally:
+            if ended is None and operations.on_the_way(operation.id):
+                pushes.left(operation.id)
+        return ended or await now()

@@ -13,6 +13,7 @@ CREATE TABLE operations (
     title         TEXT NOT NULL,
     group_name    TEXT NOT NULL,
     plan          TEXT NOT NULL,  -- JSON
+    synchronous   INTEGER NOT NULL,
     created_at    REAL NOT NULL,
     stage         TEXT NOT NULL,
     grant_key     TEXT,
@@ -27,7 +28,8 @@ CREATE TABLE operations (
 
 CREATE INDEX operations_unended ON operations (seq) WHERE ended_at IS NULL;
 CREATE INDEX operations_undelivered ON operations (link, request) WHERE delivered = 0;
-CREATE INDEX operations_of_project ON operations (project, ended_at IS NULL, seq);
+CREATE INDEX operations_of_project
+    ON operations (project, ended_at IS NULL, NOT synchronous, seq);
 CREATE INDEX operations_granted ON operations (link, grant_key)
     WHERE approved = 1 AND grant_key IS NOT NULL;
 CREATE INDEX operations_ended ON operations (ended_at) WHERE ended_at IS NOT NULL;
