@@ -138,13 +138,14 @@ class OperationStore(Protocol):
         ...
 
     async def unended(self) -> Sequence[Operation]:
-        """All that are on the way, oldest first."""
+        """All that are on the way, oldest first. What cannot be read is passed over."""
         ...
 
     async def granted(self, *, link: str, grant: str) -> bool:
         """Whether a person has allowed an operation of this link with this grant."""
         ...
 
-    async def remove(self, *, before: float, limit: int) -> Sequence[str]:
-        """Forget operations that ended before that time; their ids, at most `limit` of them."""
+    async def remove(self, *, before: float, keep: int, limit: int) -> Sequence[str]:
+        """Forget operations that ended before that time, and of the others those beyond the newest
+        `keep`; their ids, at most `limit` of them."""
         ...

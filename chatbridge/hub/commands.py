@@ -80,6 +80,7 @@ async def open_commands(
             spawn=background.spawn,
             on_end=pushes.ended,
             announce=Announcing(notices, after=wanted.announce_after).announce,
+            back=pushes.connected,
         )
         stack.push_async_callback(operations.close)
         means = Means(

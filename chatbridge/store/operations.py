@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 from collections.abc import Sequence
 from functools import cache
@@ -16,6 +17,8 @@ from chatbridge.store.connection import Connection
 from chatbridge.store.rows import as_json
 from chatbridge.store.transaction import SqliteTransaction
 from chatbridge.store.writer import Writer
+
+log = logging.getLogger(__name__)
 
 LISTED_BY_PREFIX = 10
 
@@ -53,7 +56,9 @@ _GRANTED = """
     SELECT 1 FROM operations WHERE link = ? AND grant_key = ? AND approved = 1 LIMIT 1
 """
 _OLD = """
-    SELECT id FROM operations WHERE ended_at < ? ORDER BY ended_at LIMIT ?
+    SELECT id FROM operations WHERE ended_at < :before OR (ended_at IS NOT NULL AND seq <=
+        (SELECT seq FROM operations ORDER BY seq DESC LIMIT 1 OFFSET :keep))
+    ORDER BY ended_at LIMIT :limit
 """
 _REMOVE = "DELETE FROM operations WHERE id = ?"
 
@@ -110,14 +115,22 @@ class SqliteOperations:
         return [_operation(row) for row in await self._reading.rows(_OF_PROJECT, (project, limit))]
 
     async def unended(self) -> Sequence[Operation]:
-        return [_operation(row) for row in await self._reading.rows(_UNENDED)]
+        found = []
+        for row in await self._reading.rows(_UNENDED):
+            try:
+                found.append(_operation(row))
+            except ValueError as error:  # of a newer chatbridge; the others must not wait for it
+                log.error("operation %s cannot be read and is left alone: %s", row["id"], error)
+        return found
 
     async def granted(self, *, link: str, grant: str) -> bool:
         return bool(await self._reading.rows(_GRANTED, (link, grant)))
 
-    async def remove(self, *, before: float, limit: int) -> Sequence[str]:
+    async def remove(self, *, before: float, keep: int, limit: int) -> Sequence[str]:
+        given = {"before": before, "keep": keep, "limit": limit}
+
         async def work(tx: SqliteTransaction) -> list[str]:
-            ids = [row["id"] for row in await tx.rows(_OLD, (before, limit))]
+            ids = [row["id"] for row in await tx.rows(_OLD, given)]
             for operation_id in ids:
                 await tx.change(_REMOVE, (operation_id,))
             return ids

@@ -163,12 +163,21 @@ async def test_old_ends_are_removed_in_portions_and_what_is_on_the_way_stays(sto
         if number:
             late = ended(numbered(number), at=2000.0 + number)
             await store.operations.save(late, was=Stage.QUEUED)
-    first = await store.operations.remove(before=2004.0, limit=2)
-    rest = await store.operations.remove(before=2004.0, limit=2)
+    first = await store.operations.remove(before=2004.0, keep=100, limit=2)
+    rest = await store.operations.remove(before=2004.0, keep=100, limit=2)
     assert [*first, *rest] == [numbered(n).id for n in (1, 2, 3)]
-    assert not await store.operations.remove(before=2004.0, limit=2)
+    assert not await store.operations.remove(before=2004.0, keep=100, limit=2)
     left = await store.operations.of_project(project="/src/shop", limit=10)
     assert [operation.id for operation in left] == [numbered(0).id, numbered(4).id]
+
+
+async def test_of_too_many_ends_the_newest_are_kept_however_young_they_are(store: Store) -> None:
+    for number in range(6):
+        await store.operations.add(numbered(number))
+        if number != 1:
+            await store.operations.save(ended(numbered(number)), was=Stage.QUEUED)
+    removed = await store.operations.remove(before=0.0, keep=2, limit=10)
+    assert sorted(removed) == [numbered(n).id for n in (0, 2, 3)]
 
 
 async def test_a_notice_of_an_operation_says_what_it_is_about_and_counts_for_nobody(

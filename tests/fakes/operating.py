@@ -16,6 +16,7 @@ from pathlib import Path
 from chatbridge.commands.operations.operations import Approvals, Operations
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.operations.running import Runner
+from chatbridge.commands.tools.pushes import Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.hub.background import Background
@@ -148,6 +149,10 @@ async def _nobody(operation: Operation) -> None:
     """Is told."""
 
 
+async def _at_once(link: str) -> None:
+    """Every link is there."""
+
+
 def _environment(names: tuple[str, ...]) -> dict[str, str]:
     if BROKEN in names:
         raise RuntimeError("the environment cannot be read")
@@ -163,7 +168,9 @@ async def operating(
     clock: StillClock,
     concurrency: int = 8,
     announce: Callable[[Operation], Awaitable[None]] = _nobody,
+    links: Pushes | None = None,
 ) -> AsyncIterator[Operating]:
+    """`links`: who is connected; None: everybody."""
     store = await SqliteStore.open(folder / "chatbridge.db")
     outputs = Outputs(folder / "operations")
     background = Background()
@@ -179,6 +186,7 @@ async def operating(
         spawn=background.spawn,
         on_end=ended.append,
         announce=announce,
+        back=links.connected if links else _at_once,
     )
     background.spawn(operations.run())
     try:

@@ -4,16 +4,38 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
+
+from mcp_types import LoggingLevel
 
 from chatbridge.commands.operations import recovery
 from chatbridge.commands.operations.execution import LAST, OVERDUE
+from chatbridge.commands.operations.operations import BACK_WITHIN, GONE
 from chatbridge.commands.operations.running import NotHandedOver, Order
+from chatbridge.commands.tools.pushes import Pushes
 from chatbridge.core.errors import RunnerUnavailable
+from chatbridge.core.model import Project
 from chatbridge.core.operation import Stage
 from tests.fakes.clock import StillClock
 from tests.fakes.disk import failing
 from tests.fakes.operating import PATIENCE, operating, until
 from tests.fakes.runner import PretendRunner
+
+Json = dict[str, Any]
+
+
+class Connected:
+    """An agent's session, as far as it can be told something."""
+
+    project = Project(key="/src/shop", name="shop")
+    folder: str | None = None
+    level: LoggingLevel = "debug"
+
+    def __init__(self, link: str) -> None:
+        self.link = link
+
+    async def push(self, method: str, params: Json | None = None) -> None:
+        raise AssertionError("nothing is pushed here")
 
 
 async def test_what_runs_goes_on_and_ends_for_the_next_hub(tmp_path: Path) -> None:
@@ -58,6 +80,30 @@ async def test_what_was_queued_runs_in_the_same_order(tmp_path: Path) -> None:
         for each in begun:
             await here.end_of(each)
     assert [order.id for order in runner.handed] == [each.id for each in begun]
+
+
+async def test_what_was_queued_is_not_run_for_an_agent_that_does_not_come_back(
+    tmp_path: Path,
+) -> None:
+    clock = StillClock()
+    runner = PretendRunner(clock)
+    async with operating(tmp_path, runner, clock=clock, concurrency=1) as here:
+        runs, gone = [await here.begin(link="link-1") for _ in range(2)]
+        back = await here.begin(link="link-2")
+        await until(lambda: runner.running)
+    runner.end(runs.id)
+    links = Pushes()
+    async with (
+        operating(tmp_path, runner, clock=clock, links=links) as here,
+        links.to(Connected("link-2")),
+    ):
+        await until(lambda: back.id in runner.running)
+        assert (await here.now(gone)).stage is Stage.QUEUED
+        await clock.until_asleep(BACK_WITHIN)
+        clock.advance(BACK_WITHIN)
+        ended = await here.end_of(gone)
+        assert (ended.stage, ended.result.reason) == (Stage.INTERRUPTED, GONE)
+    assert [order.id for order in runner.handed] == [runs.id, back.id]
 
 
 async def test_what_runs_counts_before_older_ones_that_wait_are_started(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.commands.definitions.check import Checked, check
 from chatbridge.commands.definitions.library import OPERATION_TOOLS, Library
 from chatbridge.commands.tools.await_tool import Await
 from chatbridge.commands.tools.cancel import Cancel
@@ -68,6 +69,22 @@ def test_a_file_with_a_problem_has_no_tools_and_the_others_have_theirs(tmp_path:
     assert list(found.commands) == ["git_status", "npm_test"]
     assert {problem.file.name for problem in found.problems} == {"half.json", "text.json"}
     assert all(problem.line and problem.mend for problem in found.problems)
+
+
+def test_a_file_over_which_the_validator_fails_stops_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(text: str, *, file: Path) -> Checked:
+        if file.name == "odd.json":
+            raise RuntimeError("a fault of ours")
+        return check(text, file=file)
+
+    monkeypatch.setattr("chatbridge.commands.definitions.library.check", failing)
+    written(tmp_path, "odd", definition("odd", "run"))
+    written(tmp_path, "sound", definition("sound", "run"))
+    found = library(tmp_path)
+    assert list(found.commands) == ["sound_run"]
+    assert kinds(found) == [("odd.json", "unreadable")]
 
 
 def test_what_is_not_enabled_has_no_tools_and_is_no_problem(tmp_path: Path) -> None:

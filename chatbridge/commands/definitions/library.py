@@ -8,6 +8,7 @@ owner has listed it.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,8 @@ from chatbridge.commands.definitions.command import Command, commands_of
 from chatbridge.commands.definitions.folders import Found, file_at, files_in, is_definition
 from chatbridge.commands.definitions.problems import Problem
 from chatbridge.commands.definitions.rules import tool_name
+
+log = logging.getLogger(__name__)
 
 OPERATION_TOOLS = ("status", "await", "cancel")
 """Ours, beside the commands."""
@@ -136,7 +139,11 @@ def _read(found: Sequence[Found], reserved: frozenset[str]) -> _Contents:
 def _file(found: Found, homes: Mapping[str, Path], reserved: frozenset[str]) -> DefinitionFile:
     if found.problem is not None:
         return _broken(found, (found.problem,))
-    checked = check(found.text, file=found.file)
+    try:
+        checked = check(found.text, file=found.file)
+    except Exception:  # one file must not keep all the others, and the hub, from starting
+        log.exception("%s could not be checked", found.file)
+        return _broken(found, (_beyond_us(found.file),))
     if checked.definition is None:
         return _broken(found, checked.problems)
     commands = commands_of(checked.definition, found.file)
@@ -182,3 +189,15 @@ def _broken(found: Found, problems: Sequence[Problem]) -> DefinitionFile:
 
 def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
+
+
+def _beyond_us(file: Path) -> Problem:
+    return Problem(
+        file=file,
+        line=None,
+        path="",
+        kind="unreadable",
+        found="chatbridge failed over it",
+        accepted="a definition",
+        mend="look for something unusual in it; the hub's log has the details",
+    )

@@ -6,9 +6,10 @@ decided before (`argv`, `gate`), the processes are the runner's.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Protocol
 
 from chatbridge.commands.operations.execution import Execution
 from chatbridge.commands.operations.outputs import Outputs
@@ -24,6 +25,9 @@ log = logging.getLogger(__name__)
 
 SHORTEST_PREFIX = 8
 LISTED = 10
+BACK_WITHIN = 30.0
+"""Links of an earlier hub find this one within seconds."""
+GONE = "its agent had gone before its turn came, so it was not run"
 UNASKED = "its owner could not be asked; the hub's log says why"
 
 
@@ -46,6 +50,10 @@ async def _nobody(operation: Operation) -> None:
     """Is told."""
 
 
+async def _at_once(link: str) -> None:
+    """Every link is there."""
+
+
 class Operations:
     def __init__(
         self,
@@ -60,14 +68,17 @@ class Operations:
         spawn: Spawn,
         on_end: Callable[[Operation], None],
         announce: Callable[[Operation], Awaitable[None]] = _nobody,
+        back: Callable[[str], Coroutine[Any, Any, None]] = _at_once,
     ) -> None:
         """`announce` is told how something that ran has ended, before that is stored, and again if
-        the hub dies in between. `on_end` is told of every end when it is stored, once."""
+        the hub dies in between. `on_end` is told of every end when it is stored, once. `back`
+        returns when this link is connected."""
         self._store = store
         self._gate = gate
         self._clock = clock
         self._spawn = spawn
         self._on_end = on_end
+        self._back = back
         self._under_way = UnderWay(store, clock=clock, spawn=spawn, over=self._over)
         self._execution = Execution(
             self._under_way,
@@ -148,7 +159,7 @@ class Operations:
                 case Stage.QUEUED if operation.approved:
                     self._spawn(self._follow(entry))  # the word may be too old by now
                 case Stage.QUEUED:
-                    self._execution.queue(entry)
+                    self._spawn(self._queue_if_back(entry))
                 case _:
                     self._execution.resume(entry)
         if unended:
@@ -156,6 +167,23 @@ class Operations:
         self._under_way.loaded.set()
         self._execution.go_on()
         await self._execution.run()
+
+    async def _queue_if_back(self, entry: Entry) -> None:
+        """Its turn had not come when the hub ended. That may be long ago, and what an agent that
+        has gone wanted then nobody may want now."""
+        back = asyncio.ensure_future(self._back(entry.operation.call.link))
+        limit = asyncio.ensure_future(self._clock.sleep(BACK_WITHIN))
+        ends: set[asyncio.Future[None]] = {back, limit}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            here = back.done()
+        finally:
+            back.cancel()
+            limit.cancel()
+        if here:
+            self._execution.queue(entry)
+        else:
+            await self._end(entry, Stage.INTERRUPTED, was=Stage.QUEUED, reason=GONE)
 
     async def close(self) -> None:
         """Before the hub ends, and with it what was spawned: nothing more is started."""

@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 EVERY = 3600.0
 MEGABYTE = 1_000_000
+MOST = 10_000
+"""Operations that are kept, however young: each has up to 16 KB of its output in the database."""
 AT_ONCE = 200
 """Rows in one transaction: an answer can pass between two of them."""
 
@@ -63,7 +65,7 @@ class Sweeping:
 
     async def _remove_old(self) -> int:
         before, number = self._clock.time() - self._retention, 0
-        while ids := await self._store.remove(before=before, limit=AT_ONCE):
+        while ids := await self._store.remove(before=before, keep=MOST, limit=AT_ONCE):
             for operation_id in ids:
                 await self._outputs.remove(operation_id)
             number += len(ids)

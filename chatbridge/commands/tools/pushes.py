@@ -59,6 +59,7 @@ class Pushes:
         self._waiting: dict[Listener, asyncio.Queue[tuple[str, Json | None]]] = {}
         self._quiet: Counter[str] = Counter()
         self._left: set[str] = set()
+        self._arrived = asyncio.Event()
 
     # ── who is connected ──────────────────────────────────────────────────────────────────────────
 
@@ -67,6 +68,7 @@ class Pushes:
         """It is told meanwhile."""
         waiting: asyncio.Queue[tuple[str, Json | None]] = asyncio.Queue(MOST_WAITING)
         self._waiting[session] = waiting
+        self._arrived.set()
         telling = asyncio.ensure_future(_tell(session, waiting))
         try:
             yield
@@ -74,6 +76,12 @@ class Pushes:
             del self._waiting[session]
             telling.cancel()
             await asyncio.wait({telling})
+
+    async def connected(self, link: str) -> None:
+        """Returns when it is."""
+        while all(session.link != link for session in self._waiting):
+            self._arrived.clear()
+            await self._arrived.wait()
 
     def ready(self, session: Listener) -> None:
         """It has shaken hands."""
