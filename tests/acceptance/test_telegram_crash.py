@@ -12,6 +12,7 @@ from datetime import datetime
 
 import pytest
 
+from tests.acceptance.bridge import until
 from tests.fakes.house import COLOURS, Agent, House, Json, frozen, house, telegram_settings
 from tests.fakes.telegram.people import Card, Phone
 from tests.fakes.telegram.server import BotApi
@@ -231,6 +232,15 @@ def test_an_edit_that_the_dead_hub_did_not_hear_of_is_made_again_without_harm(
         assert len(cards(scene)) == 1
 
 
+def until_responded(scene: Scene) -> None:
+    """The card may be edited before the result is written: the hub does both at the same time. What
+    another agent gets after the tool has returned comes after it."""
+    log = scene.home.state / "hub.log"
+    until(lambda: "Session completed successfully" in log.read_text() or None, "a result")
+    with scene.home.agent() as other:
+        other.initialize()
+
+
 def test_a_result_whose_confirmation_the_dead_hub_did_not_read_is_confirmed_to_the_next(
     scene: Scene,
 ) -> None:
@@ -238,6 +248,7 @@ def test_a_result_whose_confirmation_the_dead_hub_did_not_read_is_confirmed_to_t
         with frozen(agent.process.pid):
             scene.phone.tap(card, "blue")
             scene.phone.until(card, lambda it: "handing over" in it.text)
+            until_responded(scene)
             until_killed.enter_context(frozen(scene.home.hub()))
         reply = agent.receive()  # the link has written it, and nobody reads its confirmation
         assert reply["result"]["structuredContent"]["answers"] == BLUE
