@@ -117,7 +117,8 @@ async def test_a_command_is_run_as_it_was_meant_and_its_output_comes_back(
         (before,) = told(await call(agent, "status"))["operations"][:1]
         assert before["operationId"] == started["operationId"]
         (project / "go").touch()
-        (ended,) = told(await call(agent, "await"))["operations"]
+        waited = await call(agent, "await", operationId=started["operationId"])
+        (ended,) = told(waited)["operations"]
         assert ended["status"] == "succeeded"
         assert ended["output"]["head"] == "finished\n"
         assert _in_file(ended["output"]["file"]) == "finished\n"
