@@ -28,7 +28,7 @@ ERAS = pytest.mark.parametrize("stateless", [False, True], ids=["handshake", "st
 @pytest.fixture(scope="module")
 def machine() -> Iterator[House]:
     """One for all tests here: the hub that a test leaves is the next one's to kill."""
-    with house(cold=True) as here:
+    with house() as here:
         yield here
 
 

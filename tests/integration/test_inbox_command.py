@@ -19,7 +19,7 @@ from tests.fakes.house import House, house
 
 @pytest.fixture
 def home() -> Iterator[House]:
-    with house(cold=True) as home:
+    with house() as home:
         yield home
 
 

@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import httpx
 from telegram import Update
@@ -25,7 +26,12 @@ LONGEST_PAUSE = 3600
 
 
 def connections(number: int) -> dict[str, object]:
-    return {"limits": httpx.Limits(max_connections=number, keepalive_expiry=KEPT_OPEN)}
+    limits = httpx.Limits(max_connections=number, keepalive_expiry=KEPT_OPEN)
+    return {"limits": limits, "verify": _certificates()}
+
+
+# One for all: reading the authorities takes as long as a link's whole start.
+_certificates = cache(httpx.create_ssl_context)
 
 
 @contextmanager
