@@ -15,7 +15,7 @@ endif
 
 BIN := .venv/bin
 VENV := .venv/.installed
-WORKERS ?= 3
+WORKERS ?= 4
 PYTEST_ARGS ?=
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --quiet --no-config \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock"
