@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Sequence
-from enum import StrEnum
 
+from chatbridge.core.due import Due
 from chatbridge.core.ports import Clock
 
 LOOK_EVERY = 30.0
@@ -18,14 +18,6 @@ LOOK_EVERY = 30.0
 STEP = 5.0
 """By how much wall time may run apart from monotonic time before it counts as a step."""
 AT_ONCE = 200
-
-
-class Due(StrEnum):
-    DEADLINE = "deadline"
-    ALONE = "alone"
-    HANDOVER = "handover"
-    TURN = "turn"
-    """The card has to be drawn anew, because the deadline comes near."""
 
 
 class Agenda:

@@ -2,7 +2,7 @@
 
 Every change is decided inside one store transaction and takes effect after its commit: waiting
 calls wake, delivery is told. The broker knows no tool and no channel. How an ask changes is in
-`asks`, who waits for it in `callers`, when something is due in `agenda`.
+`asks`, who waits for it in `callers`, what time does to it in `due`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 
-from chatbridge.core import asks, timing
-from chatbridge.core.agenda import Agenda, Due
+from chatbridge.core import asks
+from chatbridge.core.agenda import Agenda
 from chatbridge.core.callers import Callers
+from chatbridge.core.due import Due, all_due, come_due, overtaken
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -23,9 +24,10 @@ from chatbridge.core.errors import (
     TooManyOpenAsks,
     UnknownAsk,
 )
-from chatbridge.core.model import Ask, AskRequest, Call, CallName, Note, is_approval
-from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Clock, Store, Transaction
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, Note
+from chatbridge.core.policy import TOGETHER, Policy
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
@@ -73,34 +75,42 @@ class Broker:
         until = None if counts_for is None else now + counts_for
         endless = math.isinf(deadline)
         fresh = asks.opened(request, now=now, deadline=None if endless else deadline)
-        approval = is_approval(request.questions)
         ids = tuple(q.id for q in request.questions)
-        content = {"project": request.project.key, "fingerprint": request.fingerprint}
+        first = Call(
+            name=name, ask_id=fresh.id, question_ids=ids, started_at=now, counts_until=until
+        )
 
         async def work(tx: Transaction) -> tuple[Ask, Call]:
-            known = await self.callers.known(tx, name, request.fingerprint)
-            if known is not None:
-                return known
-            if not approval:  # nothing goes on with another's, so its ticket stays its caller
-                await self.callers.release_tickets(tx, name.link, request.fingerprint)
-            call = Call(
-                name=name, ask_id=fresh.id, question_ids=ids, started_at=now, counts_until=until
-            )
-            if not approval and (kept := await tx.kept_twin(**content, now=now)):
-                ask, call = kept, replace(call, ask_id=kept.id, late=True)
-            elif not approval and (twin := await tx.open_twin(**content)):
-                ask = asks.prolonged(asks.joined(twin), fresh.deadline)
-                call = replace(call, ask_id=twin.id)
-                await tx.save_ask(ask, was=twin.status)
-            else:
-                await self._check_flood(tx, request)
-                ask = fresh
-                await tx.add_ask(ask)
-            await tx.save_call(call)
-            return ask, call
+            self.callers.check_wanted(name)
+            if not await tx.is_new(name, fingerprint=request.fingerprint):
+                earlier = await self._earlier(tx, fresh, first)
+                if earlier is not None:
+                    return earlier
+            await self._check_flood(tx, request)
+            await tx.add_ask(fresh)
+            await tx.save_call(first)
+            return fresh, first
 
         ask, call = await self._store.write(work)
         self._committed(ask)
+        return ask, call
+
+    async def _earlier(self, tx: Transaction, fresh: Ask, call: Call) -> tuple[Ask, Call] | None:
+        """What this call goes on with instead of the `fresh` ask that it would open."""
+        known = await self.callers.known(tx, call.name, fresh.fingerprint)
+        if known is not None or fresh.approval:
+            return known  # nothing goes on with another's approval: its ticket stays its caller
+        await self.callers.release_tickets(tx, call.name.link, fresh.fingerprint)
+        content = {"project": fresh.project.key, "fingerprint": fresh.fingerprint}
+        if kept := await tx.kept_twin(**content, now=call.started_at):
+            ask, call = kept, replace(call, ask_id=kept.id, late=True)
+        elif twin := await tx.open_twin(**content):
+            ask = asks.prolonged(asks.joined(twin), fresh.deadline)
+            call = replace(call, ask_id=twin.id)
+            await tx.save_ask(ask, was=twin.status)
+        else:
+            return None
+        await tx.save_call(call)
         return ask, call
 
     async def follow(
@@ -192,6 +202,9 @@ class Broker:
             found = await tx.open_asks_of(**agent)
             listed = tuple(f"{a.id}: {shortened(one_line(a.questions[0].text), 60)}" for a in found)
             raise TooManyOpenAsks(limit=limit, open_asks=listed)
+        outsider, together = request.project.outsider, TOGETHER * limit
+        if outsider and await tx.count_open_asks_of(project=outsider, client=None) >= together:
+            raise TooManyOpenAsks(limit=together)
 
     # ── one change ────────────────────────────────────────────────────────────────────────────────
 
@@ -236,6 +249,12 @@ class Broker:
         hold a ticket, or have not come back yet after a start."""
         return ask_id in self._waiting or bool(await tx.live_calls(ask_id))
 
+    async def show_again(self, ask_id: str) -> None:
+        """Let every surface look whether it shows the ask as it is."""
+        ask = await self._store.ask(ask_id)
+        if ask is not None:
+            self._announce(ask)
+
     def _committed(self, ask: Ask) -> None:
         self._schedule(ask)
         self._announce(ask)
@@ -267,7 +286,7 @@ class Broker:
         now = self._clock.time()
         for ask in open_asks:
             self._schedule(ask)
-            if any(turn <= now for turn in timing.turns(ask)):  # perhaps while no hub was there
+            if overtaken(ask, now=now):  # perhaps while no hub was there
                 self._agenda.add(now, Due.TURN, ask.id)
         for ask in undelivered:
             self._schedule(ask, patience=self.policy.return_within)
@@ -298,19 +317,12 @@ class Broker:
         now = self._clock.time()
 
         def change(ask: Ask) -> Ask:
-            if due is Due.DEADLINE and ask.open and ask.deadline and ask.deadline <= now:
-                return asks.timed_out(ask, now=now, policy=self.policy)
-            if due is Due.ALONE and ask.open and ask.alone_since and not ask.alone:
-                if ask.alone_since + self.policy.alone_after > now:
-                    return ask
-                return asks.withdrawn(ask, now=now) if ask.approval else asks.alone(ask)
-            if due is Due.HANDOVER and asks.undelivered(ask):
-                return asks.kept(ask)
-            if due is Due.TURN and ask.open and any(turn <= now for turn in timing.turns(ask)):
-                return asks.redrawn(ask)
-            return ask
+            return come_due(due, ask, now=now, policy=self.policy)
 
         try:
+            ask = await self._store.ask(ask_id)
+            if ask is None or change(ask) is ask:
+                return  # as nearly always: it was answered and heard long before
             await self.change(ask_id, change)
         except (UnknownAsk, AskEnded):
             return
@@ -320,17 +332,8 @@ class Broker:
 
     def _schedule(self, ask: Ask, *, patience: float = 0.0) -> None:
         now = self._clock.time()
-        if ask.open:
-            if ask.deadline is not None:
-                self._agenda.add(ask.deadline, Due.DEADLINE, ask.id)
-            for turn in timing.turns(ask):
-                if turn > now:
-                    self._agenda.add(turn, Due.TURN, ask.id)
-            if ask.alone_since is not None and not ask.alone:
-                self._agenda.add(ask.alone_since + self.policy.alone_after, Due.ALONE, ask.id)
-        elif asks.undelivered(ask):
-            when = now + self.policy.handover_within + patience
-            self._agenda.add(when, Due.HANDOVER, ask.id)
+        for when, due in all_due(ask, now=now, policy=self.policy, patience=patience):
+            self._agenda.add(when, due, ask.id)
 
 
 def _latest(request: AskRequest) -> float:

@@ -13,10 +13,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from chatbridge.core import asks
-from chatbridge.core.errors import StoreError
+from chatbridge.core.errors import CallCancelled, StoreError
 from chatbridge.core.model import Ask, AskRequest, Call, CallName, Status
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Clock, Store, Transaction
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +25,8 @@ RETRY = 1.0
 """How long after a store error the end of a link is noted again."""
 NEVER_BACK = "http-"
 """How the ids of links begin that cannot repeat their calls to the next hub."""
+MOST_EARLY = 1000
+"""So many cancelled requests of a link are remembered: who makes ids up must not fill the hub."""
 FETCHED_WITHIN = 600.0
 """So long a link waits for a hub; who fetches what was approved after that is no link."""
 
@@ -39,6 +42,8 @@ class Callers:
         self._present: dict[str, int] = {}
         """How many connections each link has: one may open before the end of another is seen."""
         self._absent_forgotten = asyncio.Event()
+        self._early: dict[str, set[str]] = {}
+        """Of each link the requests that were cancelled before anything came of them."""
 
     # ── links and calls come and go ───────────────────────────────────────────────────────────────
 
@@ -52,6 +57,7 @@ class Callers:
         if left:
             self._present[link] = left
             return
+        self._early.pop(link, None)
 
         async def work(tx: Transaction) -> list[Ask]:
             return await self._link_gone(tx, link)
@@ -64,12 +70,22 @@ class Callers:
                 log.warning("link %s: its calls stay live for now: %s", link, error)
                 await self._clock.sleep(RETRY)
 
+    def came(self, name: CallName) -> None:
+        """A request of this name has been read. Whatever was cancelled under it was another."""
+        self._early.get(name.link, set()).discard(name.request)
+
     async def left(self, name: CallName) -> None:
         """The client has cancelled this call. Once it has its response, a ticket too, there is
-        nothing left to cancel."""
+        nothing left to cancel. One that is still on its way here, for the first time or repeated,
+        must not begin: nobody would be there for its answer."""
 
         async def work(tx: Transaction) -> list[Ask]:
             call = await tx.call(name)
+            unheard = call is None or call.delivered_at is None
+            if unheard and name.link in self._present:
+                early = self._early.setdefault(name.link, set())
+                if len(early) < MOST_EARLY:
+                    early.add(name.request)
             waits = call is not None and call.live and call.delivered_at is None
             ended = [call] if call is not None and waits else []
             return await self._end(tx, ended, for_good=True)
@@ -77,20 +93,20 @@ class Callers:
         self._tell(await self._store.write(work))
 
     async def resumed(self, link: str, *, repeated: set[str]) -> None:
-        """A link is back and has repeated its calls; those that it did not have no caller. One
-        whose ask has ended may have been answered meanwhile: its confirmation is still to come.
-        Whoever holds a ticket has it still, but for an approval's that has not reached its client:
-        what has been given up must not be allowed."""
+        """A link is back and has repeated its calls, but for those whose response it has and will
+        confirm: `repeated` are both. All others have no caller; what was answered meanwhile is
+        kept. Whoever holds a ticket has it still, but for an approval's that has not reached its
+        client: what has been given up must not be allowed."""
 
         async def work(tx: Transaction) -> list[Ask]:
             gone, back = [], []
             for call in await tx.live_calls_of(link):
                 ask = await tx.ask(call.ask_id)
-                if ask is None or not ask.open or call.name.request in repeated:
+                if ask is None or call.name.request in repeated:
                     continue
-                if not call.ticket or (ask.approval and call.delivered_at is None):
+                if not call.ticket or (ask.open and ask.approval and call.delivered_at is None):
                     gone.append(call)
-                elif (after := await self.welcome(tx, ask)) is not ask:
+                elif ask.open and (after := await self.welcome(tx, ask)) is not ask:
                     back.append(after)
             return [*back, *await self._end(tx, gone, for_good=True)]
 
@@ -117,10 +133,9 @@ class Callers:
             for link in await tx.live_links():
                 if link in self._present:
                     continue
-                for call in await tx.live_calls_of(link):
+                for call in await tx.live_calls_of(link, fingerprint=request.fingerprint):
                     ask = await tx.ask(call.ask_id)
-                    same = ask and ask.fingerprint == request.fingerprint
-                    if not ask or not same or ask.project.key != request.project.key:
+                    if ask is None or ask.project.key != request.project.key:
                         continue
                     if not link.startswith(NEVER_BACK):
                         wait = True
@@ -195,11 +210,20 @@ class Callers:
 
     # ── inside the broker's transactions ──────────────────────────────────────────────────────────
 
+    def check_wanted(self, name: CallName) -> None:
+        """:raises CallCancelled: the client was faster than we."""
+        if name.request in self._early.get(name.link, ()):
+            raise CallCancelled
+
     async def known(
         self, tx: Transaction, name: CallName, fingerprint: str
     ) -> tuple[Ask, Call] | None:
         """The effect of this very call, if it was made before. A delivered call is never repeated
-        by its link, so the same name means that the client has used its id again."""
+        by its link, so the same name means that the client has used its id again.
+
+        :raises CallCancelled: the client was faster than we.
+        """
+        self.check_wanted(name)
         call = await tx.call(name)
         if call is None or call.delivered_at is not None:
             return None
@@ -232,11 +256,8 @@ class Callers:
     async def release_tickets(self, tx: Transaction, link: str, fingerprint: str) -> None:
         """An agent that asks again what it holds a ticket for goes on with that ask; so does one
         that has given the earlier call up without a word."""
-        for call in await tx.live_calls_of(link):
-            if not call.ticket and not self._given_up(call):
-                continue
-            ask = await tx.ask(call.ask_id)
-            if ask is not None and ask.fingerprint == fingerprint:
+        for call in await tx.live_calls_of(link, fingerprint=fingerprint):
+            if call.ticket or self._given_up(call):
                 await tx.save_call(replace(call, ended_at=self._clock.time()))
 
     # ── responses ─────────────────────────────────────────────────────────────────────────────────

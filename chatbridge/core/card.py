@@ -104,7 +104,6 @@ class Line:
 
     question: str
     answer: str | None
-    by_default: bool = False
     edit: Event | None = None
 
 

@@ -12,7 +12,6 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from chatbridge.core.beside import first_of
 from chatbridge.core.errors import (
@@ -27,7 +26,8 @@ from chatbridge.core.model import Ask, Post
 from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Meter
 from chatbridge.core.policy import DAY
-from chatbridge.core.ports import Clock, Shown, Store, Surface, Transaction
+from chatbridge.core.ports import Clock, Shown, Surface
+from chatbridge.core.store_port import Store, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ REPAIR_FOR = 2 * DAY
 """How long after its end an ask's card is still brought up to date after a start."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
+PASSED_OVER = 5
+"""So many asks are shown before a notice that waits; then it has its turn."""
 NOTHING_GOES = (RetryLater, ChatRefused, TokenRejected, StoreError)
 """With these the next ask would fail like this one; any other failure may be this ask's own."""
 
@@ -88,6 +90,8 @@ class Lane:
         self._posted: set[str] = set()
         """Open asks whose card is out: somebody may be waiting for what a tap on it does."""
         self._notices: OrderedDict[str, Notice] = OrderedDict()
+        self._passed_over = 0
+        """How many asks were shown while a notice waits."""
         self._not_noted: dict[str, tuple[Post, tuple[str, ...]]] = {}
         """What is shown, but not yet known to the store."""
         self._announced: set[str] = set()
@@ -122,11 +126,13 @@ class Lane:
         while True:
             if pause := self._meter.pause(self._clock.monotonic()):
                 await self._clock.sleep(pause)
+            self._work.clear()  # what comes while something is being shown is news, too
             ask = self._next()
             if ask is not None:
+                self._passed_over += 1 if self._notices else 0
                 if pause := await self._try(ask):
                     await self._rest_for(pause)
-            elif self._notices:  # what waits for an answer comes first
+            elif self._notices:
                 if pause := await self._try_notice(next(iter(self._notices.values()))):
                     await self._rest_for(pause)
             else:
@@ -149,7 +155,10 @@ class Lane:
         return 0.0
 
     def _next(self) -> Ask | None:
+        """What waits for an answer comes before notices; but those have their turn, too."""
         now = self._clock.monotonic()
+        if self._notices and self._passed_over >= PASSED_OVER:
+            return None
         for ask_id in self._pending:
             trouble = self._troubles.get(ask_id)
             if trouble is None or trouble.until <= now:
@@ -158,15 +167,10 @@ class Lane:
 
     async def _until_work(self) -> None:
         """Until something changes, or a single ask is to be tried again."""
-        self._work.clear()
-        waits: set[asyncio.Task[Any]] = {asyncio.ensure_future(self._work.wait())}
         if resting := [self._troubles[ask_id].until for ask_id in self._pending]:
-            waits.add(asyncio.ensure_future(self._sleep_until(min(resting))))
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for waiting in waits:
-                waiting.cancel()
+            await first_of(self._work.wait(), self._sleep_until(min(resting)))
+        else:
+            await self._work.wait()
 
     async def _rest_for(self, pause: float) -> None:
         """A chat that refuses may have changed its mind when something new comes up: somebody has
@@ -174,7 +178,6 @@ class Lane:
         if not self._refused:
             await self._clock.sleep(pause)
             return
-        self._work.clear()
         await first_of(self._clock.sleep(pause), self._work.wait())
 
     async def _sleep_until(self, when: float) -> None:
@@ -203,7 +206,7 @@ class Lane:
 
     async def _try_notice(self, notice: Notice) -> float:
         """Show the notice; how long to pause after the whole surface failed."""
-        name = self._surface.name
+        name, self._passed_over = self._surface.name, 0
 
         async def work(tx: Transaction) -> None:
             await tx.save_notice_post(notice.id, surface=name)

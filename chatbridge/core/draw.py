@@ -179,7 +179,6 @@ def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
         Line(
             question=visible(q.text),
             answer=_said(q, answers[i]) if answers and not ask.approval else None,
-            by_default=bool(answers) and answers[i].decided_by is not None,
         )
         for i, q in enumerate(ask.questions)
     )

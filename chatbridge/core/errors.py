@@ -9,12 +9,22 @@ from __future__ import annotations
 class ChatbridgeError(Exception):
     """chatbridge cannot do this."""
 
+    passing = False
+    """Whether it may be over in a moment, with nobody doing anything."""
+
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").strip())
 
 
 class SettingsError(ChatbridgeError):
     """The configuration cannot be used."""
+
+
+class ExtraMissing(ChatbridgeError):
+    """Packages that a channel needs are not installed."""
+
+    def __init__(self, extra: str, *, command: str) -> None:
+        super().__init__(f"the packages for {extra.capitalize()} are not installed. Run: {command}")
 
 
 class HubAlreadyRunning(ChatbridgeError):
@@ -84,9 +94,13 @@ class TooManyOperations(ChatbridgeError):
 class StoreError(ChatbridgeError):
     """The database cannot be read or written."""
 
+    passing = True
+
 
 class NewerDatabase(StoreError):
     """The database was made by a newer chatbridge."""
+
+    passing = False
 
     def __init__(self, *, path: str, found: int, known: int) -> None:
         super().__init__(
@@ -127,6 +141,10 @@ class AskEnded(ChatbridgeError):
         super().__init__(f"the question {ask_id} has ended: {status}")
 
 
+class CallCancelled(ChatbridgeError):
+    """The agent has cancelled this call before anything came of it. Nobody was asked."""
+
+
 class NotHere(ChatbridgeError):
     """This approval cannot be given here."""
 
@@ -148,13 +166,15 @@ class InvalidAnswer(ChatbridgeError):
 
 
 class TooManyOpenAsks(ChatbridgeError):
-    """This agent has too many open questions."""
+    """This agent has too many open questions, or all agents of a token or a user together."""
 
-    def __init__(self, *, limit: int, open_asks: tuple[str, ...]) -> None:
-        listed = "\n".join(f"- {line}" for line in open_asks)
+    def __init__(self, *, limit: int, open_asks: tuple[str, ...] = ()) -> None:
+        """Without `open_asks` they are those of several agents."""
+        whose = "this agent already has" if open_asks else "your owner's agents already have"
+        listed = "".join(f"\n- {line}" for line in open_asks)
         super().__init__(
-            f"this agent already has {limit} open questions; wait for their answers with "
-            f"wait_for_answer before asking another:\n{listed}"
+            f"{whose} {limit} open questions; wait for their answers with "
+            f"wait_for_answer before asking another{':' if listed else ''}{listed}"
         )
 
 

@@ -13,7 +13,8 @@ from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.model import Answer, Ask, Note, Person, Post
 from chatbridge.core.notice import Notice
 from chatbridge.core.output import without_sequences
-from chatbridge.core.ports import Clock, Store, Transaction
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
 
 Outputs = Callable[[str], Awaitable[bytes | None]]
 """Reads what an operation printed, by its id or any text that somebody gives as one; None if there
@@ -118,17 +119,23 @@ class Intake:
         with suppress(UnknownAsk, AskEnded):
             await self._broker.change(ask_id, asks.redrawn)
 
+    async def show_again(self, ask_id: str) -> None:
+        await self._broker.show_again(ask_id)
+
     async def post(self, ask_id: str, *, surface: str) -> Post | None:
         return await self._store.post(ask_id=ask_id, surface=surface)
 
     async def post_at(self, handle: str, *, surface: str) -> Post | None:
         return await self._store.post_at(surface=surface, handle=handle)
 
-    async def adopt(self, post: Post, *, handles: Sequence[str]) -> None:
-        async def work(tx: Transaction) -> None:
+    async def adopt(self, post: Post, *, over: Post | None, handles: Sequence[str]) -> bool:
+        async def work(tx: Transaction) -> bool:
+            if await tx.post(ask_id=post.ask_id, surface=post.surface) != over:
+                return False
             await tx.save_post(post, handles=handles)
+            return True
 
-        await self._store.write(work)
+        return await self._store.write(work)
 
     async def note(self, channel: str, key: str) -> Note | None:
         return await self._store.note(channel=channel, key=key)

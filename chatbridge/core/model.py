@@ -166,6 +166,13 @@ class Project:
     name: str
     label: str | None = None
 
+    @property
+    def outsider(self) -> str | None:
+        """The token or the user that it belongs to, where that is not the hub's own user: all their
+        keys begin so. Which names their agents go by they choose themselves."""
+        kind, _, rest = self.key.partition(":")
+        return f"{kind}:{rest.partition(':')[0]}:" if kind in ("http", "uid") else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:

@@ -11,7 +11,9 @@ from chatbridge.core.beside import first_of
 from chatbridge.core.errors import TooManyNotices
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.notice import Level, Notice, OperationEnd
-from chatbridge.core.ports import Clock, Store, Transaction
+from chatbridge.core.policy import TOGETHER
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
 
 MINUTE = 60.0
 MOST_A_MINUTE = 20
@@ -70,10 +72,15 @@ class Notices:
             kept = await tx.add_notice(fresh)
             if operation is not None:
                 return kept
-            sender = {"project": project.key, "client": agent.client}
-            recent = await tx.count_notices_of(**sender, since=fresh.at - MINUTE)
+            # Not what is to come by a clock that has been set back.
+            minute = {"since": fresh.at - MINUTE, "until": fresh.at}
+            recent = await tx.count_notices_of(project=project.key, client=agent.client, **minute)
             if kept.id == fresh.id and recent > MOST_A_MINUTE:
                 raise TooManyNotices(limit=MOST_A_MINUTE)
+            if kept.id == fresh.id and project.outsider is not None:
+                recent = await tx.count_notices_of(project=project.outsider, client=None, **minute)
+                if recent > TOGETHER * MOST_A_MINUTE:
+                    raise TooManyNotices(limit=TOGETHER * MOST_A_MINUTE)
             return kept
 
         notice = await self._store.write(work)

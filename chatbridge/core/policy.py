@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 HOUR = 3600.0
 DAY = 24 * HOUR
+TOGETHER = 3
+"""So many times what one agent may have, all agents of a token or of another user may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

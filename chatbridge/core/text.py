@@ -15,6 +15,8 @@ _KEPT_CONTROLS = "\n\t"
 _NON_JOINER, _JOINER = "\u200c", "\u200d"
 _EMOJI_SELECTORS = "\ufe0e\ufe0f"
 _VIRAMA = 9
+_MARKS = 8
+"""So many marks on one letter is more than any script has; a tower of them covers other lines."""
 _HIDDEN = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2028\u2029\u2065\u3164\uffa0"
     "\ufff0\ufff1\ufff2\ufff3\ufff4\ufff5\ufff6\ufff7\ufff8"
@@ -23,19 +25,23 @@ _HIDDEN = frozenset(
 
 
 def visible(text: str) -> str:
-    """`text` with direction, zero-width and control characters as `⟨U+202E⟩`."""
+    """`text` with direction, zero-width and control characters, and towers of marks, as
+    `⟨U+202E⟩`."""
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n")
-    # Of a long text's few different characters most need no second look.
-    suspects = "".join(char for char in set(text) if _suspect(char))
+    # A long text has few different characters, and most of them need no second look.
+    chars = set(text)
+    if marks := "".join(char for char in chars if _category(char) in ("Mn", "Me")):
+        text = _without_towers(text, marks)
+    suspects = "".join(char for char in chars if _suspect(char))
     if not suspects:
         return text
 
     def shown(found: re.Match[str]) -> str:
         i = found.start()
         tricky = _tricky(text[i - 1 : i], text[i], text[i + 1 : i + 2])
-        return f"⟨U+{ord(text[i]):04X}⟩" if tricky else text[i]
+        return _code(text[i]) if tricky else text[i]
 
     return re.sub(f"[{re.escape(suspects)}]", shown, text)
 
@@ -46,6 +52,16 @@ def _suspect(char: str) -> bool:
         return False
     selector = "\ufe00" <= char <= "\ufe0f"
     return selector or _ignorable(char) or _category(char) in ("Cc", "Cf", "Cs")
+
+
+def _without_towers(text: str, marks: str) -> str:
+    """With the marks shown by their codes that stand over or under too many others."""
+    mark = f"[{re.escape(marks)}]"
+    return re.sub(f"(?<={mark}{{{_MARKS}}}){mark}", lambda found: _code(found[0]), text)
+
+
+def _code(char: str) -> str:
+    return f"⟨U+{ord(char):04X}⟩"
 
 
 @lru_cache(maxsize=4096)

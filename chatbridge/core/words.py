@@ -1,4 +1,4 @@
-"""Times, and sentences about an ask, that every channel says alike."""
+"""Times and sentences that every channel says alike."""
 
 from __future__ import annotations
 
@@ -73,3 +73,11 @@ def only_there(channels: Sequence[str]) -> str:
     if not places:
         return "This cannot be allowed here. It is denied when its time is up."
     return f"Allow or deny this in {' or '.join(places)}."
+
+
+def to_trust_it(setting: str) -> str:
+    """What to do about a certificate that is not trusted; the setting has its server's address."""
+    return (
+        f"Check this computer's clock and {setting}; where a proxy reads along, set SSL_CERT_FILE "
+        "to the file with its authority"
+    )

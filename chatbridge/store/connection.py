@@ -29,7 +29,7 @@ _CAUSES = {
     sqlite3.SQLITE_NOTADB: "it is not a SQLite database. Move it away, or set "
     "CHATBRIDGE_STATE_DIR to another folder",
     sqlite3.SQLITE_CORRUPT: "it is damaged. Stop the hub and put back a copy, or save what can be "
-    "read with: sqlite3 <database> .recover",
+    "read with sqlite.org's: sqlite3 <database> .recover",
 }
 
 

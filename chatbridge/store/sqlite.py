@@ -18,13 +18,13 @@ from typing import TypeVar
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, Note, Post
 from chatbridge.core.notice import Notice
-from chatbridge.core.ports import Transaction
+from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.recent import Recent
 from chatbridge.store.rows import ask_of, folded, notice_of, post_of
-from chatbridge.store.transaction import ASK
+from chatbridge.store.transaction import ASK, POST
 from chatbridge.store.writer import Writer
 
 T = TypeVar("T")
@@ -60,10 +60,6 @@ BEHIND = """
         SELECT seq FROM asks JOIN posts ON posts.ask = asks.seq AND posts.surface = :surface
         WHERE settled_at > :since AND posts.revision < asks.revision
     ) ORDER BY seq
-"""
-POST = """
-    SELECT posts.*, asks.id AS ask_id FROM posts JOIN asks ON asks.seq = posts.ask
-    WHERE asks.id = ? AND posts.surface = ?
 """
 POST_AT = """
     SELECT posts.*, asks.id AS ask_id FROM handles

@@ -23,6 +23,7 @@ from chatbridge.store.rows import (
     call_row,
     notice_of,
     notice_row,
+    post_of,
     state_row,
 )
 
@@ -51,8 +52,24 @@ KEPT_TWIN = """
                     AND NOT (calls.ticket AND asks.kept))
     ORDER BY seq DESC LIMIT 1
 """
+ANYTHING_LIKE = """
+    SELECT 1 FROM calls WHERE link = :link AND request = :request
+    UNION ALL
+    SELECT 1 FROM asks WHERE status = 'open' AND fingerprint = :fingerprint
+    UNION ALL
+    SELECT 1 FROM asks WHERE delivered_at IS NULL AND discarded = 0 AND kept_until IS NOT NULL
+    AND fingerprint = :fingerprint
+    UNION ALL
+    SELECT 1 FROM calls JOIN asks ON asks.seq = calls.ask
+    WHERE calls.link = :link AND calls.ended_at IS NULL AND asks.fingerprint = :fingerprint
+    LIMIT 1
+"""
 COUNT_OPEN_ASKS_OF = """
     SELECT count(*) FROM asks WHERE status = 'open' AND project = :project AND client = :client
+"""
+COUNT_OPEN_ASKS_OF_OUTSIDER = """
+    SELECT count(*) FROM asks WHERE status = 'open'
+    AND substr(project || ':', 1, length(:project)) = :project
 """
 OPEN_ASKS_OF = """
     SELECT * FROM asks WHERE status = 'open' AND project = :project AND client = :client
@@ -68,7 +85,8 @@ LIVE_CALLS = """
 """
 LIVE_CALLS_OF = """
     SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE calls.link = ? AND calls.ended_at IS NULL ORDER BY calls.started_at
+    WHERE calls.link = :link AND calls.ended_at IS NULL
+    AND (:fingerprint IS NULL OR asks.fingerprint = :fingerprint) ORDER BY calls.started_at
 """
 LIVE_LINKS = "SELECT DISTINCT link FROM calls WHERE ended_at IS NULL"
 _SAVE_CALL = """
@@ -82,6 +100,10 @@ _SAVE_CALL = """
         started_at = excluded.started_at, ended_at = excluded.ended_at,
         delivered_at = excluded.delivered_at, ticket = excluded.ticket, late = excluded.late,
         counts_until = excluded.counts_until
+"""
+POST = """
+    SELECT posts.*, asks.id AS ask_id FROM posts JOIN asks ON asks.seq = posts.ask
+    WHERE asks.id = ? AND posts.surface = ?
 """
 _SAVE_POST = """
     INSERT INTO posts (ask, surface, place, revision)
@@ -110,8 +132,12 @@ _NOTICE_OF = """
     WHERE link = :link AND request = :request AND title = :title AND message = :message
 """
 COUNT_NOTICES_OF = """
-    SELECT count(*) FROM notices WHERE at > :since AND project = :project AND client = :client
-    AND operation IS NULL
+    SELECT count(*) FROM notices WHERE at > :since AND at <= :until
+    AND project = :project AND client = :client AND operation IS NULL
+"""
+COUNT_NOTICES_OF_OUTSIDER = """
+    SELECT count(*) FROM notices WHERE at > :since AND at <= :until AND operation IS NULL
+    AND substr(project || ':', 1, length(:project)) = :project
 """
 _SAVE_NOTICE_POST = """
     INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
@@ -156,6 +182,10 @@ class SqliteTransaction:
             self._changes.asks[ask.id] = self._as_stored(ask)
         return saved
 
+    async def is_new(self, name: CallName, *, fingerprint: str) -> bool:
+        asked = {"link": name.link, "request": name.request, "fingerprint": fingerprint}
+        return not await self.rows(ANYTHING_LIKE, asked)
+
     async def open_twin(self, *, project: str, fingerprint: str) -> Ask | None:
         twin = {"project": project, "fingerprint": fingerprint}
         return _one(await self.rows(OPEN_TWIN, twin))
@@ -164,9 +194,10 @@ class SqliteTransaction:
         twin = {"project": project, "fingerprint": fingerprint, "now": now}
         return _one(await self.rows(KEPT_TWIN, twin))
 
-    async def count_open_asks_of(self, *, project: str, client: str) -> int:
+    async def count_open_asks_of(self, *, project: str, client: str | None) -> int:
         agent = {"project": project, "client": client}
-        ((count,),) = await self.rows(COUNT_OPEN_ASKS_OF, agent)
+        counted = COUNT_OPEN_ASKS_OF_OUTSIDER if client is None else COUNT_OPEN_ASKS_OF
+        ((count,),) = await self.rows(counted, agent)
         return int(count)
 
     async def open_asks_of(self, *, project: str, client: str) -> Sequence[Ask]:
@@ -188,11 +219,16 @@ class SqliteTransaction:
     async def live_calls(self, ask_id: str) -> Sequence[Call]:
         return [call_of(row) for row in await self.rows(LIVE_CALLS, (ask_id,))]
 
-    async def live_calls_of(self, link: str) -> Sequence[Call]:
-        return [call_of(row) for row in await self.rows(LIVE_CALLS_OF, (link,))]
+    async def live_calls_of(self, link: str, *, fingerprint: str | None = None) -> Sequence[Call]:
+        of = {"link": link, "fingerprint": fingerprint}
+        return [call_of(row) for row in await self.rows(LIVE_CALLS_OF, of)]
 
     async def live_links(self) -> Sequence[str]:
         return [row["link"] for row in await self.rows(LIVE_LINKS)]
+
+    async def post(self, *, ask_id: str, surface: str) -> Post | None:
+        rows = await self.rows(POST, (ask_id, surface))
+        return post_of(rows[0]) if rows else None
 
     async def save_post(self, post: Post, *, handles: Sequence[str] = ()) -> None:
         # The ask may have been swept while its card was on the way: then there is nothing to note.
@@ -214,9 +250,12 @@ class SqliteTransaction:
         await self.change(_ADD_NOTICE, row)
         return notice_of((await self.rows(_NOTICE_OF, row))[0])
 
-    async def count_notices_of(self, *, project: str, client: str, since: float) -> int:
-        agent = {"project": project, "client": client, "since": since}
-        ((count,),) = await self.rows(COUNT_NOTICES_OF, agent)
+    async def count_notices_of(
+        self, *, project: str, client: str | None, since: float, until: float
+    ) -> int:
+        agent = {"project": project, "client": client, "since": since, "until": until}
+        counted = COUNT_NOTICES_OF_OUTSIDER if client is None else COUNT_NOTICES_OF
+        ((count,),) = await self.rows(counted, agent)
         return int(count)
 
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None:

@@ -1,0 +1,36 @@
+"""Which asks a person's words or taps can be for, where they do not say it themselves."""
+
+from __future__ import annotations
+
+from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.model import Ask, Post
+from chatbridge.core.ports import Inbox
+from chatbridge.core.typed import takes_text
+
+LOOKED_BACK = 50
+"""How many ended asks are looked at for one that may be meant."""
+
+
+async def answerable(inbox: Inbox) -> list[Ask]:
+    """The open ones, and those that a person is answering late."""
+    ended = await inbox.history(limit=LOOKED_BACK)
+    late = [ask for ask in ended if ask.draft.late and takes_late_answer(ask)]
+    return [*await inbox.open_asks(), *late]
+
+
+async def shown_on(inbox: Inbox, surface: str) -> list[tuple[Ask, Post]]:
+    """Those of them that a text beside the cards on this surface may be for, with their posts. An
+    ask that is answered late only counts while it waits for text."""
+    found = []
+    for ask in await answerable(inbox):
+        if ask.open or takes_text(ask):
+            post = await inbox.post(ask.id, surface=surface)
+            if post is not None:
+                found.append((ask, post))
+    return found
+
+
+async def any_ended_since(inbox: Inbox, at: float) -> bool:
+    """Whether what was written then may have been for an ask that has ended."""
+    ended = await inbox.history(limit=LOOKED_BACK)
+    return any((ask.settled_at or 0.0) >= at for ask in ended)
