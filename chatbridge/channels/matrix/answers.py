@@ -15,6 +15,7 @@ from peewee import PeeweeException
 
 from chatbridge.channels.matrix.errors import LoggedOut, MayNot, Rejected
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
+from chatbridge.core.words import to_trust_it
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,12 @@ def meaning_of(
             return _refusal(answer, user=user, hint=hint, room=room, inside=inside)
         case TimeoutError():
             return RetryLater("matrix: the homeserver did not answer in time")
+        case aiohttp.ClientConnectorCertificateError(certificate_error=why):
+            reason = str(getattr(why, "verify_message", type(why).__name__)).rstrip(".")
+            what_to_do = to_trust_it("matrix.homeserver")
+            return RetryLater(
+                f"matrix: the homeserver's certificate is not trusted ({reason}). {what_to_do}"
+            )
         case aiohttp.ClientError() | OSError():
             return RetryLater(f"matrix: the homeserver cannot be reached ({type(error).__name__})")
         case LocalProtocolError() if room is not None and not inside:

@@ -30,7 +30,7 @@ from nio.responses import (
 
 from chatbridge.channels.matrix.answers import checked, meaning_of
 from chatbridge.channels.matrix.errors import LoggedOut, Rejected
-from chatbridge.channels.matrix.keys import Keys
+from chatbridge.channels.matrix.keys import Keys, check_database
 from chatbridge.channels.matrix.reading import (
     FILTER,
     NO_ROOMS,
@@ -138,7 +138,7 @@ class Api:
             return
         # In this thread: nio's store belongs to the one that opened it.
         try:
-            _check_database(store / STORE)
+            check_database(store / STORE)
             self._client.restore_login(session.user_id, session.device_id, session.access_token)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with the file
             raise SettingsError(
@@ -344,11 +344,3 @@ class Api:
             raise meaning_of(
                 error, user=self.user_id, hint=self._hint, room=room, inside=inside
             ) from None
-
-
-def _check_database(path: Path) -> None:
-    """nio would leave a file open that is none."""
-    if path.exists():
-        with open(path, "rb") as file:
-            if file.read(16) not in (b"", b"SQLite format 3\0"):
-                raise ValueError("no database")

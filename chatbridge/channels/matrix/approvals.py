@@ -6,7 +6,6 @@ shown before it can be allowed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from chatbridge.channels.matrix.drawing import Drawing, Seen, drawn
@@ -41,8 +40,6 @@ ASKED, PATH = 2_000, 1_500
 INDENT = "    "
 CUT = "\n…\n"
 LANGUAGE_OF_COMMANDS = "bash"
-_FILE_NAMES = re.compile(r"\A--- [^\n]*\n\+\+\+ [^\n]*\n(?=@@)")
-"""They look like lines that are removed and added."""
 
 DENYING = "deny, or “deny:” and why."
 FOR_SESSION = " Reply session to allow it for this session."
@@ -129,7 +126,7 @@ def _file(subject: Subject) -> Words:
     named = _path(subject.file)
     if subject.language != "diff":
         return paragraph(named)
-    rows = _FILE_NAMES.sub("", subject.code).split("\n")
+    rows = subject.code.split("\n")  # none of them names a file
     added, removed = (sum(row.startswith(mark) for row in rows) for mark in "+-")
     return paragraph(named + ours(f" · {added} added, {removed} removed"))
 

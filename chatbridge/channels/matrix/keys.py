@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from nio.client.async_client import AsyncClient
@@ -98,3 +99,14 @@ class Keys:
         _, found = await self._request("POST", UPLOAD, content)
         answer = checked(KeysUploadResponse.from_dict(found), KeysUploadResponse)
         await self._client.receive_response(answer)
+
+
+def check_database(path: Path) -> None:
+    """Before nio opens it, which would leave a file open that is no database.
+
+    :raises ValueError:
+    """
+    if path.exists():
+        with open(path, "rb") as file:
+            if file.read(16) not in (b"", b"SQLite format 3\0"):
+                raise ValueError("no database")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chatbridge.channels.matrix.drawing import Drawing
+from chatbridge.channels.matrix.drawing import Drawing, drawn
 from chatbridge.channels.matrix.ending import PROJECT
 from chatbridge.channels.matrix.html import (
     NOTHING,
@@ -36,11 +36,7 @@ REMARK = 1_000
 
 def said(text: str) -> Drawing:
     """A plain sentence."""
-    return _drawing(paragraph(ours(text)))
-
-
-def _drawing(words: Words) -> Drawing:
-    return Drawing(body=words.body, html=words.html)
+    return drawn(paragraph(ours(text)))
 
 
 # ── about a question ──────────────────────────────────────────────────────────────────────────────
@@ -77,12 +73,12 @@ def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Drawing:
     if len(asks) == 1 and reactions:
         asked = name(clipped(_question(asks[0]), ONE_QUESTION))
         use_it = ours("Use this as your answer to “") + asked + ours("”? 👍 uses it.")
-        return _drawing(paragraph(use_it))
+        return drawn(paragraph(use_it))
     listed = numbered((_entry(ask) + _ends(ask, now) for ask in asks[:LISTED]), mark=". ")
     more = f"and {len(asks) - LISTED} more" if len(asks) > LISTED else ""
     how = "React with its number, or reply" if reactions else "Reply"
     first = paragraph(ours(f"Which question is this for? {how} to the one you mean."))
-    return _drawing(paragraphs((first, listed, paragraph(ours(more)))))
+    return drawn(paragraphs((first, listed, paragraph(ours(more)))))
 
 
 def nothing_waits() -> Drawing:
@@ -139,7 +135,7 @@ def help_text(*, reactions: bool = True) -> Drawing:
 def remark(text: str) -> Drawing:
     """What the owner should know about the set-up."""
     words = theirs(clipped(text, REMARK))
-    return _drawing(paragraph(lines((ours("⚠️ ") + strong(ours("chatbridge")), words))))
+    return drawn(paragraph(lines((ours("⚠️ ") + strong(ours("chatbridge")), words))))
 
 
 def unreachable(*, since: float, now: float) -> Drawing:

@@ -17,14 +17,13 @@ from chatbridge.channels.matrix.texts import Texts, text_of
 from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core import form
+from chatbridge.core.answerable import any_ended_since, shown_on
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.typed import takes_text
 
-LOOKED_BACK = 50
-"""How many ended asks are looked at for one that a message may have been meant for."""
 HELP = ("!help", "help")
 GONE = "Your message is no longer there. Reply to the question you mean."
 
@@ -136,14 +135,8 @@ class Plain:
         self._voice.ask_back(drawing, made, to=event, reactions=self._reactions)
 
     async def _open_in(self, chat: Chat) -> list[Open]:
-        ended = await self._inbox.history(limit=LOOKED_BACK)
-        late = [a for a in ended if a.draft.late and takes_late_answer(a) and takes_text(a)]
-        found = []
-        for ask in (*await self._inbox.open_asks(), *late):
-            post = await self._inbox.post(ask.id, surface=chat.name)
-            if post is not None:
-                found.append(Open(ask=ask, place=from_text(post.place)))
-        return found
+        found = await shown_on(self._inbox, chat.name)
+        return [Open(ask=ask, place=from_text(post.place)) for ask, post in found]
 
     async def _clearly_meant(self, event: RoomEvent, chat: Chat) -> Ask | None:
         """The one question that waits for text now, if it was the only one when the message was
@@ -156,10 +149,7 @@ class Plain:
             newest = each.place.newest
             if newest.step != each.ask.draft.step or self._echoes.is_ahead(newest.event):
                 return None
-        ended = await self._inbox.history(limit=LOOKED_BACK)
-        if any((ask.settled_at or 0.0) >= event.at for ask in ended):
-            return None
-        return waiting[0]
+        return None if await any_ended_since(self._inbox, event.at) else waiting[0]
 
 
 def _questions(here: Sequence[Open]) -> list[Ask]:

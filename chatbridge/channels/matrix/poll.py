@@ -15,14 +15,9 @@ from dataclasses import dataclass, field, replace
 from chatbridge.channels.matrix.api import Api
 from chatbridge.channels.matrix.errors import Rejected
 from chatbridge.channels.matrix.wire import Batch, Invite, RoomEvent, Timeline
-from chatbridge.core.errors import (
-    ChatbridgeError,
-    ChatRefused,
-    RetryLater,
-    StoreError,
-    TokenRejected,
-)
+from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Note
+from chatbridge.core.once import Once
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.reading import Rounds
 
@@ -95,8 +90,7 @@ class Poll:
         self._missed: dict[str, tuple[RoomEvent, ...]] = {}
         self._keys = True
         """Some may have come that nothing has been read with yet: also to the hub before this."""
-        self._tried: tuple[str, int] = ("", 0)
-        self._doubtful: str | None = None
+        self._once = Once("matrix: event", tries=TRIES)
 
     async def begin(self) -> None:
         """Find out where to read on, and how the rooms are. On the first start with an account,
@@ -168,7 +162,7 @@ class Poll:
             except Rejected as error:
                 log.warning("matrix: the bot cannot go to %s: %s", invite.room, error)
             except RetryLater as error:
-                if self._tries(invite.room) < TRIES:
+                if self._once.may_be_tried_again(invite.room):
                     raise
                 log.warning("matrix: the bot cannot go to %s: %s", invite.room, error)
         for timeline in batch.timelines:
@@ -220,35 +214,15 @@ class Poll:
 
     async def _take_once(self, event: RoomEvent) -> None:
         cursor = self._note(self._cursor.to_text(event.id))
-        if self._doubtful == event.id and await self._committed(event):
-            return
-        try:
-            await self._take(event, cursor)
-        except TokenRejected:
-            raise
-        except StoreError:
-            self._doubtful = event.id
-            raise
-        except RetryLater as error:
-            if self._tries(event.id) < TRIES:
-                raise
-            log.warning("matrix: event %s was passed over: %s", event.id, error)
+        dealt_with = await self._once.deal_with(
+            event.id, lambda: self._take(event, cursor), committed=lambda: self._committed(event)
+        )
+        if not dealt_with:
             self._given_up(event)
-        except ChatbridgeError as error:
-            log.warning("matrix: event %s was passed over: %s", event.id, error)
-        except Exception:
-            # It would fail again and again, and nothing after it would ever be read.
-            log.exception("matrix: event %s was passed over", event.id)
 
     async def _committed(self, event: RoomEvent) -> bool:
-        """Whether what failed was only something after the effect."""
         known = await self._inbox.note("matrix", self._key)
         return known is not None and event.id in _cursor_from(known.value).done
-
-    def _tries(self, event: str) -> int:
-        known, count = self._tried
-        self._tried = (event, count + 1 if known == event else 1)
-        return self._tried[1]
 
     def _note(self, value: str) -> Note:
         return Note(channel="matrix", key=self._key, value=value, at=self._clock.time())

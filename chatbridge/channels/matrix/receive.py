@@ -75,6 +75,8 @@ class Receiver:
         """
         if event.sender == self._api.user_id:
             self._echoes.passed(event.id)
+            if (own := self._chat(event.room)) is not None:
+                await self._cards.returned(event, own)
             return
         chat = self._chat(event.room)
         if chat is None or event.type == "m.room.member" or not self._people.allows(event.sender):

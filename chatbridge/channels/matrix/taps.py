@@ -13,6 +13,7 @@ from chatbridge.channels.matrix.plain import Plain
 from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core import form
+from chatbridge.core.answerable import answerable
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.card import Act
 from chatbridge.core.draw import draw
@@ -23,8 +24,6 @@ from chatbridge.core.signs import is_sign
 from chatbridge.core.typed_approval import what_decides
 from chatbridge.core.words import only_there
 
-LOOKED_BACK = 50
-"""How many ended asks are looked at for one that a person is answering late."""
 ONCE_MORE = "To react with the same again, take your reaction back first."
 """No server takes a person's reaction twice: a tap on one's own takes it back."""
 
@@ -101,7 +100,7 @@ class Taps:
         """A person removes something: a reaction of theirs, or a message of ours."""
         if event.redacts is None:
             return
-        for ask in await self._answerable():
+        for ask in await answerable(self._inbox):
             post = await self._inbox.post(ask.id, surface=chat.name)
             if post is None:
                 continue
@@ -132,11 +131,6 @@ class Taps:
             )
         except AskEnded:
             pass  # it was on when the answer was sent
-
-    async def _answerable(self) -> list[Ask]:
-        ended = await self._inbox.history(limit=LOOKED_BACK)
-        late = [ask for ask in ended if ask.draft.late and takes_late_answer(ask)]
-        return [*await self._inbox.open_asks(), *late]
 
     def _who(self, event: RoomEvent) -> Person:
         return person_of(event.sender, name=self._api.name_of(event.room, event.sender))

@@ -112,6 +112,9 @@ class Recent:
     list: int | None = None
     """The message that is the list."""
 
+    def has(self, notice: Notice) -> bool:
+        return any(each.notice.id == notice.id for each in self.out)
+
 
 class Announcer:
     def __init__(self, writer: Writer, *, clock: Clock) -> None:
@@ -150,12 +153,11 @@ class Announcer:
 
     async def _joins(self, notice: Notice, now: float) -> bool:
         """Whether it is in a list now, and the messages that the list stands for are gone."""
-        self._forget(before=now - WITHIN)
         recent = self._recent.get(_kind(notice))
-        if recent is None:
-            return False
-        if not any(each.notice.id == notice.id for each in recent.out):
-            if recent.list is None and len(recent.out) + 1 < TOGETHER:
+        if recent is None or not recent.has(notice):  # else only the tidying up is left to do
+            self._forget(before=now - WITHIN)
+            recent = self._recent.get(_kind(notice))
+            if recent is None or (recent.list is None and len(recent.out) + 1 < TOGETHER):
                 return False
             drawing = draw_list([*(each.notice for each in recent.out), notice])
             message = recent.list or recent.out[-1].message

@@ -41,7 +41,14 @@ from telegram.error import (
 from chatbridge.channels.telegram.errors import Migrated, Polled, Rejected
 from chatbridge.channels.telegram.html import plain_text
 from chatbridge.channels.telegram.keyboard import Rows
-from chatbridge.channels.telegram.wire import UNREADABLE, Asking, Polling, connections, readable
+from chatbridge.channels.telegram.wire import (
+    UNREADABLE,
+    Asking,
+    Polling,
+    connections,
+    readable,
+    untrusted,
+)
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 
 log = logging.getLogger(__name__)
@@ -311,7 +318,9 @@ class Api:
         except TimedOut:
             raise RetryLater("telegram did not answer in time") from None
         except TelegramError as error:
-            raise RetryLater(f"telegram cannot be reached ({_kind(error)})") from None
+            raise RetryLater(
+                untrusted(error) or f"telegram cannot be reached ({_kind(error)})"
+            ) from None
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # An answer in another form than the library expects.
             log.debug("telegram's answer has another form: %r", type(error))

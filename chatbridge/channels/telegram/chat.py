@@ -15,7 +15,7 @@ from chatbridge.channels.telegram.announcer import Announcer
 from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.errors import Migrated, Rejected
 from chatbridge.channels.telegram.keyboard import takes_typing
-from chatbridge.channels.telegram.overflow import File, overflow, overflows
+from chatbridge.channels.telegram.overflow import File, Overflow, overflow
 from chatbridge.channels.telegram.place import Place, Prompt, from_text, handle, to_text
 from chatbridge.channels.telegram.render import (
     Drawing,
@@ -31,7 +31,7 @@ from chatbridge.channels.telegram.writer import Writer
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import PostGone
-from chatbridge.core.model import Ask, View, new_draft
+from chatbridge.core.model import Ask, Post, View, new_draft
 from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown
@@ -104,6 +104,21 @@ class Chat:
         since = self._fresh.get(ask.id)
         return since is not None and self._clock.monotonic() - since < TOO_QUICK
 
+    async def found(self, ask_id: str, message: int) -> None:
+        """Somebody has touched a card of this ask. If the ask has ended, and nobody lived, or got
+        an answer, to note where its card is, this one is noted, so that it says how: an ended ask
+        is not posted again, and its buttons would stay for ever."""
+        ask = await self._inbox.ask(ask_id)
+        if ask.open or self.has_posted(ask, message):
+            return
+        if await self._inbox.post(ask_id, surface=self.name) is not None:
+            return
+        step, since = ask.draft.step, ask.settled_at or ask.created_at
+        place = Place(chat=self.id, card=message, step=step, since=since, reminder=NOT_SENT)
+        post = Post(ask_id=ask_id, surface=self.name, place=to_text(place), revision=0)
+        await self._inbox.adopt(post, over=None, handles=(handle(self.id, message),))
+        await self._inbox.show_again(ask_id)
+
     async def remove(self, message: int) -> None:
         await self._writer.remove(message)
 
@@ -142,6 +157,7 @@ class Chat:
             latest_deadline=self._inbox.latest_deadline(ask),
             only_on=self._inbox.only_on(ask, "telegram"),
         )
+        more = Overflow() if card.view is None else overflow(ask)
         prompting = await self._prompts(ask, card, wish, place)
         seen = Seen(
             private=self.private,
@@ -149,21 +165,21 @@ class Chat:
             now=self._clock.time(),
             prompted=prompting,
             again=wish.again if place is None else place.again and place.step == card.step,
-            overflowed=overflows(ask, ask.draft.at),
+            overflowed=ask.draft.at in more.questions,
             unsent=ask.draft.whole and place is not None and not place.files,
         )
         drawing = draw_card(card, seen)
         parts: Sequence[int] = ()
         if place is None:
-            place, parts = await self._post(ask, drawing, wish, old=old)
+            place, parts = await self._post(ask, drawing, more, wish, old=old)
             messages = 1 + len(parts)
             left = Wish(typing=wish.typing)
             self.wishes.granted(ask.id, wish, left=left)
             wish = left
-            missing = self._missing(ask, card, seen, wish, place)
+            missing = self._missing(ask, card, more, seen, wish, place)
         else:
             place = await self._tidy(ask, seen, await self._edit(ask, drawing, place))
-            missing = self._missing(ask, card, seen, wish, place)
+            missing = self._missing(ask, card, more, seen, wish, place)
             messages = min(len(missing), 1)
             if missing:
                 place, part = await missing.pop(0)()
@@ -183,11 +199,10 @@ class Chat:
     # ── the card ──────────────────────────────────────────────────────────────────────────────────
 
     async def _post(
-        self, ask: Ask, drawing: Drawing, wish: Wish, *, old: tuple[int, ...]
+        self, ask: Ask, drawing: Drawing, more: Overflow, wish: Wish, *, old: tuple[int, ...]
     ) -> tuple[Place, Sequence[int]]:
         """The card's place, and the messages that had to come before it."""
         thread = await self._writer.open(ask.project)
-        more = overflow(ask)
         out = self._before.setdefault(ask.id, [])
         # Who has asked to see all of it may allow it only with all of it in sight.
         files = more.after if ask.draft.whole else ()
@@ -220,9 +235,9 @@ class Chat:
         return place, out
 
     async def _edit(self, ask: Ask, drawing: Drawing, place: Place) -> Place:
-        if self._drawn.get(ask.id) == (place.card, drawing):
-            return place
         known = self._drawn.get(ask.id)
+        if known == (place.card, drawing):
+            return place
         edited = await self._writer.edit(place.card, drawing.html, drawing.rows)
         if known is None or known[1].rows != drawing.rows:
             self._fresh[ask.id] = self._clock.monotonic()
@@ -265,7 +280,9 @@ class Chat:
             place = replace(place, reminder=NOT_SENT)
         return place
 
-    def _missing(self, ask: Ask, card: Card, seen: Seen, wish: Wish, place: Place) -> list[Missing]:
+    def _missing(
+        self, ask: Ask, card: Card, more: Overflow, seen: Seen, wish: Wish, place: Place
+    ) -> list[Missing]:
         """What is still to be sent, in this order."""
 
         async def file() -> tuple[Place, int]:
@@ -296,7 +313,7 @@ class Chat:
             )
             return replace(place, thread=thread, reminder=sent.id), sent.id
 
-        files = overflow(ask).after if ask.open else ()
+        files = more.after if ask.open else ()
         missing: list[Missing] = [file] * (len(files) - place.files)
         if seen.prompted and place.prompt is None:
             missing.append(prompt)

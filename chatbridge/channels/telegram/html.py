@@ -176,7 +176,7 @@ def _parted(text: Text, at: int) -> tuple[Text, Text]:
 
 
 def _trimmed(text: Text, *, left: bool) -> Text:
-    """Without line breaks at one end."""
+    """Without line breaks on the left, or without any blanks on the right."""
     runs = list(text)
     while runs:
         at = 0 if left else -1

@@ -57,6 +57,8 @@ class Overflow:
     """HTML messages that come before the card."""
     before: tuple[File, ...] = ()
     after: tuple[File, ...] = ()
+    questions: tuple[int, ...] = ()
+    """Those whose cards refer to what was sent before them."""
 
 
 # ── in the card ───────────────────────────────────────────────────────────────────────────────────
@@ -124,14 +126,6 @@ def _short_options(choices: Sequence[Choice]) -> Text:
 # ── beside it ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def overflows(ask: Ask, question: int) -> bool:
-    """Whether this question's card refers to what was sent before it. The review, which comes
-    after the last question, does not."""
-    if ask.approval:
-        return False
-    return question < len(ask.questions) and not fits(_card_of(ask, question))
-
-
 def overflow(ask: Ask) -> Overflow:
     """What belongs to an ask beside its card, for all its questions; nothing for most asks."""
     if ask.approval:
@@ -139,22 +133,25 @@ def overflow(ask: Ask) -> Overflow:
     leaflets: list[str] = []
     before: list[File] = []
     after: list[File] = []
+    questions: list[int] = []
     for i, question in enumerate(ask.questions):
         card = _card_of(ask, i)
         if fits(card):
             if blocks(card.question) != blocks(card.question, whole=True):
                 after.append(_file(ask, i, visible(question.text)))
             continue
-        whole = _whole(card)
-        if width(whole) > LEAFLETS_AT_MOST * LEAFLET_ROOM:
-            before.append(_file(ask, i, "\n".join(_whole_as_text(card))))
-            continue
-        parts = pieces(whole, LEAFLET_ROOM)
-        if len(parts) > LEAFLETS_AT_MOST:
+        questions.append(i)
+        parts = _parts(card)
+        if parts is None:
             before.append(_file(ask, i, "\n".join(_whole_as_text(card))))
         else:
             leaflets += _leaflets(ask, i, parts)
-    return Overflow(leaflets=tuple(leaflets), before=tuple(before), after=tuple(after))
+    return Overflow(
+        leaflets=tuple(leaflets),
+        before=tuple(before),
+        after=tuple(after),
+        questions=tuple(questions),
+    )
 
 
 def _of_approval(ask: Ask) -> Overflow:
@@ -174,6 +171,15 @@ def _card_of(ask: Ask, question: int) -> Card:
     """The card that shows this question of the ask."""
     draft = replace(ask.draft, view=View.QUESTION, at=question)
     return draw(replace(ask, status=Status.OPEN, draft=draft), channel="telegram")
+
+
+def _parts(card: Card) -> Sequence[Text] | None:
+    """All of it, cut for leaflets; None if those were too many."""
+    whole = _whole(card)
+    if width(whole) > LEAFLETS_AT_MOST * LEAFLET_ROOM:
+        return None  # without cutting it: there may be much of it
+    parts = pieces(whole, LEAFLET_ROOM)
+    return parts if len(parts) <= LEAFLETS_AT_MOST else None
 
 
 def _whole(card: Card) -> Text:

@@ -6,19 +6,16 @@ next request; one that was not comes again, after a crash as after a full disk.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from telegram import Update
 
 from chatbridge.channels.telegram.api import Api
-from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
 from chatbridge.core.model import Note
+from chatbridge.core.once import Once
 from chatbridge.core.policy import DAY, HOUR
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.reading import Rounds
-
-log = logging.getLogger(__name__)
 
 WAIT = 50
 """For how many seconds Telegram holds an empty answer back."""
@@ -51,8 +48,7 @@ class Poll:
         self._offset: int | None = None
         self._noted_at = 0.0
         self._forgot = False
-        self._tried: tuple[int, int] = (0, 0)
-        self._doubtful: int | None = None
+        self._once = Once("telegram: update", tries=TRIES)
 
     async def begin(self) -> None:
         """Find out where to read on. Before any card is out: on the first start with a bot, what
@@ -108,35 +104,16 @@ class Poll:
             await self._note()
 
     async def _take_once(self, update: Update) -> None:
-        number, cursor = update.update_id, self._cursor(update.update_id + 1)
-        if self._doubtful == number and await self._committed(cursor):
-            return
-        try:
-            await self._take(update, cursor)
-        except TokenRejected:
-            raise
-        except StoreError:
-            self._doubtful = number
-            raise
-        except RetryLater as error:
-            if self._tries(number) < TRIES:
-                raise
-            log.warning("telegram: update %d was passed over: %s", number, error)
-        except ChatbridgeError as error:
-            log.warning("telegram: update %d was passed over: %s", number, error)
-        except Exception:
-            # It would fail again and again, and nothing after it would ever be read.
-            log.exception("telegram: update %d was passed over", number)
+        cursor = self._cursor(update.update_id + 1)
+        await self._once.deal_with(
+            update.update_id,
+            lambda: self._take(update, cursor),
+            committed=lambda: self._committed(cursor),
+        )
 
     async def _committed(self, cursor: Note) -> bool:
-        """Whether what failed was only something after the effect."""
         known = await self._inbox.note("telegram", self._key)
         return known is not None and known.value == cursor.value
-
-    def _tries(self, update: int) -> int:
-        number, count = self._tried
-        self._tried = (update, count + 1 if number == update else 1)
-        return self._tried[1]
 
     async def _note(self) -> None:
         cursor = self._cursor(self._offset or 0)

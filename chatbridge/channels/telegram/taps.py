@@ -193,6 +193,7 @@ class Taps:
     async def _retire_stray(self, ask: Ask, chat: Chat, message: int) -> None:
         """A card that was sent twice because a connection was cut: both work, the one that is not
         known goes as soon as somebody touches it."""
+        await chat.found(ask.id, message)
         post = await self._inbox.post(ask.id, surface=chat.name)
         if post is None or chat.has_posted(ask, message):
             return

@@ -17,17 +17,16 @@ from chatbridge.channels.telegram.place import Place, from_text, handle
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.channels.telegram.voice import Voice, thread_of
 from chatbridge.core import form
+from chatbridge.core.answerable import any_ended_since, shown_on
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
-from chatbridge.core.model import Ask, Note, Person
+from chatbridge.core.model import Ask, Note, Person, View
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.typed import takes_text, typed
 from chatbridge.core.words import ended_sentence, only_there
 
 TAKEN = "👍"
 ONLY_TEXT = "Only text can be an answer here."
-LOOKED_BACK = 50
-"""How many ended asks are looked at for one that a message may have been meant for."""
 
 
 async def put_text(inbox: Inbox, ask: Ask, text: str, *, person: Person, cursor: Note) -> form.Step:
@@ -70,6 +69,7 @@ class Texts:
         found = await self._ask_of(replied, chat) if replied is not None else None
         if replied is not None and found is not None:
             await self._reply(message, found, replied, chat, cursor)
+            await chat.found(found.id, replied.message_id)
         elif not chat.private and not self._is_ours(replied):
             pass  # people talk to each other
         elif not message.text:
@@ -119,14 +119,19 @@ class Texts:
     async def _is_old_step(self, message: Message, ask: Ask, replied: Message, chat: Chat) -> bool:
         """Whether the message was written for a step that is over."""
         post = await self._inbox.post(ask.id, surface=chat.name)
-        if post is None:
-            return False
+        if post is None:  # never noted: its buttons say what it was drawn for
+            return ask.draft.step not in _steps(replied)
         place = from_text(post.place)
         if place.prompt is not None and replied.message_id == place.prompt.id:
             return place.prompt.step != ask.draft.step
         if replied.message_id not in (place.card, place.reminder):
             return ask.draft.step != 0  # a part of the question, or what is no longer there
-        return place.step != ask.draft.step or _written(message) < place.since
+        if place.step != ask.draft.step:
+            return True
+        written = _written(message)
+        # Dates are whole seconds: in the one in which a question came nobody can have read it.
+        unread = place.step > 0 and ask.draft.view is View.QUESTION
+        return written < place.since or (unread and written == int(place.since))
 
     async def _put(self, message: Message, ask: Ask, chat: Chat, cursor: Note) -> None:
         assert message.text is not None
@@ -179,14 +184,8 @@ class Texts:
             await self._voice.say(notices.pending([], now=self._clock.time()), to=message)
 
     async def _open_in(self, chat: Chat) -> Sequence[Open]:
-        ended = await self._inbox.history(limit=LOOKED_BACK)
-        late = [a for a in ended if a.draft.late and takes_late_answer(a) and takes_text(a)]
-        found = []
-        for ask in (*await self._inbox.open_asks(), *late):
-            post = await self._inbox.post(ask.id, surface=chat.name)
-            if post is not None:
-                found.append(Open(ask=ask, place=from_text(post.place)))
-        return found
+        found = await shown_on(self._inbox, chat.name)
+        return [Open(ask=ask, place=from_text(post.place)) for ask, post in found]
 
     async def _clearly_for(self, only: Open, here: Sequence[Open], message: Message) -> bool:
         """Whether this was the one question that waited for text when the message was written, as
@@ -197,8 +196,17 @@ class Texts:
             return False
         if any(it.place.step != it.ask.draft.step or it.place.since >= written for it in here):
             return False
-        ended = await self._inbox.history(limit=LOOKED_BACK)
-        return not any((ask.settled_at or 0.0) >= written for ask in ended)
+        return not await any_ended_since(self._inbox, written)
+
+
+def _steps(card: Message) -> set[int]:
+    """The steps that a card's buttons carry: one, as all are of one drawing."""
+    rows = card.reply_markup.inline_keyboard if card.reply_markup is not None else ()
+    found = [button.callback_data for row in rows for button in row]
+    taps = [decode(data) for data in found if isinstance(data, str)]
+    does = [tap.does for tap in taps if isinstance(tap, Tap)]
+    steps = [getattr(each, "step", None) for each in does]
+    return {step for step in steps if step is not None}
 
 
 def _written(message: Message) -> float:

@@ -6,16 +6,21 @@ not understand, must neither stop the channel nor stand in the way of other upda
 
 from __future__ import annotations
 
-import json
 import logging
+import ssl
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 
 import httpx
 from telegram import Update
 from telegram.error import BadRequest, Conflict, Forbidden, TelegramError
 from telegram.request import HTTPXRequest
+
+from chatbridge import nesting
+from chatbridge.core.words import to_trust_it
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +28,11 @@ KEPT_OPEN = 30.0
 """How long an idle connection is kept: opening one takes longer than sending a message."""
 UNREADABLE = "its answer cannot be read"
 LONGEST_PAUSE = 3600
+
+if find_spec("sniffio") is None:
+    # httpcore tries to import it several times in each request, and where it is missing, Python
+    # searches every folder each time. So Python is told that it is.
+    sys.modules["sniffio"] = None  # type: ignore[assignment]
 
 
 def connections(number: int) -> dict[str, object]:
@@ -45,6 +55,17 @@ def readable() -> Iterator[None]:
         raise TelegramError(UNREADABLE) from None
 
 
+def untrusted(error: BaseException | None) -> str | None:
+    """What to do about the server's certificate, if that is why it was told nothing."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            why = error.verify_message.rstrip(".")
+            what_to_do = to_trust_it("telegram.api_base")
+            return f"telegram's certificate is not trusted ({why}). {what_to_do}"
+        error = error.__cause__ or error.__context__
+    return None
+
+
 class Asking(HTTPXRequest):
     """The library writes every answer that is no JSON into the log, whole, with a traceback: for a
     gateway that is down all night, a page every minute."""
@@ -52,8 +73,8 @@ class Asking(HTTPXRequest):
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, object]:
         try:
-            found = json.loads(payload)
-        except (ValueError, RecursionError):
+            found = nesting.loads(payload)
+        except ValueError:
             raise TelegramError(UNREADABLE) from None
         if not isinstance(found, dict) or not found.keys() & {"result", "description"}:
             raise TelegramError(UNREADABLE)

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chatbridge.channels.web.api import Api
 from chatbridge.channels.web.assets import Assets
@@ -26,6 +26,7 @@ from chatbridge.core.health import Health
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.text import one_line, shortened
 
+NO_PAGES = ("/api/", "/healthz", "/static/")
 TITLES = {404: "There is no such page", 405: "That does not work here"}
 
 
@@ -89,7 +90,16 @@ def build_app(
         },
     )
     app.router.redirect_slashes = False
-    return Guard(app, hosts=hosts, keys=keys, cookie=cookie)
+    return Guard(_with_templates(app, templates), hosts=hosts, keys=keys, cookie=cookie)
+
+
+def _with_templates(app: ASGIApp, templates: Templates) -> ASGIApp:
+    async def drawing(scope: Scope, receive: Receive, send: Send) -> None:
+        if not scope["path"].startswith(NO_PAGES):
+            await templates.ready()
+        await app(scope, receive, send)
+
+    return drawing
 
 
 async def healthz(_request: Request) -> Response:

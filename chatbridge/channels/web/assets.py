@@ -14,8 +14,6 @@ from starlette.routing import Route
 from chatbridge.channels.web.errors import Refusal
 
 STATIC = Path(__file__).parent / "static"
-AT_ROOT = ("apple-touch-icon.png", "favicon.ico", "manifest.webmanifest", "sw.js")
-"""Names that browsers look for at the root."""
 TYPES = {".js": "text/javascript", ".webmanifest": "application/manifest+json"}
 FOR_EVER = "public, max-age=31536000, immutable"
 
@@ -36,12 +34,10 @@ class Assets:
         return f"/static/{name}?v={self._files[name].mark}"
 
     def routes(self) -> list[Route]:
-        at_root = [Route(f"/{name}", self._serve) for name in AT_ROOT if name in self._files]
-        return [Route("/static/{name:path}", self._serve), *at_root]
+        return [Route("/static/{name:path}", self._serve)]
 
     async def _serve(self, request: Request) -> Response:
-        name = request.path_params.get("name", request.scope["path"].lstrip("/"))
-        file = self._files.get(name)
+        file = self._files.get(request.path_params["name"])
         if file is None:
             raise Refusal(404, "There is no such file.")
         marked = request.query_params.get("v") == file.mark

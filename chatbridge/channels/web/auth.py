@@ -80,17 +80,19 @@ class LoginCodes:
         return "-".join(letters[i : i + 4] for i in range(0, _CODE_LETTERS, 4))
 
     def use(self, code: str, *, address: str) -> CodeUse:
-        """Use a code up. Wrong ones are counted for each address they come from."""
+        """Use a code up. Wrong ones are counted for each address they come from. A right one is
+        always taken: nobody can guess one, and strangers behind the same address must not be able
+        to keep its owner out."""
         self._forget_old()
         now = self._clock.time()
-        misses = [at for at in self._misses.get(address, ()) if at > now - _TRIES_SECONDS]
-        if len(misses) >= _TRIES:
-            return CodeUse.TOO_MANY_TRIES
         key = _hashed(code)
         ends, used = self._codes.get(key, (0.0, False))
         if ends and not used:
             self._codes[key] = (ends, True)
             return CodeUse.ACCEPTED
+        misses = [at for at in self._misses.get(address, ()) if at > now - _TRIES_SECONDS]
+        if len(misses) >= _TRIES:
+            return CodeUse.TOO_MANY_TRIES
         self._misses.pop(address, None)
         while len(self._misses) >= _ADDRESSES:
             del self._misses[next(iter(self._misses))]

@@ -20,6 +20,7 @@ from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Shown, Surface
 
+QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 
 
@@ -53,7 +54,7 @@ class WebChannel:
         self._health = health
         self._limits = Limits(body_seconds=body_seconds, heartbeat=heartbeat)
         self._events = Events()
-        self._assets, self._templates = _look()
+        self._assets, self._templates = look()
 
     async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
         with listen(self._host, self._port) as listener:
@@ -75,6 +76,9 @@ class WebChannel:
                 try:
                     self._announce(_address(self._host, port))
                     ready()
+                    # In the quiet after a start; a page that is asked for before does it itself.
+                    await self._clock.sleep(QUIET)
+                    await self._templates.get_ready(lambda: self._clock.sleep(PAUSE))
                     await asyncio.Event().wait()
                 finally:
                     self._events.close()
@@ -99,8 +103,8 @@ class WebChannel:
 
 
 @cache
-def _look() -> tuple[Assets, Templates]:
-    """Read and compiled once in a process: a channel that is brought up again finds it ready."""
+def look() -> tuple[Assets, Templates]:
+    """Once in a process: a channel that is brought up again finds it compiled."""
     assets = Assets()
     return assets, Templates(assets)
 

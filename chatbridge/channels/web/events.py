@@ -31,6 +31,7 @@ ALIVE = "event: alive\ndata:\n\n"
 """A page cannot see a comment, and must be able to notice that none comes; a script that reads
 every `data` line should not have to know of it. So the page asks for it."""
 MAX_STREAMS = 64
+"""Of pages, and as many of scripts: neither can keep the others out."""
 MAX_WAITING = 4096
 """So much news waits for one page; a page further behind starts anew."""
 RECENT = 50
@@ -100,8 +101,9 @@ class Events:
 
     @contextmanager
     def reader(self, *, page: bool) -> Iterator[Reader]:
-        if len(self._readers) >= MAX_STREAMS:
-            raise Refusal(503, f"{MAX_STREAMS} pages are open already. Close one.")
+        if sum(reader.page == page for reader in self._readers) >= MAX_STREAMS:
+            what = "pages" if page else "streams"
+            raise Refusal(503, f"{MAX_STREAMS} {what} are open already. Close one.")
         reader = Reader(page=page)
         self._readers.add(reader)
         try:
@@ -163,7 +165,7 @@ class EventStream:
             for ask in asks:
                 if ask.open and await self._inbox.post(ask.id, surface=SURFACE) is None:
                     post = Post(ask_id=ask.id, surface=SURFACE, place=ask.id, revision=ask.revision)
-                    await self._inbox.adopt(post, handles=())
+                    await self._inbox.adopt(post, over=None, handles=())
         except StoreError as error:
             log.warning("web: a page is open, which could not be noted: %s", error)
 

@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chatbridge.channels.web.auth import Keys
+from chatbridge.channels.web.crowd import note_credential
 from chatbridge.channels.web.render import json_response
 from chatbridge.core.model import Person
 
@@ -30,11 +31,11 @@ PERSON = "chatbridge.person"
 """Where the scope says who makes the request."""
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
-OPEN_PATHS = frozenset(
-    {"/healthz", "/login", "/favicon.ico", "/apple-touch-icon.png", "/manifest.webmanifest"}
-)
+OPEN_PATHS = frozenset({"/healthz", "/login", "/favicon.ico", "/apple-touch-icon.png"})
+"""The last two are not there: browsers ask for them, and need not be sent to the log-in."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 NO_PAGE = "This request came from none of the inbox's own pages."
+TWO_ENDS = "This request says twice where it ends."
 LOGGED_OUT = "You are logged out. Run chatbridge inbox on your computer."
 
 HEADERS = {
@@ -91,6 +92,11 @@ def _is_address(name: str) -> bool:
     return True
 
 
+def has_two_ends(headers: Headers) -> bool:
+    """A proxy may go by the other one, and take what lies between for somebody else's request."""
+    return "content-length" in headers and "transfer-encoding" in headers
+
+
 class Guard:
     """A pure ASGI wrapper: it adds microseconds to a request, and streams pass through."""
 
@@ -112,8 +118,10 @@ class Guard:
             await send(message)
 
         try:
-            app = self._refusal(scope, headers) or self._app
-            await app(scope, body.receive, guarded_send)
+            refusal = self._refusal(scope, headers)
+            known = refusal is None and (PERSON in scope or self._has_cookie(headers))
+            note_credential(scope, scope.get(PERSON, OWNER).name if known else None)
+            await (refusal or self._app)(scope, body.receive, guarded_send)
         except ClientDisconnect:
             return
         except Exception:
@@ -123,13 +131,15 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to a request that may not come in; None lets it in."""
-        path, method, origin = scope["path"], scope["method"], headers.get("origin")
+        path, method, origins = scope["path"], scope["method"], headers.getlist("origin")
         host = headers.get("host", "")
+        if has_two_ends(headers):
+            return _refused(path, TWO_ENDS, status=400)
         if not self._hosts.knows(host):
             return _refused(path, "This address is not the inbox's.", status=403)
-        if origin is not None and origin.lower() != self._hosts.origin_of(host):
+        if any(origin.lower() != self._hosts.origin_of(host) for origin in origins):
             return _refused(path, "This request came from another site.", status=403)
-        ours = origin is not None or headers.get("sec-fetch-site") == "same-origin"
+        ours = bool(origins) or headers.get("sec-fetch-site") == "same-origin"
         foreign = method not in SAFE_METHODS and not ours
         if _is_open(path):
             return _refused(path, NO_PAGE, status=403) if foreign else None

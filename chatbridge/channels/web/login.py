@@ -10,6 +10,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from chatbridge.channels.web.auth import COOKIE_SECONDS, CodeUse, Keys, LoginCodes
+from chatbridge.channels.web.crowd import note_credential
+from chatbridge.channels.web.guard import OWNER
 from chatbridge.channels.web.receive import read_form
 from chatbridge.channels.web.render import Templates
 
@@ -55,6 +57,8 @@ class Login:
         if use is not CodeUse.ACCEPTED:
             status = 429 if use is CodeUse.TOO_MANY_TRIES else 401
             return self._page(status=status, code="", problem=PROBLEMS[use])
+        # The code is used up: nobody may push its cookie out on the way.
+        note_credential(request.scope, OWNER.name)
         response = RedirectResponse("/", status_code=303)
         response.set_cookie(
             self._cookie,

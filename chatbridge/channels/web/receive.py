@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
+from chatbridge import nesting
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.core import form
 from chatbridge.core.answers import check_answers
@@ -85,9 +86,9 @@ async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
     _check_type(request, JSON)
     try:
         # Python's reader takes escaped halves of a character; no store and no page does.
-        found = json.loads(body.decode())
+        found = nesting.loads(body.decode())
         json.dumps(found, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
+    except ValueError:
         raise _invalid("", "the body is not valid JSON in UTF-8") from None
     if not isinstance(found, dict):
         raise _invalid("", f"given {_kind(found)}; accepted: an object")

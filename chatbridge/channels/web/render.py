@@ -6,12 +6,14 @@ closed set of tags below, and an address that an agent wrote is never something 
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import assert_never
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 from markupsafe import escape as _escape
 from starlette.responses import HTMLResponse, Response
@@ -23,6 +25,7 @@ from chatbridge.channels.web.receive import event_fields
 from chatbridge.core.as_json import iso
 from chatbridge.core.draw_approval import MARKED, REALLY
 from chatbridge.core.ends import heading
+from chatbridge.core.form import MAX_TEXT
 from chatbridge.core.markup import (
     Block,
     Break,
@@ -37,6 +40,7 @@ from chatbridge.core.markup import (
     Quote,
     Strong,
 )
+from chatbridge.core.timing import MORE_TIME_BEFORE
 from chatbridge.core.words import clock_time, local_time, only_there
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -51,6 +55,9 @@ def json_text(content: object) -> str:
 
 def json_response(content: object, *, status: int = 200) -> Response:
     return Response(json_text(content), status_code=status, media_type="application/json")
+
+
+# ── times ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def left(deadline: float, now: float) -> str:
@@ -77,11 +84,14 @@ def day(at: float, now: float) -> str:
 
 
 class Templates:
-    """All templates, compiled at once: the first page must not wait for it, nor the hub's loop."""
+    """All templates: read at once, so that an upgrade under the hub mixes no versions, and compiled
+    before the first page, which takes as long as a fifth of a hub's whole start."""
 
     def __init__(self, assets: Assets) -> None:
+        self._compiled = False
+        self._compiling = Lock()
         self._jinja = Environment(
-            loader=FileSystemLoader(TEMPLATES),
+            loader=DictLoader({path.name: path.read_text("utf-8") for path in TEMPLATES.iterdir()}),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -98,12 +108,29 @@ class Templates:
             "subject": subject,
             "REALLY": REALLY,
             "MARKED": MARKED,
+            "MAX_TEXT": MAX_TEXT,
+            "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
             # For the frame of pages that list none: it counts them.
             "asks": (),
         }
         self._jinja.filters |= {"iso": iso, "clock": clock_time, "left": left}
+
+    async def ready(self) -> None:
+        """Before `page`. In a thread: the hub's loop must not wait for it."""
+        if not self._compiled:
+            await asyncio.to_thread(self.compile)
+
+    async def get_ready(self, pause: Callable[[], Awaitable[None]]) -> None:
+        """The same in small pieces: an ask that comes meanwhile is as fast as ever."""
         for name in self._jinja.list_templates():
-            self._jinja.get_template(name)
+            await pause()
+            await asyncio.to_thread(self._jinja.get_template, name)
+
+    def compile(self) -> None:
+        with self._compiling:
+            for name in () if self._compiled else self._jinja.list_templates():
+                self._jinja.get_template(name)
+            self._compiled = True
 
     def page(self, name: str, *, status: int = 200, **context: object) -> Response:
         html = self._jinja.get_template(name).render(**context)
@@ -117,7 +144,7 @@ def plain(source: str) -> str:
 
 def markup(source: str) -> Markup:
     """A question's markdown as HTML."""
-    return Markup("").join(_block(block) for block in markdown.parse(source))
+    return _blocks(markdown.parse(source))
 
 
 def _block(block: Block) -> Markup:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from starlette.types import ASGIApp
@@ -19,14 +21,24 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from chatbridge.channels.web.crowd import SHOWED, Crowd
 from chatbridge.core.errors import SettingsError
+
+# Anybody at the port can send what is no HTTP: as a line each they would fill the log.
+logging.getLogger("uvicorn.error").addFilter(lambda record: record.levelno >= logging.ERROR)
 
 FIRST_PORT = 8787
 PORTS_TO_TRY = 100
 MAX_CONNECTIONS = 256
 """More would eat the descriptors that the hub's other channels need."""
+MAX_KNOWN = 192
+"""Of them; the rest is for those who have yet to log in."""
 REQUEST_SECONDS = 10.0
 """How long a request's head may take to arrive."""
+IDLE_SECONDS = 5
+"""How long a connection may be without a request."""
+STALLED_SECONDS = 60.0
+"""How long somebody may read nothing of what waits for them."""
 FINISH_SECONDS = 0.3
 """How long what is being answered may take at the end."""
 
@@ -96,19 +108,35 @@ def _bound(host: str, port: int, by: Listener) -> socket.socket:
 
 
 class _Connection(H11Protocol):
-    """A connection that must make its requests soon, or make room for others."""
+    """A connection that must make its requests soon and read the answers, or make room for
+    others."""
 
+    _late: asyncio.TimerHandle | None = None
+    """Ends a connection whose next request does not come."""
+    _stalled: asyncio.TimerHandle | None = None
+    """Ends a connection whose other end does not read."""
     _awaited_after: RequestResponseCycle | None = None
     """The request whose successor has a time limit by now."""
+
+    def __init__(
+        self,
+        config: Config,
+        state: ServerState,
+        crowd: Crowd,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        super().__init__(config, state, {SHOWED: partial(crowd.showed, self)}, loop)
+        self._crowd = crowd
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         # Whoever listens to uvicorn's log: a line of it would hold a log-in link's path.
         self.access_log = False
-        if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()
-        else:
-            self._await_request(after=None)
+        self._await_request(after=None)
+        self._crowd.came(self)
+
+    def make_way(self) -> None:
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -117,9 +145,42 @@ class _Connection(H11Protocol):
         if last is not None and last.response_complete and last is not self._awaited_after:
             self._await_request(after=last)
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_waiting()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._crowd.left(self)
+        self._stop_waiting()
+        if self._late is not None:
+            self._late.cancel()  # else a flood's dead connections would all be kept until then
+
+    def _stop_waiting(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+    def _await_reading(self) -> None:
+        waits = self.transport.get_write_buffer_size()
+        self._stalled = self.loop.call_later(STALLED_SECONDS, self._close_if_unread, waits)
+
+    def _close_if_unread(self, waits: int) -> None:
+        # It goes on being told to pause until nearly everything was read.
+        if self.transport.get_write_buffer_size() < waits:
+            self._await_reading()
+        else:
+            self.transport.abort()
+
     def _await_request(self, *, after: RequestResponseCycle | None) -> None:
         self._awaited_after = after
-        self.loop.call_later(REQUEST_SECONDS, self._close_if_last, after)
+        if self._late is not None:
+            self._late.cancel()
+        self._late = self.loop.call_later(REQUEST_SECONDS, self._close_if_last, after)
 
     def _close_if_last(self, request: RequestResponseCycle | None) -> None:
         if self._last_request() is request:
@@ -130,7 +191,9 @@ class _Connection(H11Protocol):
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
+async def serving(
+    app: ASGIApp, listener: socket.socket, who: str = INBOX.who
+) -> AsyncIterator[None]:
     """Serve the application at the socket until the block ends."""
     config = Config(
         app,
@@ -141,13 +204,14 @@ async def serving(app: ASGIApp, listener: socket.socket) -> AsyncIterator[None]:
         proxy_headers=False,
         server_header=False,
         date_header=False,
+        timeout_keep_alive=IDLE_SECONDS,
     )
     config.load()
     state = ServerState()
+    crowd = Crowd(who, limit=MAX_CONNECTIONS, known=MAX_KNOWN)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
-        lambda: _Connection(config=config, server_state=state, app_state={}, _loop=loop),
-        sock=listener,
+        lambda: _Connection(config, state, crowd, loop), sock=listener
     )
     try:
         yield

@@ -22,7 +22,6 @@ _ARGUMENT = re.compile(
 )
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_FILE_NAMES = re.compile(r"--- [^\n]*\n\+\+\+ [^\n]*\n@@")
 
 
 def is_command(subject: Subject) -> bool:
@@ -61,16 +60,13 @@ def changes(code: str) -> tuple[int, int]:
 
 
 def _kinds(code: str) -> Iterator[tuple[str, str]]:
-    """Each line and what it does. If the files are named, then before the first change, where the
-    names look like lines that are added and removed."""
-    changing = not _FILE_NAMES.match(code)
+    """Each line and what it does. No files are named in it: "--- a" is a line that goes."""
     for line in _LINE.findall(code):
-        changing = changing or line.startswith("@@")
-        if line.startswith("@@") or (not changing and line.startswith(("--- ", "+++ "))):
+        if line.startswith("@@"):
             yield "place", line
-        elif changing and line.startswith("+"):
+        elif line.startswith("+"):
             yield "added", line
-        elif changing and line.startswith("-"):
+        elif line.startswith("-"):
             yield "removed", line
         else:
             yield "same", line
