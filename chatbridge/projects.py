@@ -14,15 +14,15 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from chatbridge import small_files
 from chatbridge.core.model import Project
 from chatbridge.core.text import one_line
 from chatbridge.durations import LONGEST, seconds
-from chatbridge.link.root import FILE, find_root
+from chatbridge.link.root import FILE, LONGEST_TOLD, find_root
 
 log = logging.getLogger(__name__)
 
 SHORTEST_TIMEOUT = 30.0
-MAX_FILE = 64 * 1024
 MOST_TOLD = 1_000
 """Of one user."""
 _USER = "uid:"
@@ -97,14 +97,14 @@ def settings_of(key: str) -> ProjectSettings:
     try:
         return _parsed(_read(path), path)
     except (OSError, UnicodeDecodeError) as error:
-        log.warning("%s is not used: %s", path, error)
+        log.warning("%s is not used: %s", path, getattr(error, "strerror", None) or error)
         return ProjectSettings()
 
 
 def _parsed(text: str, where: object) -> ProjectSettings:
     try:
         found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number can be too long for Python, too
         log.warning("%s is not used: %s", where, error)
         return ProjectSettings()
     while True:
@@ -119,10 +119,8 @@ def _parsed(text: str, where: object) -> ProjectSettings:
 
 
 def _read(path: Path) -> str:
-    if not path.is_file():  # a named pipe would never end
+    # As much as a link would tell: with more of them, dots in a key take TOML's reader seconds.
+    try:
+        return small_files.read(path, most=LONGEST_TOLD).decode()
+    except (FileNotFoundError, NotADirectoryError):
         return ""
-    with path.open("rb") as file:
-        content = file.read(MAX_FILE + 1)
-    if len(content) > MAX_FILE:
-        raise OSError(f"it is larger than {MAX_FILE} bytes")
-    return content.decode()

@@ -11,13 +11,12 @@ import json
 import os
 import socket
 import stat
-import sys
 
+from chatbridge import small_files, sockets
 from chatbridge.core.errors import HubAlreadyRunning, SettingsError, SocketUnusable
 from chatbridge.digests import sha256_hex
 
-MAX_SOCKET_PATH = 107
-"""sun_path has 108 bytes on Linux, one of them for the closing zero."""
+_LOCK_SIZE = 1024
 
 
 def state_dir() -> str:
@@ -49,10 +48,7 @@ def socket_path(state: str) -> str:
 
     :raises SocketUnusable: the path is too long for a Unix socket.
     """
-    name = f"hub-{sha256_hex(os.fsencode(state))[:8]}.sock"
-    path = os.path.join(runtime_dir(state), name)
-    _check_length(path)
-    return path
+    return _in_runtime_dir(state, f"hub-{sha256_hex(os.fsencode(state))[:8]}.sock")
 
 
 def service_socket_path(state: str) -> str:
@@ -63,8 +59,12 @@ def service_socket_path(state: str) -> str:
         name = "hub.sock"
     else:
         name = f"service-{sha256_hex(os.fsencode(state))[:8]}.sock"
+    return _in_runtime_dir(state, name)
+
+
+def _in_runtime_dir(state: str, name: str) -> str:
     path = os.path.join(runtime_dir(state), name)
-    _check_length(path)
+    sockets.check_length(path)
     return path
 
 
@@ -135,7 +135,7 @@ def read_lock(state: str) -> LockInfo | None:
     return LockInfo(
         pid=pid,
         version=str(found.get("version", "")),
-        socket=_text(found.get("socket")),
+        socket=_path(found.get("socket")),
         started_by=str(found.get("started_by", "")),
         web=_text(found.get("web")),
         error=_text(found.get("error")),
@@ -163,24 +163,43 @@ def try_lock(path: str) -> int | None:
     except OSError as error:
         raise SettingsError(f"the lock file {path} cannot be opened ({error.strerror})") from error
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
+        return _flocked(lock)
     except OSError as error:
-        os.close(lock)
         raise SettingsError(
             f"the file {path} cannot be locked ({error.strerror}). Set CHATBRIDGE_STATE_DIR to a "
             "folder on a local disk"
         ) from error
-    return lock
+
+
+def try_turn(state: str) -> int | None:
+    """A descriptor that says that we start a hub now, until it is closed; None if another process
+    does. It is the directory that is locked: that needs no file, for which there may be no room.
+
+    :raises OSError: turns cannot be had here.
+    """
+    return _flocked(os.open(state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+
+
+def _flocked(opened: int) -> int | None:
+    """The descriptor, locked; else it is closed. None: another process has it. :raises OSError:"""
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(opened)
+        return None
+    except OSError:
+        os.close(opened)
+        raise
+    return opened
 
 
 def write_lock(lock: int, info: LockInfo) -> None:
-    """Write in place: a renamed file would be another file than the one that is locked."""
-    line = json.dumps({name: getattr(info, name) for name in LockInfo.__slots__}) + "\n"
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, line.encode(), 0)
+    """Write in place: a renamed file would be another file than the one that is locked. In one go
+    and never shorter than before: so nobody reads half of it, and a full disk has room for it."""
+    line = json.dumps({name: getattr(info, name) for name in LockInfo.__slots__}).encode()
+    size = max(len(line) + 1, _LOCK_SIZE)
+    os.pwrite(lock, line.ljust(size - 1) + b"\n", 0)
+    os.ftruncate(lock, size)
 
 
 def lock_holder(state: str) -> LockInfo | None:
@@ -192,8 +211,8 @@ def lock_holder(state: str) -> LockInfo | None:
         return info
     # The kernel's list may be hidden from us; whoever listens for links has the lock.
     try:
-        with connect(info.socket or "") as sock:
-            return info if _peer(sock)[0] == info.pid else None
+        with sockets.connect(info.socket or "") as sock:
+            return info if sockets.peer(sock)[0] == info.pid else None
     except (OSError, SocketUnusable):
         return None
 
@@ -217,10 +236,10 @@ def bind_socket(path: str) -> socket.socket:
 
     :raises SocketUnusable: the path is too long, taken by a living process, or no socket.
     """
-    _check_length(path)
+    sockets.check_length(path)
     make_private(os.path.dirname(path))
     try:
-        connect(path).close()
+        sockets.connect(path).close()
     except FileNotFoundError:
         pass
     except ConnectionRefusedError:
@@ -248,32 +267,11 @@ def bind_socket(path: str) -> socket.socket:
     return listener
 
 
-def connect(path: str) -> socket.socket:
-    """A non-blocking connection to a process of ours. It never waits: a full queue is an OSError.
-
-    :raises OSError: nobody listens there.
-    :raises SocketUnusable: the path is too long, or another user listens there.
-    """
-    _check_length(path)
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        sock.setblocking(False)
-        sock.connect(path)
-        owner = peer_uid(sock)
-        if owner != os.getuid():
-            raise SocketUnusable(
-                f"the process that listens at {path} belongs to another user (uid {owner}); "
-                "nothing was sent to it. Set CHATBRIDGE_RUNTIME_DIR to a folder of yours"
-            )
-    except BaseException:
-        sock.close()
-        raise
-    return sock
-
-
-def peer_uid(sock: socket.socket) -> int:
-    """The user at the other end, as the kernel knows it."""
-    return _peer(sock)[1]
+def _taken(path: str) -> str:
+    return (
+        f"another process already listens at {path}. Stop it with: chatbridge stop, or set "
+        "CHATBRIDGE_RUNTIME_DIR to another folder"
+    )
 
 
 def absolute(path: str) -> str:
@@ -316,9 +314,8 @@ def user_runtime_dir() -> str | None:
 def read_json(path: str) -> dict[str, object]:
     """What a lock file says about its holder; nothing if it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            found = json.loads(file.read(65536))
-    except (OSError, ValueError):
+        found = json.loads(small_files.read(path, most=65536))
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -327,24 +324,10 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _check_length(path: str) -> None:
-    length = len(os.fsencode(path))
-    if length > MAX_SOCKET_PATH:
-        raise SocketUnusable(
-            f"the socket path {path} has {length} bytes; a Unix socket takes at most "
-            f"{MAX_SOCKET_PATH}. Set CHATBRIDGE_RUNTIME_DIR to a folder with a shorter name"
-        )
-
-
-def _taken(path: str) -> str:
-    return (
-        f"another process already listens at {path}. Stop it with: chatbridge stop, or set "
-        "CHATBRIDGE_RUNTIME_DIR to another folder"
-    )
-
-
-def _peer(sock: socket.socket) -> tuple[int, int]:
-    """pid and uid of the process that listens (or that connected)."""
-    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    pid, uid = (int.from_bytes(raw[at : at + 4], sys.byteorder) for at in (0, 4))
-    return pid, uid
+def _path(value: object) -> str | None:
+    """One that the system could take."""
+    text = _text(value) or ""
+    try:
+        return text if text.startswith("/") and b"\0" not in os.fsencode(text) else None
+    except UnicodeEncodeError:
+        return None

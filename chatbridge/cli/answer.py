@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import select
 import sys
@@ -11,11 +10,11 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from chatbridge import nesting
 from chatbridge.cli.running import FAILED, INTERRUPTED, complain, new_parser, run, say
 
 if TYPE_CHECKING:
     from chatbridge.cli.hub_line import HubLine
-    from chatbridge.core.model import Answer
 
 Json = dict[str, Any]
 
@@ -73,8 +72,8 @@ def _from_input() -> Any:
     from chatbridge.core.errors import InvalidAnswer
 
     try:
-        body = json.loads(sys.stdin.read())
-    except (ValueError, RecursionError) as error:
+        body = nesting.loads(sys.stdin.read())
+    except ValueError as error:
         raise InvalidAnswer("standard input", f"this is no JSON: {error}") from None
     if not isinstance(body, dict) or body.keys() != {"answers"}:
         raise InvalidAnswer("standard input", 'accepted is {"answers": […]}')
@@ -118,7 +117,7 @@ def _in_terminal(wanted: str) -> int:
             reply = form.take(typed)
             if reply.answers is not None:
                 _drop_the_rest()
-                return _sent(ask_hub("answer", id=ask["id"], answers=_objects(ask, reply.answers)))
+                return _sent(ask_hub("answer", id=ask["id"], answers=form.as_json(reply.answers)))
             print(f"\n{reply.text}")
 
 
@@ -178,11 +177,3 @@ def _not_sent(ask: Json) -> int:
         return FAILED
     say(NOT_SENT)
     return FAILED
-
-
-def _objects(ask: Json, answers: tuple[Answer, ...]) -> list[Json]:
-    return [
-        {"questionId": question["id"], "values": list(answer.values)}
-        | ({"customText": answer.custom_text} if answer.custom_text is not None else {})
-        for question, answer in zip(ask["questions"], answers, strict=True)
-    ]

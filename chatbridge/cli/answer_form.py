@@ -1,10 +1,10 @@
-"""The form of `chatbridge answer`: the demo's, with an option's own words beside its number."""
+"""The form of `chatbridge answer`: the terminal's, with an option's own words beside its number."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from chatbridge.cli.demo_terminal import Reply, TerminalForm
+from chatbridge.cli.terminal_form import Reply, TerminalForm
 from chatbridge.core.model import Question, QuestionType, View
 from chatbridge.core.text import one_line, split_recommended
 

@@ -12,9 +12,17 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from chatbridge.cli.running import FAILED, UNREACHABLE, complain, run, say
+from chatbridge.cli.running import (
+    FAILED,
+    UNREACHABLE,
+    ScriptsParser,
+    complain,
+    new_parser,
+    run,
+    say,
+)
 
 if TYPE_CHECKING:
     from chatbridge.cli.own_link import Calls
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 CLIENT = "chatbridge-cli"
-CANCELLED, TIMED_OUT, USAGE = 2, 3, 64
+CANCELLED, TIMED_OUT = 2, 3
 SHORTEST = 10.0
 LONGEST_QUESTION, LONGEST_TITLE = 1_000, 100
 DESCRIPTION = """\
@@ -39,22 +47,9 @@ exit codes: 0 answered, 2 cancelled, 3 timed out, 4 no hub could be reached,
 """
 
 
-class Parser(argparse.ArgumentParser):
-    """2, with which argparse ends, says here that somebody has cancelled the question."""
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(USAGE, f"{self.prog}: {message}\n")
-
-
 def parser() -> argparse.ArgumentParser:
-    found = Parser(
-        prog="chatbridge ask",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    # 2 says here that somebody has cancelled the question.
+    found = new_parser("ask", DESCRIPTION, epilog=EPILOG, kind=ScriptsParser)
     found.add_argument("question", help="what to ask; - reads it from standard input")
     kind = found.add_mutually_exclusive_group()
     found.add_argument(

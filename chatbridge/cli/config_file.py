@@ -51,7 +51,9 @@ def change(path: Path, changes: Mapping[Key, Value]) -> None:
     """
     from chatbridge import settings
 
-    before = _text(path)
+    before = settings.text(path)
+    if before is None:
+        before = TEMPLATE
     after = changed(before, changes, path=path)
     settings.checked(tomllib.loads(after), path)
     if after != before or not path.exists():
@@ -63,13 +65,15 @@ def changed(text: str, changes: Mapping[Key, Value], *, path: Path) -> str:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
+    from chatbridge import settings
+
     try:
-        tomllib.loads(text)
+        settings.parsed(text, path)
         document = tomlkit.parse(text)
-    except (tomllib.TOMLDecodeError, TOMLKitError) as error:
+    except (SettingsError, TOMLKitError) as error:
+        why = error if isinstance(error, SettingsError) else f"{path} cannot be changed: {error}"
         raise SettingsError(
-            f"the configuration {path} cannot be read: {error}. It was left as it is. Correct it, "
-            "or rename it to start anew"
+            f"{why}. It was left as it is. Correct it, or rename it to start anew"
         ) from None
     for key, value in changes.items():
         _set(cast("dict[str, Any]", document), key, value, path=path)
@@ -106,17 +110,6 @@ def _set_items(table: dict[str, Any], last: str, wanted: list[Any]) -> None:
             items.append(item)
     if list(items) != wanted:
         table[last] = wanted
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode()  # line ends as they are
-    except FileNotFoundError:
-        return TEMPLATE
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"the configuration {path} cannot be read: {error}. It was left as it is"
-        ) from None
 
 
 def _write(path: Path, text: str) -> None:

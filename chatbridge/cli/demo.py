@@ -7,7 +7,6 @@ comes. The agent is the MCP SDK's client and speaks to a real `chatbridge mcp`.
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import signal
 import subprocess
@@ -15,20 +14,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import redirect_stdout
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 from chatbridge import __version__, rendezvous
-from chatbridge.cli.stop import stop
+from chatbridge.cli.stop import end_hub
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.sockets import MAX_SOCKET_PATH
 
 if TYPE_CHECKING:
     import httpx2
-
-    from chatbridge.cli.demo_terminal import TerminalForm
-    from chatbridge.core.model import Answer
 
 HELP = """\
 usage: chatbridge demo
@@ -123,7 +119,7 @@ async def _until(interrupt: Interrupt, stage: Stage) -> int:
 def _folder() -> tempfile.TemporaryDirectory[str]:
     """Private (0700), and short enough for a Unix socket's path."""
     name = os.path.join(os.path.realpath(tempfile.gettempdir()), "chatbridge-demo-12345678")
-    short = len(os.fsencode(name)) + SOCKET_NAME <= rendezvous.MAX_SOCKET_PATH
+    short = len(os.fsencode(name)) + SOCKET_NAME <= MAX_SOCKET_PATH
     return tempfile.TemporaryDirectory(
         prefix="chatbridge-demo-",
         dir=None if short else "/tmp",  # noqa: S108 - the folder itself has an unguessable name
@@ -171,8 +167,7 @@ class Stage:
             self.hub.kill()
             self.hub.wait()
         # Had it died in between, the agent's link would have started another one.
-        with redirect_stdout(io.StringIO()):
-            stop(self.state)
+        end_hub(self.state)
 
     async def inbox(self) -> str:
         """The inbox's address, once it is there.
@@ -264,7 +259,7 @@ async def _answer(inbox: Inbox, ask: dict[str, Any]) -> bool:
     if not sys.stdin.isatty():
         _say("There is no terminal here, so the demo answers by itself, through the inbox's API.")
         return await inbox.answer(ask["id"], OWN_ANSWERS)
-    from chatbridge.cli.demo_terminal import Lines, TerminalForm
+    from chatbridge.cli.terminal_form import Lines, TerminalForm
 
     _say("or here. The first answer counts; Ctrl-C ends the demo.\n")
     form = TerminalForm(ask)
@@ -280,7 +275,7 @@ async def _answer(inbox: Inbox, ask: dict[str, Any]) -> bool:
             if reply.answers is None:
                 _say(f"\n{reply.text}")
                 continue
-            first = await inbox.answer(ask["id"], _written(form, reply.answers))
+            first = await inbox.answer(ask["id"], form.as_json(reply.answers))
             if first:
                 _say("\n✓ Sent from here.")
             return first
@@ -293,15 +288,6 @@ def _elsewhere(outcome: dict[str, Any]) -> str:
     if outcome.get("cancelled"):
         return "✓ Cancelled in the web inbox."
     return "Nobody answered."
-
-
-def _written(form: TerminalForm, answers: tuple[Answer, ...]) -> list[dict[str, Any]]:
-    """Answers as the API takes them."""
-    return [
-        {"questionId": question.id, "values": list(answer.values)}
-        | ({"customText": answer.custom_text} if answer.custom_text is not None else {})
-        for question, answer in zip(form.questions, answers, strict=True)
-    ]
 
 
 async def _ask(stage: Stage) -> Any:

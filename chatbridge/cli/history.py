@@ -62,11 +62,12 @@ def screen(asks: list[Json]) -> list[Table | str]:
     """A table for each day. Their columns are in line: it is read as one list."""
     from chatbridge.cli.tables import Column, Table, cell
     from chatbridge.cli.times import day, seconds_of
+    from chatbridge.core.words import clock_time
 
     days: dict[str, list[tuple[str, ...]]] = {}
     for ask in reversed(asks):
         at = seconds_of(ask["outcome"]["at"])
-        row = (_clock(at), cell(ask["agent"]["project"]), cell(headline(ask)), cell(said(ask)))
+        row = (clock_time(at), cell(ask["agent"]["project"]), cell(headline(ask)), cell(said(ask)))
         days.setdefault(day(at), []).append(row)
     columns = (
         Column(title="TIME", strong=True),
@@ -105,12 +106,6 @@ def _answer(answer: Json) -> str:
         return f"asked to {answer['askBack']}"
     parts = [*answer["values"], *filter(None, [answer.get("customText")])]
     return ", ".join(parts) or "skipped"
-
-
-def _clock(at: float) -> str:
-    from chatbridge.core.words import clock_time
-
-    return clock_time(at)
 
 
 def _yaml(asks: list[Json], *, legible: bool) -> str:

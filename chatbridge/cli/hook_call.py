@@ -29,14 +29,9 @@ def call_tool(
     """
     # The session's and not this process': what was allowed for the session is found again.
     link = sha256_hex(f"hook {session}".encode())[:32] if session else None
-    with own_link(CLIENT, folder=folder, name=link, relay=_OneCall) as calls:
+    with own_link(CLIENT, folder=folder, name=link, relay=_one_of_many) as calls:
         return calls.call(name, arguments, within=within)
 
 
-class _OneCall(Relay):
-    """A link that comes back does not say that all its other calls have gone: other hooks of the
-    session have made some under the same name."""
-
-    def _send(self, message: dict[str, object]) -> None:
-        if message.get("chatbridge") != "resumed":
-            super()._send(message)
+def _one_of_many(preface: dict[str, object]) -> Relay:
+    return Relay(preface, shared=True)

@@ -7,13 +7,11 @@ import json
 import os
 import sys
 import time
-import urllib.error
-import urllib.request
 from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from chatbridge import rendezvous
+from chatbridge import rendezvous, small_files
 from chatbridge.cli.hub_line import connection
 from chatbridge.cli.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 ADDRESS_WITHIN = 5.0
 """A hub that has just started takes a moment longer to open its inbox."""
 REPLY_WITHIN = 10.0
+LONGEST_TOKEN = 4096
 OF_A_MACHINE = (
     "This computer has one hub for all its users, and its inbox is root's. Your own questions: "
     "chatbridge pending. For root: sudo CHATBRIDGE_STATE_DIR=/var/lib/chatbridge chatbridge inbox"
@@ -114,14 +113,17 @@ def token(state: str) -> str:
         if secret is not None:
             return secret.get_secret_value()
     try:
-        with open(rendezvous.token_path(state), encoding="ascii") as file:
-            return file.read().strip()
+        found = small_files.read(rendezvous.token_path(state), most=LONGEST_TOKEN)
+        return found.decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ChatbridgeError(f"The inbox's token cannot be read: {error}") from error
 
 
 def new_code(address: str, secret: str) -> str:
     """:raises ChatbridgeError: the inbox does not give one."""
+    import urllib.error
+    import urllib.request
+
     request = urllib.request.Request(  # noqa: S310 - the address is our own hub's
         f"{address}/api/login-codes", method="POST", headers={"Authorization": f"Bearer {secret}"}
     )

@@ -37,7 +37,10 @@ class Screen:
         # A link that is wider than the window takes more rows than one.
         self._rows = sum(max(1, -(-len(text) // self._width)) for text, _ in lines)
         for text, is_picture in lines:
-            prompts.say(f"    {coloured(text)}" if is_picture else text)
+            if is_picture:
+                print(f"    {coloured(text)}")
+            else:
+                prompts.say(text)
         self._wait()
 
     def invert(self) -> None:

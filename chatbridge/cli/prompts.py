@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from chatbridge.cli.running import printable
 from chatbridge.core.errors import NoTerminal
 from chatbridge.core.text import one_line
 
@@ -68,7 +69,7 @@ def unechoed() -> Iterator[None]:
 
 
 def say(text: str = "") -> None:
-    print(text, flush=True)
+    print(printable(text), flush=True)
 
 
 def good(text: str) -> None:
@@ -90,7 +91,7 @@ def remark(text: str) -> int:
 def wrapped(text: str) -> int:
     """Broken between words; how many lines it takes."""
     lines = textwrap.wrap(
-        text,
+        printable(text),
         min(shutil.get_terminal_size().columns, WIDEST),
         subsequent_indent="    ",
         break_long_words=False,
@@ -162,14 +163,14 @@ def confirm(question: str, *, default: bool) -> bool:
     return bool(questionary.confirm(question, default=default, auto_enter=False).unsafe_ask())
 
 
-def text(question: str, *, default: str = "", problem: Callable[[str], str | None]) -> str:
+def text(question: str, *, problem: Callable[[str], str | None]) -> str:
     """`problem` says what is wrong with an answer, if anything."""
     import questionary
 
     def check(given: str) -> bool | str:
         return problem(given.strip()) or True
 
-    return str(questionary.text(question, default=default, validate=check).unsafe_ask()).strip()
+    return str(questionary.text(question, validate=check).unsafe_ask()).strip()
 
 
 def hidden(question: str) -> str:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import NoReturn
 
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 FAILED, UNREACHABLE = 1, 4
+WRONG_USAGE = 64
 INTERRUPTED, NOBODY_READS = 130, 141
 """What a shell calls a command that Ctrl-C, or a closed pipe, has ended."""
 WIDEST = 100
@@ -72,8 +75,20 @@ def complain(text: str) -> None:
 def say(*lines: str) -> None:
     """To standard error: standard output is for what a script wants."""
     with suppress(OSError):
-        sys.stderr.write("".join(f"{line}\n" for line in _wrapped("\n".join(lines).split("\n"))))
+        told = printable("\n".join(lines)).split("\n")
+        sys.stderr.write("".join(f"{line}\n" for line in _wrapped(told)))
         sys.stderr.flush()
+
+
+def printable(text: str) -> str:
+    """Whoever wrote a part of it, it cannot steer the terminal. The isolates stay that sentences of
+    ours have around names."""
+    if text.isascii() and text.isprintable():
+        return text
+    from chatbridge.core.text import visible
+
+    parts = re.split("([\u2068\u2069])", text)
+    return "".join(part if i % 2 else visible(part) for i, part in enumerate(parts))
 
 
 def colourful() -> bool:
@@ -99,11 +114,24 @@ def _wrapped(lines: Iterable[str]) -> list[str]:
     ]
 
 
+class ScriptsParser(argparse.ArgumentParser):
+    """For commands whose exit codes scripts go by: 2, with which argparse ends, is taken there."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(WRONG_USAGE, f"{self.prog}: {message}\n")
+
+
 def new_parser(
-    command: str, description: str, *, usage: str | None = None, epilog: str | None = None
+    command: str,
+    description: str,
+    *,
+    usage: str | None = None,
+    epilog: str | None = None,
+    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
 ) -> argparse.ArgumentParser:
     """With line breaks where they were written."""
-    return argparse.ArgumentParser(
+    return kind(
         prog=f"chatbridge {command}",
         usage=usage,
         description=description,

@@ -77,8 +77,12 @@ def findings(status: Json, *, now: float) -> Iterator[Finding]:
 
 def other_version(running: str, started_by: str) -> tuple[str, str]:
     """What is so with a hub that is not the one that is installed, and what to do about it."""
-    again = "chatbridge service restart" if started_by == "service" else "chatbridge stop"
-    return f"{__version__} is installed, the running hub is {running}", again
+    return f"{__version__} is installed, the running hub is {running}", restart_of(started_by)
+
+
+def restart_of(started_by: str) -> str:
+    """The command after which another hub runs, at the latest with the next question."""
+    return "chatbridge service restart" if started_by == "service" else "chatbridge stop"
 
 
 def _agents(links: list[Json]) -> str:

@@ -6,7 +6,6 @@ import argparse
 import os
 import select
 import signal
-import sys
 
 from chatbridge import rendezvous
 from chatbridge.cli.running import new_parser, run
@@ -23,15 +22,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     parser().parse_args(argv)
-    return run(lambda: stop(rendezvous.state_dir()))
+    return run(_stop)
 
 
-def stop(state: str) -> int:
-    try:
-        pid = end_hub(state)
-    except ChatbridgeError as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
+def _stop() -> int:
+    pid = end_hub(rendezvous.state_dir())
     print("The hub is not running." if pid is None else f"The hub (pid {pid}) has stopped.")
     return 0
 

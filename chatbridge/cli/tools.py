@@ -10,8 +10,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from chatbridge.cli import tool_examples
-from chatbridge.cli.ask import Parser
-from chatbridge.cli.running import FAILED, run, say
+from chatbridge.cli.running import FAILED, ScriptsParser, new_parser, run, say
+from chatbridge.cli.wording import counted, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,14 +48,7 @@ YOURS = "Look through it: what agents may run, and what needs your approval, is 
 
 
 def parser() -> argparse.ArgumentParser:
-    found = Parser(
-        prog="chatbridge tools",
-        usage=USAGE,
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    found = new_parser("tools", DESCRIPTION, usage=USAGE, epilog=EPILOG, kind=ScriptsParser)
     does = found.add_subparsers(
         dest="do", required=True, metavar="check | list | add", prog="chatbridge tools"
     )
@@ -96,12 +89,9 @@ def library_of(settings: Settings) -> Library:
 
 def _settings() -> Settings:
     """:raises SettingsError:"""
-    from pathlib import Path
-
-    from chatbridge import rendezvous
     from chatbridge.settings import load
 
-    return load(Path(rendezvous.config_path()))
+    return load()
 
 
 # ── check ─────────────────────────────────────────────────────────────────────────────────────────
@@ -166,7 +156,6 @@ def _draw(files: Sequence[DefinitionFile]) -> None:
 def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
     """A line for each file that is as it should be, and one for each problem of the others."""
     from chatbridge.cli.doctor.finding import fine, problem, remark
-    from chatbridge.cli.doctor.situation import shown
     from chatbridge.commands.definitions.folders import is_definition
 
     names = [file.file.name for file in files]
@@ -203,13 +192,7 @@ def _summed_up(problems: int) -> str:
     return f"{counted(problems, 'problem')}. A file with a problem has no tools; the others have."
 
 
-def counted(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
-
-
 def _nothing(dirs: Sequence[Path]) -> str:
-    from chatbridge.cli.doctor.situation import shown
-
     folders = ", ".join(map(shown, dirs)) or "commands.dirs"
     return f"No definitions in {folders}. An example to begin with: chatbridge tools add git"
 
@@ -278,8 +261,6 @@ def _tool_object(command: Command) -> Json:
 
 
 def _add(names: Sequence[str]) -> int:
-    from chatbridge.cli.doctor.situation import shown
-
     settings = _settings()
     if not names:
         _print_examples()

@@ -7,7 +7,8 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from chatbridge import rendezvous
+from chatbridge import extras, rendezvous, small_files
+from chatbridge.core.errors import SettingsError
 from chatbridge.core.health import Health
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Channel, Clock
@@ -73,6 +74,7 @@ def _telegram(telegram: Telegram, config: Path | None, clock: Clock, pairing: Pa
 
 
 def _matrix(matrix: Matrix, config: Path | None, lock: Lock, clock: Clock) -> Channel:
+    extras.need(extras.MATRIX)
     from chatbridge.channels.matrix.channel import MatrixChannel
     from chatbridge.channels.matrix.log_in import Account
 
@@ -102,11 +104,16 @@ def web_token(state: Path) -> str:
     """The inbox's token, made on the first start."""
     path = Path(rendezvous.token_path(str(state)))
     try:
-        found = path.read_text(encoding="ascii").strip()
-        if found:
+        if found := small_files.read(path, most=4096).decode("ascii").strip():
             return found
     except FileNotFoundError:
         pass
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise SettingsError(
+            f"the inbox's token cannot be read from {path}: {why}. Remove it: the next hub makes "
+            "a new one, and browsers log in again"
+        ) from None
     token = secrets.token_urlsafe(32)
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with open(file, "w", encoding="ascii") as out:

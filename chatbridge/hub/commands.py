@@ -26,7 +26,8 @@ from chatbridge.commands.tools.pushes import Pushes
 from chatbridge.commands.tools.tool import Means
 from chatbridge.core.broker import Broker
 from chatbridge.core.notices import Notices
-from chatbridge.core.ports import Clock, Store
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store
 from chatbridge.hub.background import Background
 from chatbridge.hub.new_commands import tell_of_new_commands
 from chatbridge.settings import TOOLS, Settings

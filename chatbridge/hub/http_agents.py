@@ -58,6 +58,7 @@ log = logging.getLogger(__name__)
 BODY_SECONDS = 30.0
 """How long a request's body may take to arrive."""
 SESSION = b"mcp-session-id"
+WHO = "MCP over HTTP"
 
 
 class HttpAgents:
@@ -102,7 +103,7 @@ class HttpAgents:
         )
         async with self._running_manager():
             try:
-                async with serving(guard, listener):
+                async with serving(guard, listener, WHO):
                     try:
                         yield
                     finally:
@@ -240,6 +241,7 @@ class HttpAgents:
         if message.get("method") == "tools/call" and request is not None:
             name = own or json.dumps(request)
             exchange.call = CallName(link=session.link, request=name)
+            self._callers.came(exchange.call)
         _identify(scope, session.token, remote)
         wire = Wire(exchange, replayed(body, receive), send)
         session.open.add(exchange)

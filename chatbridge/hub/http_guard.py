@@ -15,7 +15,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chatbridge.channels.web.guard import Hosts
+from chatbridge.channels.web.crowd import note_credential
+from chatbridge.channels.web.guard import TWO_ENDS, Hosts, has_two_ends
 from chatbridge.core.ports import Clock
 from chatbridge.hub.http_tokens import Token, Tokens
 
@@ -31,6 +32,8 @@ GUESS_SECONDS = 1.0
 WINDOW = 60.0
 MAX_ADDRESSES = 1024
 MAX_WAITING = 32
+SAY_EVERY = 3600.0
+"""From wherever they come: a network has more addresses than the log has room for."""
 
 NEEDED = (
     "This needs a token in the header Authorization: Bearer. The owner makes one with: "
@@ -64,6 +67,7 @@ class Guesses:
         self._clock = clock
         self._counts: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._waiting = 0
+        self._said: float | None = None
 
     async def wrong(self, address: str) -> bool:
         """Waits before the answer if there were many; False: too many wait already."""
@@ -75,8 +79,9 @@ class Guesses:
         self._counts[key] = (count + 1, since)
         if len(self._counts) > MAX_ADDRESSES:
             self._counts.popitem(last=False)
-        if count == FREE_GUESSES:
+        if count == FREE_GUESSES and (self._said is None or now - self._said >= SAY_EVERY):
             log.warning("many wrong tokens over HTTP from %s", key)
+            self._said = now
         if count < FREE_GUESSES:
             return True
         if self._waiting >= MAX_WAITING:
@@ -115,19 +120,22 @@ class HttpGuard:
             return
         headers = Headers(scope=scope)
         refusal = self._elsewhere(scope, headers)
+        given = _bearer(headers)
+        token = self._tokens.owner(given) if given is not None and refusal is None else None
+        note_credential(scope, token.digest if token is not None else None)
+        if token is not None:
+            self._tokens.note_used(token, now=self._clock.time())
+            scope[TOKEN] = token
+            await self._app(scope, receive, send)
+            return
         if refusal is None:
-            given = _bearer(headers)
-            token = self._tokens.owner(given) if given is not None else None
-            if token is not None:
-                self._tokens.note_used(token, now=self._clock.time())
-                scope[TOKEN] = token
-                await self._app(scope, receive, send)
-                return
             refusal = await self._stranger(scope, given=given is not None)
         await refusal(scope, receive, send)
 
     def _elsewhere(self, scope: Scope, headers: Headers) -> Response | None:
         """The answer to a request that was not meant for us, whoever makes it."""
+        if has_two_ends(headers):
+            return refused(400, TWO_ENDS)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not self._names.knows(hosts[0]):
             return refused(403, "This address is not chatbridge's. See http.hosts in config.toml.")

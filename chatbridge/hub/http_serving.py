@@ -76,11 +76,11 @@ class HttpServing:
         self, address: str, begun: asyncio.Future[None], stop: asyncio.Event, *, insist: bool
     ) -> None:
         from chatbridge.channels.web.server import Listener, listen
-        from chatbridge.hub.http_agents import HttpAgents
+        from chatbridge.hub.http_agents import WHO, HttpAgents
         from chatbridge.hub.http_guard import PATH, Names
 
         setting = "--http" if insist else "http.address"
-        by = Listener("MCP over HTTP", setting, setting, f"or set {setting} to another one")
+        by = Listener(WHO, setting, setting, f"or set {setting} to another one")
         host, port = host_and_port(address)
         while True:
             try:

@@ -15,6 +15,7 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
+from chatbridge import nesting
 from chatbridge.hub.http_guard import UNKNOWN, refused
 from chatbridge.hub.http_sessions import Exchange
 from chatbridge.lines import MAX_LINE
@@ -98,8 +99,8 @@ async def read_body(headers: Headers, receive: Receive) -> bytes | None:
 def parsed(body: bytes) -> dict[str, Any]:
     """The JSON-RPC message, as far as it is one; what is wrong with it the SDK says."""
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        found = nesting.loads(body)
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

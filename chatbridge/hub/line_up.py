@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 TOLD_AT_MOST = 10
 """In a hub's life: agents must not be able to flood a chat with remarks about themselves."""
+WAITING_AT_MOST = 100
+"""For one channel; far more than the remarks, which so cannot keep other news from being told."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 ON_ITS_WAY = 5.0
@@ -42,15 +44,15 @@ class LineUp:
                 group.create_task(self._keep_up(slot, inbox))
 
     def tell(self, text: str) -> None:
-        """Have every channel say this to the owner, once, as soon as it can."""
+        """Have every channel say this about an agent to the owner, once, as soon as it can."""
         if text not in self._told and len(self._told) < TOLD_AT_MOST:
             self._told.add(text)
             self.tell_again(text)
 
     def tell_again(self, text: str) -> None:
-        """The same, also of what was said before."""
+        """The same, whatever was said before, and however much."""
         for slot in self._slots:
-            if slot.news.qsize() < TOLD_AT_MOST:
+            if slot.news.qsize() < WAITING_AT_MOST:
                 slot.news.put_nowait(text)
 
     def troubles(self) -> dict[str, str | None]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 
-from chatbridge import __version__, rendezvous
+from chatbridge import __version__, nesting, sockets
 from chatbridge.commands.tools.pushes import Pushes
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
@@ -129,7 +129,7 @@ class Links:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock = writer.get_extra_info("socket")
-        uid = rendezvous.peer_uid(sock)
+        uid = sockets.peer_uid(sock)
         self._of_user[uid] += 1
         try:
             if not self._peers.admits(sock):
@@ -162,8 +162,8 @@ class Links:
             line = await asyncio.wait_for(reader.readline(), PREFACE_WITHIN)
             if not line:
                 return None  # somebody looked whether a hub is there
-            preface = json.loads(line)
-        except (ValueError, RecursionError, TimeoutError):
+            preface = nesting.loads(line)
+        except (ValueError, TimeoutError):
             preface = None
         problem = _problem(preface)
         if problem is not None:

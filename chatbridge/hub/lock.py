@@ -42,7 +42,7 @@ class Lock:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, ChatbridgeError):
+        if isinstance(error, ChatbridgeError) and not error.passing:
             self._info.error = redacted(str(error))
             self._write()
         os.close(self._file)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 
 from chatbridge.commands.definitions.command import Command
 from chatbridge.core.model import Note
-from chatbridge.core.ports import Clock, Store, Transaction
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.text import one_line
 
 CHANNEL, KEY = "commands", "grants"

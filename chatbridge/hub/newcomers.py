@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable
 
 from chatbridge.core.model import Note
-from chatbridge.core.ports import Clock, Store, Transaction
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
 from chatbridge.settings import Settings
 
 KEY = "people"

@@ -11,7 +11,7 @@ import socket
 import sys
 from dataclasses import dataclass
 
-from chatbridge import rendezvous
+from chatbridge import sockets
 from chatbridge.core.model import Ask
 from chatbridge.projects import belongs_to
 
@@ -36,7 +36,7 @@ class Peers:
         return cls(group=os.stat(path).st_gid)
 
     def admits(self, sock: socket.socket) -> bool:
-        uid = rendezvous.peer_uid(sock)
+        uid = sockets.peer_uid(sock)
         if self.group is None:
             return uid == os.getuid()
         return uid == 0 or self.group in peer_groups(sock)

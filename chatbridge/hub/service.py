@@ -13,7 +13,8 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 
 from chatbridge import __version__
-from chatbridge.core.ports import Clock, Store, Transaction
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
 from chatbridge.hub.systemd import Systemd
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ async def served(
     out for a night is none of its business."""
     await asyncio.to_thread(import_everything, channels)
     systemd.notify("READY=1", f"STATUS=version {__version__}, ready")
-    feeding = asyncio.ensure_future(systemd.feed_watchdog(responds, clock))
+    feeding = asyncio.ensure_future(systemd.feed_watchdog(responds, clock.sleep))
     try:
         yield
     finally:

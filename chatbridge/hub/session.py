@@ -10,23 +10,25 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
+from chatbridge import nesting
 from chatbridge.commands.tools.pushes import LEVELS, Pushes
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
 from chatbridge.hub.forms import Forms
+from chatbridge.hub.sdk_streams import Reading, Writing
 from chatbridge.lines import MAX_LINE, Overlong
 
 log = logging.getLogger(__name__)
 
+MOST_AGES, LONGEST_AGE = 1000, 1e9
 Send = Callable[[bytes], Awaitable[None]]
 Delivered = Callable[[CallName], Awaitable[None]]
 
@@ -69,11 +71,15 @@ class Session:
         self._confirms = confirms
         self._requests: set[str] = set()
         """The requests of this connection that have no response yet."""
+        self._ages: dict[str, float] = {}
+        """How long requests have waited that are about to be repeated."""
+        self._unconfirmed: set[str] = set()
+        """Its calls of which the link has not said that the client has the response."""
         self._forms = Forms()
 
     async def serve(self, server: Server[Any]) -> None:
         """Until the other side closes."""
-        read, write = _Reading(self), _Writing(self)
+        read, write = Reading(self), Writing(self)
         try:
             async with self._pushes.to(self):
                 options = server.create_initialization_options(
@@ -82,6 +88,9 @@ class Session:
                 await server.run(read, write, options)
         finally:
             read.stop()
+
+    def age(self, request: object) -> float | None:
+        return self._ages.pop(json.dumps(request), None)
 
     def mute(self) -> None:
         """From now on nothing is sent and nobody counts as cancelled: the SDK would answer every
@@ -143,6 +152,9 @@ class Session:
             message = repaired
         if isinstance(message, types.JSONRPCRequest):
             self._requests.add(json.dumps(message.id))
+            if self._confirms and message.method == "tools/call":
+                self._unconfirmed.add(json.dumps(message.id))
+            self._callers.came(self._name(message.id))
             self._greeted = self._greeted or message.method == "initialize"
         if isinstance(message, types.JSONRPCNotification):
             self._note_ready(message)
@@ -174,32 +186,45 @@ class Session:
 
     async def _note_cancelled(self, message: types.JSONRPCNotification) -> None:
         """The SDK tells a tool of this only while it runs; a response that was on its way when the
-        client cancelled has reached nobody."""
+        client cancelled has reached nobody.
+
+        :raises ChatbridgeError: it cannot be stored; a link that returns without the call says so.
+        """
         if message.method != "notifications/cancelled" or "requestId" not in (message.params or {}):
             return
         requested = (message.params or {})["requestId"]
+        self._unconfirmed.discard(json.dumps(requested))
         try:
             await self._callers.left(self._name(requested))
         except ChatbridgeError as error:
+            if self._confirms:
+                raise
             log.warning("link %s: the cancelled call %r stays: %s", self.link, requested, error)
 
     async def _took_private(self, line: bytes) -> bool:
         try:
-            private = json.loads(line)
-        except (ValueError, RecursionError):
+            private = nesting.loads(line)
+        except ValueError:
             return False
         if not isinstance(private, dict) or "chatbridge" not in private:
             return False
         match private:
             case {"chatbridge": "delivered", "request": request}:
+                self._unconfirmed.discard(json.dumps(request))
                 await self._told_of(self._name(request))
                 await self._say({"chatbridge": "acknowledged", "request": request})
             case {"chatbridge": "reply", "call": call, "response": {"result": dict(result)}}:
                 await self._take_reply(json.dumps(call), result)
+            case {"chatbridge": "age", "request": request, "seconds": int() | float() as seconds}:
+                if len(self._ages) < MOST_AGES:
+                    self._ages[json.dumps(request)] = min(max(0.0, float(seconds)), LONGEST_AGE)
             case {"chatbridge": "level", "level": level} if level in LEVELS:
                 self.level = cast("types.LoggingLevel", level)
             case {"chatbridge": "resumed"}:
-                await self._callers.resumed(self.link, repeated=self._requests)
+                given = private.get("pending")
+                pending = map(json.dumps, given) if isinstance(given, list) else ()
+                repeated = self._requests | self._unconfirmed | {*pending}
+                await self._callers.resumed(self.link, repeated=repeated)
                 self._pushes.resumed(self)
             case {"chatbridge": what}:
                 log.debug("link %s: private line %r is not known", self.link, what)
@@ -255,9 +280,8 @@ class Session:
             log.warning("the answer to call %s counts as kept: %s", name.request, error)
 
     async def _told_of(self, name: CallName) -> None:
-        await self._callers.delivered(name)
-        if self._delivered is not None:
-            await self._delivered(name)
+        told = [self._callers.delivered, *filter(None, [self._delivered])]
+        await asyncio.gather(*(tell(name) for tell in told))  # together: they share one commit
 
     async def push(self, method: str, params: dict[str, Any] | None = None) -> None:
         """Say what nobody asked for; not before the client has shaken hands, and never to one of
@@ -282,70 +306,3 @@ def _call_of(item: SessionMessage) -> types.RequestId | None:
     """The call that a request of ours is made for: the link routes a late reply by it."""
     metadata = item.metadata
     return metadata.related_request_id if isinstance(metadata, ServerMessageMetadata) else None
-
-
-class _Stream:
-    """What the SDK expects of a stream beside its items. The connection is closed by its owner."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    async def aclose(self) -> None:
-        return None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        return None
-
-
-class _Reading(_Stream):
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
-        self._line: asyncio.Future[SessionMessage | None] | None = None
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            message = await self._next()
-        except Exception:
-            self._session.mute()
-            raise
-        if message is None:
-            raise StopAsyncIteration
-        return message
-
-    async def _next(self) -> SessionMessage | None:
-        """The next line's message, or a reply, whichever comes first."""
-        line = self._line or asyncio.ensure_future(self._session.next_message())
-        reply = asyncio.ensure_future(self._session.next_reply())
-        self._line = line
-        ends: set[asyncio.Future[Any]] = {line, reply}
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            reply.cancel()
-        if reply.done() and not reply.cancelled():
-            return reply.result()
-        self._line = None
-        return line.result()
-
-    def stop(self) -> None:
-        if self._line is not None:
-            self._line.cancel()
-
-    async def receive(self) -> SessionMessage | Exception:
-        return await self.__anext__()
-
-
-class _Writing(_Stream):
-    async def send(self, item: SessionMessage, /) -> None:
-        await self._session.send_message(item)

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
+from chatbridge import nesting
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.session import Session
 from chatbridge.hub.wiring import open_hub, stop_on_signals
@@ -75,11 +76,11 @@ async def run_unavailable(problem: str) -> None:
         if stopping.done():
             reading.cancel()
             return
-        with suppress(ValueError):  # no JSON, or too long a line
+        with suppress(ValueError):  # no JSON, or too long a line, or too deep a one
             if not (line := await reading):
                 stopping.cancel()
                 return
-            request = json.loads(line)
+            request = nesting.loads(line)
             if isinstance(request, dict) and "id" in request and "method" in request:
                 await send(json.dumps(unavailable.answer(request, problem)).encode() + b"\n")
 

@@ -7,7 +7,6 @@ started it. What a hub consists of is in `wiring`.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import faulthandler
 import gc
 import json
@@ -75,6 +74,8 @@ def standalone_main(argv: list[str]) -> int:
     options = _standalone_options(argv)
     log_to_stderr()
     with _heavy_imports():
+        import asyncio
+
         from chatbridge.hub.standalone import run_standalone, run_unavailable
 
     try:
@@ -114,7 +115,7 @@ class Report:
         self._say({"held": True, "pid": error.pid})
 
     def failed(self, error: ChatbridgeError) -> None:
-        self._say({"error": redacted(str(error))})
+        self._say({"error": redacted(str(error)), "passing": error.passing})
 
     def _say(self, line: dict[str, object]) -> None:
         if self._fd is None:

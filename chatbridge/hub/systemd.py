@@ -12,7 +12,6 @@ import stat
 from collections.abc import Awaitable, Callable
 
 from chatbridge.core.errors import SocketUnusable, StoreError
-from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +80,11 @@ class Systemd:
         passed.setblocking(False)
         return passed
 
-    async def feed_watchdog(self, responds: Callable[[], Awaitable[None]], clock: Clock) -> None:
+    async def feed_watchdog(
+        self,
+        responds: Callable[[], Awaitable[None]],
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
         """While the event loop runs and `responds` returns. One that fails has answered, too: a
         full disk is not mended by a restart."""
         if self.watchdog is None:
@@ -92,7 +95,7 @@ class Systemd:
             except StoreError as error:
                 log.warning("the store responds with an error: %s", error)
             self.notify("WATCHDOG=1")
-            await clock.sleep(self.watchdog / 2)
+            await sleep(self.watchdog / 2)
 
 
 def _number(given: str) -> int:

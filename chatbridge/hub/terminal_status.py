@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from chatbridge import __version__
 from chatbridge.core.health import Health
-from chatbridge.core.ports import Clock, Store
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.peers import may_see, owns
 from chatbridge.hub.terminals import Json, Request

@@ -15,6 +15,7 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from chatbridge import nesting
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.hub.peers import may_request
 
@@ -122,8 +123,8 @@ async def _end_of(reader: asyncio.StreamReader) -> None:
 
 def _request(line: bytes, uid: int) -> Request | None:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = nesting.loads(line)
+    except ValueError:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("do"), str):
         return None

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from chatbridge.core.intake import Intake
 from chatbridge.core.notices import Notices
-from chatbridge.core.ports import Clock, Store
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store
 from chatbridge.hub.line_up import LineUp
 from chatbridge.settings import Settings
 from chatbridge.tools import auq, outcomes

@@ -242,7 +242,7 @@ async def open_hub(
         background.spawn(broker.run())
         background.spawn(line_up.run(intake))
         background.spawn(keeper.catch_up())
-        background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=line_up.tell))
+        background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=line_up.tell_again))
         yield Hub(
             settings=settings,
             callers=broker.callers,

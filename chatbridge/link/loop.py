@@ -169,7 +169,7 @@ class Link:
         calls = any(request.method == "tools/call" for request in relay.requests.values())
         if calls and self._state:
             self._problem = None
-            self._seek(start_after=0.0, limit=FIRST_LIMIT)
+            self._seek(start_after=0.0, limit=FIRST_LIMIT, per_hub=True)
             return
         self._answer_all(self._problem)
 
@@ -188,6 +188,8 @@ class Link:
         limit: float | None,
         pause: float = 0.02,
         longest_pause: float = 1.0,
+        patient: bool = False,
+        per_hub: bool = False,
     ) -> Search:
         self._drop_search()
         self._search = search = Search(
@@ -197,6 +199,8 @@ class Link:
             limit=limit,
             pause=pause,
             longest_pause=longest_pause,
+            patient=patient,
+            per_hub=per_hub,
         )
         return search
 
@@ -208,7 +212,8 @@ class Link:
     def _look_for_hub(self, now: float) -> None:
         if self._idle and self._relay.waited_for:
             self._idle = False
-            self._seek(start_after=max(0.0, self._lost_at + GRACE - now), limit=FIRST_LIMIT)
+            after = max(0.0, self._lost_at + GRACE - now)
+            self._seek(start_after=after, limit=FIRST_LIMIT, per_hub=True)
         search = self._search
         if search is None:
             return
@@ -302,7 +307,7 @@ class Link:
         if self._idle:
             search = self._seek(start_after=None, limit=None, pause=pause, longest_pause=5.0)
         else:
-            search = self._seek(start_after=GRACE, limit=LOST_LIMIT, pause=pause)
+            search = self._seek(start_after=GRACE, limit=LOST_LIMIT, pause=pause, patient=True)
         if short_lived:
             search.delay(now)  # one that cuts us off at once must not keep us both busy
 

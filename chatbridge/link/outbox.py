@@ -44,6 +44,10 @@ class Outbox:
         self._sent = 0
         return line.key, line.request_id
 
+    def answers(self) -> list[object]:
+        """The ids of the answers that have not got there completely."""
+        return [line.request_id for line in self._lines if line.key is not None]
+
     def withdraw(self, key: str) -> None:
         """Nobody waits for this answer now. A half-written one is finished, but unconfirmed."""
         for line in self._lines:

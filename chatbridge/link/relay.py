@@ -1,4 +1,4 @@
-"""The link's bookkeeping between one client and a succession of hubs. Pure: no I/O, no clock.
+"""The link's bookkeeping between one client and a succession of hubs. Pure: no I/O.
 
 Owns which requests are open, what is said again to the next hub, and how ids and progress are kept
 apart between hubs. It does not own connections, or the answers that are given without a hub. The
@@ -8,14 +8,20 @@ rules are those of docs/link-protocol.md.
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 
+from chatbridge import nesting
 from chatbridge.lines import MAX_LINE, Overlong
 from chatbridge.link.outbox import Outbox
 
 Json = dict[str, object]
 RequestId = str | int
+Monotonic = Callable[[], float]
 
 _SUBSCRIPTION = "subscriptions/listen"
+_YOUNG = 1.0
+"""A call that has waited longer says so to the next hub, whose clock may have been set."""
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _TOO_LONG = (
     f"the message is longer than {MAX_LINE // 1024 // 1024} MiB, which chatbridge takes at most"
@@ -25,10 +31,10 @@ _TOO_LONG = (
 class Request:
     """A request of the client that has no response yet."""
 
-    __slots__ = ("id", "line", "message", "method", "token")
+    __slots__ = ("came", "id", "line", "message", "method", "token")
 
-    def __init__(self, message: Json, line: bytes) -> None:
-        self.message, self.line = message, line
+    def __init__(self, message: Json, line: bytes, *, came: float) -> None:
+        self.message, self.line, self.came = message, line, came
         self.method = message["method"]
         self.id = message["id"]
         self.token = _key(_member(message.get("params"), "_meta", "progressToken"))
@@ -44,9 +50,13 @@ class HubRequest:
 
 
 class Relay:
-    """Lines go in by `from_client` and `from_hub`; `to_client` and `to_hub` are what goes out."""
+    """Lines go in by `from_client` and `from_hub`; `to_client` and `to_hub` are what goes out.
+    `shared`: other links make calls under its name, too, and it does not say which have gone."""
 
-    def __init__(self, preface: Json) -> None:
+    def __init__(
+        self, preface: Json, *, shared: bool = False, monotonic: Monotonic = time.monotonic
+    ) -> None:
+        self._shared, self._monotonic = shared, monotonic
         self.to_client = Outbox()
         self.to_hub = bytearray()
         self.connected = False
@@ -89,12 +99,16 @@ class Relay:
         for request_id in self._unacknowledged.values():
             self._send({"chatbridge": "delivered", "request": request_id})
         for request in self.requests.values():
+            age = self._monotonic() - request.came
+            if request.method == "tools/call" and age >= _YOUNG:
+                self._send({"chatbridge": "age", "request": request.id, "seconds": age})
             self._send_line(request.line)
         for _, line in self._replies:
             self._send_line(line)
         self._replies = [reply for reply in self._replies if reply[0] in self.requests]
-        if self.generation > 1:
-            self._send({"chatbridge": "resumed"})
+        if self.generation > 1 and not self._shared:
+            pending = self.to_client.answers()
+            self._send({"chatbridge": "resumed", **({"pending": pending} if pending else {})})
 
     def hub_lost(self) -> None:
         """The connection is gone, and with it all that was not yet sent."""
@@ -112,8 +126,8 @@ class Relay:
             self._overlong_from_client(line.request_id())
             return
         try:
-            message = json.loads(line.decode())
-        except (ValueError, RecursionError) as error:
+            message = nesting.loads(line.decode())
+        except ValueError as error:
             # Its sender may wait for an answer: the id can often be read all the same.
             found = Overlong(line, line).request_id()
             known = None if _key(found) in self.requests else found
@@ -126,7 +140,8 @@ class Relay:
         elif "method" not in message:
             self._response_from_client(message)
         elif "id" in message:
-            self._request_from_client(Request(message, _encodable(message, line)))
+            line = _encodable(message, line)
+            self._request_from_client(Request(message, line, came=self._monotonic()))
         else:
             self._notification_from_client(message, line)
 

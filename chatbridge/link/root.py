@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
+from chatbridge import small_files
+
 FILE = ".chatbridge.toml"
 LONGEST_TOLD = 4096
 
@@ -26,13 +28,8 @@ def find_root(folder: str) -> str | None:
 
 def read_file(root: str) -> str | None:
     """What the project's own file says, for a hub that cannot look; None if it is none to tell."""
-    path = f"{root}/{FILE}"
     try:
-        if not stat.S_ISREG(_mode(path)):  # a named pipe would never end
-            return None
-        with open(path, "rb") as file:
-            text = file.read(LONGEST_TOLD + 1)
-        return text.decode() if len(text) <= LONGEST_TOLD else None
+        return small_files.read(f"{root}/{FILE}", most=LONGEST_TOLD).decode()
     except (OSError, ValueError):
         return None
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import os
 import socket
-import time
 from collections.abc import Iterator
 
-from chatbridge import rendezvous
+from chatbridge import rendezvous, sockets
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.link import hub_start, system_hub
 
@@ -22,7 +21,10 @@ LOST_LIMIT = 600.0
 GRACE = 1.0
 """A restarting service takes the lock within this time, so that links do not start a rival."""
 _SHORT = 0.25
-_MAX_CRASHES = 3
+_FAILURES, _PATIENT_FAILURES = 3, 10
+"""After so many failed starts it is told. Somebody waits where a hub was before, and what ended
+that one, a full disk or a kill, may meet the next one, too, and pass."""
+_LONGEST_REST = 5.0
 
 
 class NoHub(Exception):
@@ -41,17 +43,27 @@ class Search:
         limit: float | None,
         pause: float = 0.02,
         longest_pause: float = 1.0,
+        patient: bool = False,
+        per_hub: bool = False,
     ) -> None:
+        """`patient`: a hub was there before. `per_hub`: the limit counts anew for each that takes
+        the lock meanwhile."""
         self.state = state
         self.start_at = None if start_after is None else now + start_after
         self.next_at = now
         self.deadline = None if limit is None else now + limit
         self.report: int | None = None
+        self._turn: int | None = None
+        self._turn_by: float | None = None
         self._began, self._limit = now, limit
         self._pause, self._longest = pause, longest_pause
-        self._began_at = time.time()
         self._said = b""
-        self._crashes = 0
+        self._patient, self._per_hub = patient, per_hub
+        info = rendezvous.read_lock(state)
+        self._holder = info.pid if info else None
+        self._failed = info.pid if info and info.error else None
+        """Whose error is an old one."""
+        self._failures = 0
         self._held = False
 
     def step(self, now: float) -> socket.socket | None:
@@ -59,11 +71,13 @@ class Search:
 
         :raises NoHub: it is of no use to go on.
         """
-        for path in self._places():
+        info = rendezvous.read_lock(self.state)
+        self._note_holder(info.pid if info else None, now)
+        for path in self._places(info):
             try:
                 if path == system_hub.SOCKET:
                     return system_hub.connect(path)
-                return rendezvous.connect(path)
+                return sockets.connect(path)
             except (OSError, ChatbridgeError):
                 continue  # where a path cannot be used at all, the hub's own report says so
         self.check_deadline(now)
@@ -94,13 +108,7 @@ class Search:
     def _check_failed_start(self) -> None:
         """Of ten links that start a hub at once one hears why it fails: the others read it."""
         info = rendezvous.read_lock(self.state)
-        if info is None or info.error is None:
-            return
-        try:
-            written_at = os.stat(rendezvous.lock_path(self.state)).st_mtime
-        except OSError:
-            return
-        if written_at >= self._began_at:
+        if info is not None and info.error is not None and info.pid != self._failed:
             raise NoHub(info.error)
 
     def report_ready(self, now: float) -> None:
@@ -122,20 +130,30 @@ class Search:
             self._crashed(now)
             return
         if "error" in outcome:
-            raise NoHub(str(outcome["error"]))
+            passing = self._patient and outcome.get("passing")
+            if not passing or not self._tries_again(now):
+                raise NoHub(str(outcome["error"]))
+            return
         self._held = "held" in outcome
         # Another hub may hold the lock only because it is about to end: then start one after all.
         self.start_at = now + 2 * GRACE
 
     def close(self) -> None:
-        if self.report is not None:
-            os.close(self.report)
-            self.report = None
+        for descriptor in (self.report, self._turn):
+            if descriptor is not None:
+                os.close(descriptor)
+        self.report = self._turn = None
 
-    def _places(self) -> Iterator[str]:
+    def _note_holder(self, pid: int | None, now: float) -> None:
+        if pid is None or pid == self._holder:
+            return
+        self._holder = pid
+        if self._per_hub and self._limit is not None:
+            self.deadline = min(now + self._limit, self._began + LOST_LIMIT)
+
+    def _places(self, info: rendezvous.LockInfo | None) -> Iterator[str]:
         if system_hub.wanted():
             yield system_hub.SOCKET
-        info = rendezvous.read_lock(self.state)
         if info is not None and info.socket is not None:
             yield info.socket
         for place in (rendezvous.socket_path, rendezvous.service_socket_path):
@@ -148,16 +166,37 @@ class Search:
         if self._held and rendezvous.lock_holder(self.state) is not None:
             self.start_at = now + GRACE  # it is still starting: a rival would only slow it down
             return
+        if not self._has_turn(now):
+            self._held = True
+            self.start_at = now + _SHORT
+            return
         try:
             self.report = hub_start.start_hub(self.state)
         except (OSError, ChatbridgeError) as error:
             raise NoHub(f"the chatbridge hub cannot be started: {error}") from error
 
+    def _has_turn(self, now: float) -> bool:
+        """Of all links that miss a hub one starts it: twenty at once would take from that one the
+        time that it needs. One that stands still has its turn for so long."""
+        try:
+            self._turn = rendezvous.try_turn(self.state)
+        except OSError:
+            return True
+        if self._turn is None and self._turn_by is None:
+            self._turn_by = now + _LONGEST_REST
+        return self._turn is not None or (self._turn_by is not None and now >= self._turn_by)
+
+    def _tries_again(self, now: float) -> bool:
+        """Whether a hub is worth another start after this one failed; if so, after a rest."""
+        self._failures += 1
+        if self._failures >= (_PATIENT_FAILURES if self._patient else _FAILURES):
+            return False
+        self.start_at = now + min(0.05 * 2**self._failures, _LONGEST_REST)
+        return True
+
     def _crashed(self, now: float) -> None:
         """It ended without a word: killed, perhaps, so it gets another try."""
-        self._crashes += 1
-        if self._crashes < _MAX_CRASHES:
-            self.start_at = now + 0.1 * self._crashes
+        if self._tries_again(now):
             return
         path = rendezvous.log_path(self.state)
         try:

@@ -30,9 +30,10 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from chatbridge import rendezvous
+from chatbridge import rendezvous, small_files
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
+from chatbridge.core.text import one_line
 from chatbridge.settings import secrets
 from chatbridge.settings.commands import Commands
 from chatbridge.settings.http import Http
@@ -64,6 +65,12 @@ TOOLS = (
     "approve_tool_use",
 )
 SQLITE = "sqlite:///"
+LARGEST = 64 * 1024
+"""Of the configuration file; with all that can be set and explained it has a fifth of that."""
+TOLD = 10
+"""Problems at once."""
+EXAMPLE = Path(__file__).with_name("example.toml")
+"""`config/chatbridge.example.toml`, as it comes with every installation."""
 
 
 def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -221,11 +228,14 @@ def checked(found: dict[str, Any], path: Path) -> Settings:
 
     :raises SettingsError: naming the file and the key.
     """
+    # BaseSettings takes names with a line before them for orders of its own, such as _env_file.
+    if private := [key for key in found if key.startswith("_")]:
+        raise SettingsError(f"{one_line(private[0])} is not a setting. Check {path}")
     try:
         settings = Settings(**_over(found, secrets.read(Settings, path)))
     except ValidationError as error:
         raise SettingsError(_explained(error, path)) from None
-    except UnreadableVariable as error:
+    except (UnreadableVariable, RecursionError) as error:
         raise SettingsError(f"{error}. Check the CHATBRIDGE_ variables") from None
     if not settings.min_timeout <= settings.default_timeout <= settings.max_timeout:
         raise SettingsError(
@@ -250,25 +260,50 @@ def read(path: Path) -> dict[str, Any]:
 
     :raises SettingsError: it cannot be read.
     """
+    return parsed(text(path) or "", path)
+
+
+def text(path: Path) -> str | None:
+    """The file as it is, line ends included; None: there is none.
+
+    :raises SettingsError: it cannot be read.
+    """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return small_files.read(path, most=LARGEST).decode("utf-8")
     except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"the configuration {path} cannot be read: {error}") from None
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from None
+
+
+def parsed(text: str, path: Path) -> dict[str, Any]:
+    """:raises SettingsError: this, from the file at `path`, is no TOML, or no human being's."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise _unreadable(path, "it is nested too deeply") from None
+    except tomllib.TOMLDecodeError as error:
+        raise _unreadable(path, str(error)) from None
+    except ValueError:
+        raise _unreadable(path, "a number in it is too long") from None
+
+
+def _unreadable(path: Path, why: str) -> SettingsError:
+    return SettingsError(f"the configuration {path} cannot be read: {why}")
 
 
 def _explained(error: ValidationError, path: Path) -> str:
     """Each problem with its key. Values are left out: one of them may be a token."""
     problems = []
     for item in error.errors(include_input=False, include_url=False):
-        key = ".".join(str(part) for part in item["loc"])
+        key = one_line(".".join(str(part) for part in item["loc"]))
         if item["type"] == "extra_forbidden":
             problems.append(f"{key} is not a setting")
         else:
             problems.append(f"{key}: {item['msg'].removeprefix('Value error, ')}")
-    listed = "; ".join(problems)
+    more = f"; and {len(problems) - TOLD} more" if len(problems) > TOLD else ""
+    listed = "; ".join(problems[:TOLD]) + more
     return (
         f"{listed}. Check {path}, the secrets beside it and the CHATBRIDGE_ variables; "
-        "config/chatbridge.example.toml explains every key"
+        f"{EXAMPLE} explains every key"
     )

@@ -14,7 +14,10 @@ def listed(value: object) -> object:
     """A list, also as JSON or comma-separated text."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return [part.strip() for part in value.split(",") if part.strip()]
-    return tomllib.loads(f"x = {value}")["x"] if isinstance(value, str) else value
+    try:
+        return tomllib.loads(f"x = {value}")["x"] if isinstance(value, str) else value
+    except RecursionError:
+        raise ValueError("this list is nested too deeply") from None
 
 
 def token(value: SecretStr | None, form: re.Pattern[str], *, problem: str) -> SecretStr | None:

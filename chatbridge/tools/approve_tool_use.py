@@ -13,7 +13,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcp_types import CallToolResult, TextContent, Tool
+from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.errors import ChatbridgeError, ToolInputError
 from chatbridge.core.model import (
@@ -30,8 +30,8 @@ from chatbridge.core.text import one_line
 from chatbridge.projects import settings_of
 from chatbridge.tools import approval_questions
 from chatbridge.tools.approval_subject import subject_of
-from chatbridge.tools.call import Peer, ToolCall
-from chatbridge.tools.clients import HOOK
+from chatbridge.tools.call import Peer, ToolCall, text_result
+from chatbridge.tools.clients import HOOK, soonest
 from chatbridge.tools.definition import described
 from chatbridge.tools.refusal import LONGEST, refused
 from chatbridge.tools.waiting import Waiting
@@ -151,9 +151,7 @@ class ApproveToolUse:
 
     def _limit(self, call: ToolCall) -> float | None:
         """After how long the call ends at the latest, whatever its card says."""
-        client = call.peer.client.gives_up(progress=call.report is not None)
-        limits = (client, self._policy.max_block)
-        return min((limit for limit in limits if limit is not None), default=None)
+        return soonest(call.given_up_after, self._policy.max_block)
 
     def _longest(self, limit: float | None) -> float:
         """The card must not promise more time than the call has: then it is denied."""
@@ -248,5 +246,4 @@ def _deny(message: str, outcome: str, *, is_error: bool = False) -> CallToolResu
 
 
 def _told(value: Json) -> CallToolResult:
-    text = json.dumps(value, ensure_ascii=False)
-    return CallToolResult(content=[TextContent(type="text", text=text)])
+    return text_result(json.dumps(value, ensure_ascii=False))

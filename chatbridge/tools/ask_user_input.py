@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -230,7 +231,10 @@ def _check_text(text: str, path: str) -> None:
 def _timeout(milliseconds: int | None, limits: Limits) -> float:
     if milliseconds is None:
         return limits.default
-    seconds = milliseconds / 1000
+    try:
+        seconds = milliseconds / 1000
+    except OverflowError:
+        seconds = math.inf
     if not SHORTEST_TIMEOUT <= seconds <= limits.longest:
         raise refused(
             "Validation error: timeout is out of range",

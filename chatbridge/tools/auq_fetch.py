@@ -8,7 +8,7 @@ from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Ask, Project
-from chatbridge.core.ports import Store
+from chatbridge.core.store_port import Store
 from chatbridge.core.text import shortened
 from chatbridge.tools import auq_text
 from chatbridge.tools.auq import AskUserQuestions
@@ -53,7 +53,7 @@ class GetAnsweredQuestions:
         )
         limit = None if given.wait else 0.0
         ended = await self._waiting.ended(ask, caller, call, limit=limit)
-        reach = await self._waiting.reach(ask)
+        reach = await self._waiting.reach(ended or ask)
         if ended is None:
             await self._waiting.broker.callers.ticket(call.name)
             return text_result(auq_text.pending(ask, nobody=reach.nobody))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -17,9 +18,14 @@ from mcp_types import (
     Tool,
 )
 
+from chatbridge.core.callers import Callers
+from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
+from chatbridge.core.words import spoken
 from chatbridge.tools.clients import Client
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -41,6 +47,11 @@ class Caller(Protocol):
     @property
     def present(self) -> bool:
         """Whether the connection is up; a call that is cut off then was cancelled by its client."""
+        ...
+
+    def age(self, request: object) -> float | None:
+        """How long this request has waited already, where it was one to an earlier hub. Told
+        once."""
         ...
 
 
@@ -80,11 +91,13 @@ class ToolCall:
     """What the client's window was filled in with, where this call is the one after."""
     state: str | None = None
     """What we gave the client for the call after. It comes from outside: check its signature."""
+    age: float | None = None
+    """How long it had waited when it came to this hub, where its link says so."""
     began: float = field(init=False)
-    """When it came to this hub, in monotonic time."""
+    """When it came to this hub, or to the first one if its age is known, in monotonic time."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "began", self.clock.monotonic())
+        object.__setattr__(self, "began", self.clock.monotonic() - (self.age or 0.0))
 
     @property
     def agent(self) -> Agent:
@@ -96,10 +109,14 @@ class ToolCall:
         return self.peer.client.patience(progress=self.report is not None)
 
     @property
+    def given_up_after(self) -> float | None:
+        """After how long its client gives the call up; None: never, as far as is known."""
+        return self.peer.client.gives_up(progress=self.report is not None)
+
+    @property
     def silent_after(self) -> float | None:
         """After how long its client has given the call up without a word; None: never."""
-        client = self.peer.client
-        return None if client.cancels else client.gives_up(progress=self.report is not None)
+        return None if self.peer.client.cancels else self.given_up_after
 
     @property
     def counts_for(self) -> float | None:
@@ -111,9 +128,19 @@ class ToolCall:
     def since(self, started_at: float) -> float:
         """When the client's call began, also to an earlier hub at this wall time, in monotonic
         time: that stands still while the machine sleeps, as the timers of clients do, and cannot
-        be set."""
+        be set. The wall time only counts where the link has not said it."""
         clock = self.clock
+        if self.age is not None:
+            return self.began
         return min(self.began, clock.monotonic() - max(clock.time() - started_at, 0.0))
+
+    async def counts_until(self, callers: Callers, until: float) -> None:
+        """Note that after this wall time a response reaches nobody. If that cannot be stored, what
+        was noted before stands."""
+        try:
+            await callers.count_until(self.name, until)
+        except StoreError as error:
+            log.warning("call %s: its client's limit is not known: %s", self.id, error)
 
     async def watch(
         self,
@@ -141,7 +168,7 @@ class ToolCall:
                 if self.report is not None and not task.done():
                     said = await doing()
                     waited = clock.monotonic() - began
-                    await self.report(waited, f"{said}, {_spoken(waited)}")
+                    await self.report(waited, f"{said}, {spoken(waited)}")
             return task.result()
         finally:
             task.cancel()
@@ -185,10 +212,3 @@ def json_result(value: dict[str, Any]) -> CallToolResult:
     the other."""
     text = json.dumps(value, ensure_ascii=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
-
-
-def _spoken(seconds: float) -> str:
-    minutes = int(seconds // 60)
-    if minutes < 1:
-        return f"{int(seconds)} s"
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

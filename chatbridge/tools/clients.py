@@ -39,8 +39,7 @@ class Client:
 
     def gives_up(self, *, progress: bool) -> float | None:
         """After how long a call is given up; with progress, silence is none."""
-        limits = (self.limit, None if progress else self.idle)
-        return min((limit for limit in limits if limit is not None), default=None)
+        return soonest(self.limit, None if progress else self.idle)
 
     def beat(self, usual: float) -> float:
         """How often it has to hear that a call is alive."""
@@ -76,6 +75,11 @@ class Clients:
 
     def of(self, name: str | None) -> Client:
         return _found(self.own, name or "") or _found(KNOWN, name or "") or Client()
+
+
+def soonest(*limits: float | None) -> float | None:
+    """The limit that comes first; None: there is none."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def agent_of(client: str | None, title: str | None = None) -> Agent:

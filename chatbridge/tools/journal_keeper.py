@@ -11,7 +11,7 @@ import logging
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, Project
-from chatbridge.core.ports import Store
+from chatbridge.core.store_port import Store
 from chatbridge.tools.journal import Journal, reason
 from chatbridge.tools.journal_entry import Entry
 

@@ -9,7 +9,8 @@ from typing import Any
 from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.model import Ask, Project
-from chatbridge.core.ports import Clock, Store
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store
 from chatbridge.tools.call import Peer, ToolCall, json_result
 from chatbridge.tools.definition import described
 from chatbridge.tools.journal import Journal, Pages

@@ -25,3 +25,7 @@ class Remote:
     token's clients begins to count anew."""
     present: bool = True
     level: LoggingLevel = "info"
+
+    def age(self, request: object) -> float | None:
+        """Nobody repeats a call over HTTP."""
+        return None

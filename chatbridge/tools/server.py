@@ -91,9 +91,11 @@ def build_server(
             names = [each.name for each in listed(caller, peer)]
             return text_result(why or _unknown(params.name, names), is_error=True)
         try:
+            await _count_by_its_age(callers, call)
             return await tool.run(params.arguments or {}, call)
         except asyncio.CancelledError:
-            if caller.present:
+            # Over HTTP the exchange says so, before its id can be used again; this would be later.
+            if caller.present and not isinstance(caller, Remote):
                 spawn(callers.left(call.name))
             raise
         except ChatbridgeError as error:
@@ -181,6 +183,13 @@ def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller)
     )
 
 
+async def _count_by_its_age(callers: Callers, call: ToolCall) -> None:
+    """The earlier hub noted in wall time until when a response counts; the link knows better."""
+    left = call.counts_for
+    if call.age is not None and left is not None:
+        await call.counts_until(callers, call.clock.time() + left)
+
+
 def _call(
     ctx: ServerRequestContext[Any, Any],
     params: types.CallToolRequestParams,
@@ -210,4 +219,5 @@ def _call(
         elicit=elicit if peer.elicits and not peer.stateless else None,
         replies={k: v for k, v in given.items() if isinstance(v, types.ElicitResult)},
         state=params.request_state,
+        age=caller.age(request),
     )

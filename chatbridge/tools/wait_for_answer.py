@@ -12,6 +12,7 @@ from chatbridge.core.model import Ask, Call, Project
 from chatbridge.core.text import shortened
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.definition import described
+from chatbridge.tools.refusal import refused
 from chatbridge.tools.waiting import Waiting
 
 LONGEST_WAIT = 24 * 3600
@@ -84,20 +85,15 @@ def _unknown(ask_id: str, known: tuple[str, ...]) -> ToolInputError:
 
 
 def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
+    """:raises ToolInputError:"""
     ask_id, wait = arguments.get("askId"), arguments.get("waitSeconds")
     if not isinstance(ask_id, str) or not ask_id:
-        raise ToolInputError(
-            "Validation error: askId is required",
-            path="askId",
-            given=shortened(repr(ask_id), 120),
-            accepted="the askId of a pending result",
-        )
+        accepted = "the askId of a pending result"
+        raise refused("Validation error: askId is required", "askId", ask_id, accepted)
     number = isinstance(wait, int | float) and not isinstance(wait, bool)
     if wait is not None and not (number and 0 <= wait <= LONGEST_WAIT):
-        raise ToolInputError(
-            "Validation error: waitSeconds is out of range",
-            path="waitSeconds",
-            given=shortened(repr(wait), 120),
-            accepted=f"a number from 0 to {LONGEST_WAIT}",
+        accepted = f"a number from 0 to {LONGEST_WAIT}"
+        raise refused(
+            "Validation error: waitSeconds is out of range", "waitSeconds", wait, accepted
         )
     return ask_id, None if wait is None else float(wait)

@@ -12,6 +12,7 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, AskRequest, Call, is_approval
 from chatbridge.core.reach import UNSURE, Reach, Reached
 from chatbridge.tools.call import ToolCall
+from chatbridge.tools.clients import soonest
 from chatbridge.tools.refusal import check_size
 
 log = logging.getLogger(__name__)
@@ -56,16 +57,18 @@ class Waiting:
                     await self.broker.callers.left(call.name)
                     ended = await self._watched(ask, waiting, call, limit=None)
             else:
-                limits = (limit, self.broker.policy.max_block, call.patience)
-                least = min((one for one in limits if one is not None), default=None)
+                least = soonest(limit, self.broker.policy.max_block, call.patience)
                 ended = await self._watched(ask, waiting, call, limit=least)
-            await self._recount(waiting, call, since)
+            await self._count_by_its_timer(waiting, call, since)
         if ended is not None:
             log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
         return ended
 
     async def reach(self, ask: Ask) -> Reach:
-        """Who can have seen it. What is not known now is no reason to withhold an answer."""
+        """Who can have seen it. What is not known now is no reason to withhold an answer; and who
+        has answered has seen it, so that the store need not be asked."""
+        if ask.answer is not None:
+            return UNSURE
         try:
             return await self._reached(ask.id)
         except StoreError as error:
@@ -82,15 +85,11 @@ class Waiting:
         ending = self.broker.ended(ask.id)
         return await call.watch(ending, waiting.started_at, limit=limit, doing=doing)
 
-    async def _recount(self, waiting: Call, call: ToolCall, since: float) -> None:
+    async def _count_by_its_timer(self, waiting: Call, call: ToolCall, since: float) -> None:
         """Say until when the response counts, if the wall clock was set or the machine slept
         meanwhile: the client's own timer did not notice."""
         if waiting.counts_until is None or call.silent_after is None:
             return
         until = call.clock.time() + since + call.silent_after - call.clock.monotonic()
-        if abs(until - waiting.counts_until) <= STEP:
-            return
-        try:
-            await self.broker.callers.count_until(call.name, until)
-        except StoreError as error:
-            log.warning("call %s: its client's limit is not known: %s", call.id, error)
+        if abs(until - waiting.counts_until) > STEP:
+            await call.counts_until(self.broker.callers, until)

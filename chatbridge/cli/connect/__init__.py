@@ -14,7 +14,7 @@ For others (all of it light to import; settings are loaded only if no `wait` is 
   there already; `Change.summary()` is one line for people, `Change.diff()` a unified diff.
   `Plan.restart`: what to restart, one sentence.
 - `plan_removal(client, *, project=None, environ=None) -> Plan`: the same for disconnecting.
-- `write(plan) -> tuple[Path, ...]`: writes atomically, returns the backups that were made.
+- `write(plan)`: writes each file in one step, with a copy of the old one beside it.
 
 All but `found_clients` raise `ChatbridgeError` with a sentence for people; nothing is written then.
 """

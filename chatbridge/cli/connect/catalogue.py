@@ -1,6 +1,6 @@
 """The ten clients: where each keeps its MCP servers, and what an entry looks like there.
 
-`docs/connect.md` says how sure each line is.
+Each client's page in `docs/` says how sure its line is.
 """
 
 from __future__ import annotations

@@ -19,9 +19,10 @@ EPILOG = "clients: {}. For any other: chatbridge connect --print"
 
 
 def main(argv: list[str]) -> int:
-    from chatbridge.cli.connect.run import connect
+    given = checked(parser(), argv)
+    from chatbridge.cli.connect.run import connect  # after --help, which needs none of it
 
-    return carried_out(connect, checked(parser(), argv))
+    return carried_out(connect, given)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,16 +34,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def carried_out(work: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
-    """The exit code. What an error quotes may be somebody else's: a path, or words in a file."""
+    """The exit code."""
     from chatbridge.cli.connect.catalogue import UnknownClient
     from chatbridge.core.errors import ChatbridgeError
-    from chatbridge.core.text import visible
 
     def carry_out() -> int:
         try:
             return work(given)
         except ChatbridgeError as error:
-            complain(visible(str(error)))
+            complain(str(error))
             return USAGE if isinstance(error, UnknownClient) else FAILED
 
     return run(carry_out)

@@ -13,9 +13,10 @@ file is then as it was before.
 
 
 def main(argv: list[str]) -> int:
-    from chatbridge.cli.connect.run import disconnect
+    given = checked(parser(), argv)
+    from chatbridge.cli.connect.run import disconnect  # after --help, which needs none of it
 
-    return carried_out(disconnect, checked(parser(), argv))
+    return carried_out(disconnect, given)
 
 
 def parser() -> argparse.ArgumentParser:

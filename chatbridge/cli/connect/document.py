@@ -101,6 +101,8 @@ def _edited(
             raise CannotEdit("it cannot be changed without changing more than that")
     except Unparsable as error:
         raise _refusal(path, error, way_out) from None
+    except RecursionError:
+        raise _refusal(path, Unparsable("it is nested too deeply"), way_out) from None
     except CannotEdit as error:
         raise ChatbridgeError(
             f"{path}: {error}. Nothing was written. To add it by hand: {way_out}"

@@ -76,8 +76,8 @@ def next_backup(path: Path, content: bytes) -> Path:
     return candidate
 
 
-def replace(path: Path, *, before: bytes | None, after: bytes | None, private: bool) -> Path | None:
-    """Give the file its new content, or remove it; returns the copy of the old one, if one was due.
+def replace(path: Path, *, before: bytes | None, after: bytes | None, private: bool) -> None:
+    """Give the file its new content, with a copy of the old one beside it; or remove it.
 
     :raises ChatbridgeError: nothing was changed.
     """
@@ -96,11 +96,11 @@ def replace(path: Path, *, before: bytes | None, after: bytes | None, private: b
             assert after is not None
             _make_folders(real.parent, private=private)
             _write(real, after, None, PRIVATE if private else SHARED & ~_umask(), check)
-            return None
+            return
         status = _allowed(real)
         if after is None:
             real.unlink()
-            return None
+            return
         copy = next_backup(path, before)
         mode = stat.S_IMODE(status.st_mode)
         if not copy.exists():
@@ -110,7 +110,6 @@ def replace(path: Path, *, before: bytes | None, after: bytes | None, private: b
         raise ChatbridgeError(
             f"{path} cannot be written: {error.strerror}. Nothing was changed there."
         ) from None
-    return copy
 
 
 def _allowed(real: Path) -> os.stat_result:

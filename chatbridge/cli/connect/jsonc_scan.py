@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 from chatbridge.cli.connect.editing import Unparsable, line_of
+from chatbridge.nesting import DEEPEST, is_deep
 
-DEEPEST = 200
+_TOO_DEEP = "it is nested too deeply"
 _SKIP = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\[^\x00-\x1f])*+"')
 _WORD = re.compile(r"(?:true|false|null|-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?)(?![\w.+-])")
@@ -102,10 +103,15 @@ class _Scanner:
         start = self.position
         if self.sees("{") or self.sees("["):
             try:
-                value, self.position = _PLAIN.raw_decode(self.text, start)
-            except (ValueError, RecursionError):
+                value, end = _PLAIN.raw_decode(self.text, start)
+            except RecursionError:
+                self.fail(_TOO_DEEP)
+            except ValueError:
                 items = self.items(depth)
                 return Node(self.text, start, self.position, items=items)
+            if is_deep(value):
+                self.fail(_TOO_DEEP)
+            self.position = end
         else:
             value = self.string() if self.sees('"') else self.word()
         return Node(self.text, start, self.position, value=value)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,10 @@ class Places:
         return Path(os.path.abspath(given)) if given else None
 
     def shown(self, path: Path) -> str:
-        """A path as people write it."""
+        """A path as people write it, in one visible line: a project can name its folders."""
         if self.home != Path("/") and path.is_relative_to(self.home):
-            return f"~/{path.relative_to(self.home)}"
-        return str(path)
+            return one_line(f"~/{path.relative_to(self.home)}")
+        return one_line(str(path))
 
 
 def places(environ: Mapping[str, str] | None = None) -> Places:

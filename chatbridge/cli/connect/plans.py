@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from chatbridge.cli.connect import files
@@ -23,13 +23,10 @@ LEAST = 3600.0
 class Plan:
     """Without changes there is nothing to do."""
 
-    client: str
     shown: str
     changes: tuple[Change, ...]
     restart: str
     """What to do then, one sentence."""
-    files: tuple[Path, ...] = field(default=())
-    """Where the entry is, or would be."""
 
 
 def plan(
@@ -52,11 +49,9 @@ def plan(
     part = entry_of(found, wanted_wait() if wait is None else wait, start)
     change = change_in(path, found, at, [part], project=project)
     return Plan(
-        client=found.name,
         shown=found.shown,
         changes=(change,) if change else (),
         restart=found.restart,
-        files=(path,),
     )
 
 
@@ -72,31 +67,23 @@ def plan_removal(
     parts = [entry_of(found, LEAST)]
     change = change_in(path, found, at, parts, project=project, removal=True)
     return Plan(
-        client=found.name,
         shown=found.shown,
         changes=(change,) if change else (),
         restart="Running agents keep it until their next start.",
-        files=(path,),
     )
 
 
-def write(planned: Plan) -> tuple[Path, ...]:
-    """Write it, file by file; returns the backups.
+def write(planned: Plan) -> None:
+    """Write it, file by file, each with a copy of the old one beside it.
 
     :raises ChatbridgeError: this file and those after it were left alone.
     """
-    made = []
     for change in planned.changes:
         if not change.private:
             files.check_inside(change.path, change.base)
-        copy = files.replace(
-            change.path, before=change.before, after=change.after, private=change.private
-        )
-        if copy is not None:
-            made.append(copy)
+        files.replace(change.path, before=change.before, after=change.after, private=change.private)
         if change.after is None:
             _remove_empty(change.path.parent, change.base)
-    return tuple(made)
 
 
 def wanted_wait() -> float:

@@ -42,11 +42,11 @@ def agreed(*, yes: bool, again: str) -> int | None:
     return 1
 
 
-def fitting(text: str, sign: int = 2) -> str:
+def fitting(text: str) -> str:
     """A line that does not run over the terminal's edge, with its sign before it."""
     if not sys.stdout.isatty():
         return text
-    room = shutil.get_terminal_size().columns - sign
+    room = shutil.get_terminal_size().columns - len("✓ ")
     return text if len(text) <= room else f"{text[: room - 1]}…"
 
 

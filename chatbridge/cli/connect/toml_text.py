@@ -21,7 +21,9 @@ from chatbridge.cli.connect.editing import (
     at,
     newline_of,
 )
+from chatbridge.nesting import is_deep
 
+_TOO_DEEP = "it is nested too deeply"
 _STRING = r'"""(?:\\.|[^\\])*?"""(?!")' r"|'''.*?'''(?!')" r'|"(?:\\.|[^"\\\n])*+"' r"|'[^'\n]*+'"
 _KEY = re.compile(rf"[ \t]*(?P<key>[A-Za-z0-9_-]++|{_STRING})[ \t]*(?P<dot>\.?)", re.DOTALL)
 _VALUE = re.compile(rf"{_STRING}|#[^\n]*+|\n|[\[{{]|[\]}}]|[^\"'#\n\[\]{{}}]++", re.DOTALL)
@@ -48,14 +50,19 @@ class Toml:
 
     def load(self, text: str) -> dict[str, Any]:
         try:
-            return tomllib.loads(text)
+            found = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
             reason = str(error)[: place.start()] if place else str(error)
             last = len(text.splitlines())
             raise Unparsable(reason, int(place[1] or last) if place else None) from None
         except RecursionError:
-            raise Unparsable("it is nested too deeply") from None
+            raise Unparsable(_TOO_DEEP) from None
+        except ValueError:
+            raise Unparsable("a number in it is too long") from None
+        if is_deep(found):
+            raise Unparsable(_TOO_DEEP)
+        return found
 
     def put(self, text: str, keys: Keys, value: Any) -> str:
         found = at(self.load(text), keys)

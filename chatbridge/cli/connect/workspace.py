@@ -72,11 +72,9 @@ def plan_folder(
         for path, parts in wanted.items()
     ]
     return Plan(
-        client=client.name,
         shown=client.shown,
         changes=tuple(change for change in changes if change is not None),
         restart=client.restart,
-        files=(servers, settings),
     )
 
 

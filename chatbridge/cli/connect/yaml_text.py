@@ -16,6 +16,9 @@ from chatbridge.cli.connect.editing import CannotEdit, Keys, Unparsable, at, nes
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 
+MOST = 100_000
+"""Values, with what is repeated counted each time."""
+
 _Pair = tuple[yaml.nodes.Node, yaml.nodes.Node]
 
 
@@ -23,14 +26,15 @@ class Yaml:
     """The editor of this format."""
 
     def load(self, text: str) -> dict[str, Any]:
+        node = _composed(text)
+        if node is None:
+            return {}
         try:
-            found = yaml.safe_load(text)
+            if _written_out(node, {}) > MOST:
+                raise Unparsable("it repeats parts of itself too often")
+            found: dict[str, Any] = yaml.safe_load(text)
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             raise _unparsable(error) from None
-        if found is None:
-            return {}
-        if not isinstance(found, dict):
-            raise Unparsable("it is not a mapping", 1)
         return found
 
     def put(self, text: str, keys: Keys, value: Any) -> str:
@@ -87,6 +91,16 @@ def _composed(text: str) -> yaml.nodes.Node | None:
     if node is not None and not isinstance(node, yaml.nodes.MappingNode):
         raise Unparsable("it is not a mapping", 1)
     return node
+
+
+def _written_out(node: yaml.nodes.Node, known: dict[int, int]) -> int:
+    """How many values there are without `&` and `*`. One that is inside itself has no end."""
+    if id(node) not in known:
+        known[id(node)] = MOST
+        inner = node.value if isinstance(node, yaml.nodes.CollectionNode) else ()
+        parts = (part for it in inner for part in (it if isinstance(it, tuple) else (it,)))
+        known[id(node)] = 1 + sum(_written_out(part, known) for part in parts)
+    return known[id(node)]
 
 
 def _unparsable(error: Exception) -> Unparsable:

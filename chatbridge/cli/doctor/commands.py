@@ -7,8 +7,9 @@ import os
 from collections.abc import Sequence
 
 from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
-from chatbridge.cli.doctor.situation import Situation, shown
-from chatbridge.cli.tools import counted, library_of, told
+from chatbridge.cli.doctor.situation import Situation
+from chatbridge.cli.tools import library_of, told
+from chatbridge.cli.wording import counted, shown
 from chatbridge.commands.arguments.executable import USUAL, find
 from chatbridge.commands.definitions.library import Library
 from chatbridge.core.errors import CommandUnusable

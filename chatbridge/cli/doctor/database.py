@@ -10,7 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
-from chatbridge.cli.doctor.situation import Situation, shown
+from chatbridge.cli.doctor.situation import Situation
+from chatbridge.cli.wording import counted, shown
 from chatbridge.core.errors import StoreError
 from chatbridge.store import migrate
 
@@ -18,7 +19,7 @@ LOOKING_MAY_TAKE = 8.0
 """Less than a check has. A file of many gigabytes takes longer."""
 STEPS = 10_000
 PROBLEMS_AT_MOST = 3
-DAMAGED = "put back a copy, or save what can be read with: sqlite3 {path} .recover"
+DAMAGED = "put back a copy, or save what can be read with sqlite.org's: sqlite3 {path} .recover"
 
 
 async def database(situation: Situation) -> Sequence[Finding]:
@@ -57,7 +58,7 @@ def _looked_at(path: Path) -> list[Finding]:
     if said != ["ok"]:
         what = f"{shown(path)} is damaged: {'; '.join(said[:PROBLEMS_AT_MOST])}"
         return [problem(name, what, fix, file=str(path), found=said)]
-    number = "1 question" if questions == 1 else f"{questions} questions"
+    number = counted(questions, "question")
     return [
         fine(name, f"{number}, integrity ok", file=str(path), questions=questions, schema=schema)
     ]

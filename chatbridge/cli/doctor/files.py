@@ -6,13 +6,15 @@ import asyncio
 import os
 import shlex
 import stat
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from chatbridge import rendezvous
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
-from chatbridge.cli.doctor.situation import Situation, shown
+from chatbridge.cli.doctor.situation import Situation
+from chatbridge.cli.wording import shown
+from chatbridge.core.errors import SettingsError
+from chatbridge.settings import read
 
 OTHERS = 0o077
 NAMED_AT_MOST = 3
@@ -78,10 +80,8 @@ def _has_secrets(path: Path) -> bool:
     """Also one that cannot be used: what cannot be read is taken to have some. Secrets in files of
     their own are looked at where they are read."""
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError):
+        found = read(path)
+    except SettingsError:
         return True
     tables = {"web": ("token",), "telegram": ("token",), "matrix": ("access_token", "password")}
     return any(

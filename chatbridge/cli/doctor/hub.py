@@ -10,8 +10,10 @@ from typing import Any
 
 from chatbridge import __version__, rendezvous
 from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
-from chatbridge.cli.doctor.situation import HubState, Json, Situation, shown
+from chatbridge.cli.doctor.situation import HubState, Json, Situation
+from chatbridge.cli.status import restart_of
 from chatbridge.cli.times import lasted
+from chatbridge.cli.wording import shown
 from chatbridge.core.errors import HubUnreachable
 from chatbridge.core.text import one_line, shortened
 from chatbridge.settings.secrets import folder_of
@@ -66,7 +68,7 @@ def order_of(version: str) -> list[tuple[int, int, str]]:
 
 def _running(situation: Situation, status: Json, *, changed: float) -> Iterator[Finding]:
     version, since = str(status["version"]), float(status["since"])
-    restart = _restart(status)
+    restart = restart_of(status["startedBy"])
     details: dict[str, Any] = {
         "version": version,
         "installed": __version__,
@@ -125,10 +127,6 @@ def _links(links: Sequence[Json]) -> Iterator[Finding]:
         else:
             said = f"{count} {kind} links ({what}) in {where}: restart these agents"
         yield remark("link", said, version=version, projects=names)
-
-
-def _restart(status: Json) -> str:
-    return "chatbridge service restart" if status["startedBy"] == "service" else "chatbridge stop"
 
 
 def _changed_at(situation: Situation) -> float:

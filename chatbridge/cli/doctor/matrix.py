@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from chatbridge import extras
 from chatbridge.cli.doctor.database import notes
 from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.cli.doctor.hub import channel_of
 from chatbridge.cli.doctor.situation import Situation
-from chatbridge.core.errors import RetryLater
+from chatbridge.cli.wording import counted
+from chatbridge.core.errors import ExtraMissing, RetryLater
 from chatbridge.hub.log import hide
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ async def matrix(situation: Situation) -> Sequence[Finding]:
     settings, hub = situation.settings.matrix, await situation.hub()
     if not settings.on:
         return channel_of(hub, NAME)
+    try:
+        extras.need(extras.MATRIX)
+    except ExtraMissing as error:
+        return [from_error(NAME, str(error))]
     found = [] if settings.allowed_users else [_nobody()]
     token = await asyncio.to_thread(_token, situation)
     if token is None:
@@ -62,7 +68,7 @@ async def matrix(situation: Situation) -> Sequence[Finding]:
         found.append(from_error(NAME, told))
     if found:
         return found
-    number = "1 room" if len(rooms) == 1 else f"{len(rooms)} rooms"
+    number = counted(len(rooms), "room")
     encrypted = sum(is_so for _, is_so in looked)
     how = {0: "not encrypted", len(rooms): "encrypted"}.get(encrypted, f"{encrypted} encrypted")
     details = {"user": api.user_id, "device": device, "rooms": list(rooms), "encrypted": encrypted}
@@ -90,10 +96,10 @@ def _token(situation: Situation) -> str | None:
 @asynccontextmanager
 async def _api(situation: Situation) -> AsyncIterator[Api]:
     settings = situation.settings.matrix
-    module = await asyncio.to_thread(_imported)
+    kind = await asyncio.to_thread(_imported)
     assert settings.user_id is not None
     assert settings.homeserver is not None
-    api = module(
+    api = kind(
         settings.homeserver,
         settings.user_id,
         hint="matrix.access_token",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import textwrap
 from collections.abc import Sequence
 
 from chatbridge.cli.doctor.finding import Finding, Mark
+from chatbridge.cli.running import colourful
+from chatbridge.cli.wording import counted
 
 SIGNS = {Mark.FINE: "✓", Mark.REMARK: "!", Mark.PROBLEM: "✗"}
 COLOURS = {Mark.FINE: "\x1b[32m", Mark.REMARK: "\x1b[33m", Mark.PROBLEM: "\x1b[31m"}
@@ -14,6 +19,33 @@ NAME = 17
 MARGIN = " " * (NAME + 2)
 NARROWEST, WIDEST = 44, 100
 DETAILS = "Details: chatbridge doctor --json"
+
+
+class Screen:
+    """Findings as they come; on a terminal also what is waited for."""
+
+    def __init__(self) -> None:
+        self._width = shutil.get_terminal_size((80, 24)).columns
+        self._colour = colourful()
+        self._live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+    def waiting(self, name: str) -> None:
+        if self._live:
+            sys.stdout.write(f"\r\x1b[K… {name}")
+            sys.stdout.flush()
+
+    def show(self, finding: Finding) -> None:
+        self._clear()
+        sys.stdout.write(drawn(finding, width=self._width, colour=self._colour))
+        sys.stdout.flush()
+
+    def end(self, found: Sequence[Finding]) -> None:
+        self._clear()
+        sys.stdout.write(f"\n{summed_up(found)}")
+
+    def _clear(self) -> None:
+        if self._live:
+            sys.stdout.write("\r\x1b[K")
 
 
 def drawn(finding: Finding, *, width: int, colour: bool = False) -> str:
@@ -34,18 +66,9 @@ def drawn(finding: Finding, *, width: int, colour: bool = False) -> str:
 
 
 def summed_up(findings: Sequence[Finding]) -> str:
-    parts = [
-        _counted(sum(f.mark is mark for f in findings), str(mark))
-        for mark in (Mark.PROBLEM, Mark.REMARK)
-    ]
-    said = ", ".join(filter(None, parts))
+    numbers = {mark: sum(f.mark is mark for f in findings) for mark in (Mark.PROBLEM, Mark.REMARK)}
+    said = ", ".join(counted(number, str(mark)) for mark, number in numbers.items() if number)
     return f"{said}. {DETAILS}\n" if said else "All is well.\n"
-
-
-def _counted(number: int, word: str) -> str:
-    if not number:
-        return ""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _lines(text: str, width: int) -> list[str]:

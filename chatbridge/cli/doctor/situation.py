@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -117,13 +116,6 @@ class Situation:
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)  # which ends the thread that reads from it
         return HubState(pid=pid, version=version, trouble=trouble)
-
-
-def shown(path: Path | str) -> str:
-    """A path as people write it."""
-    text, home = str(path), os.path.expanduser("~")
-    inside = os.path.isabs(home) and text.startswith(home.rstrip("/") + "/")
-    return "~" + text[len(home.rstrip("/")) :] if inside else text
 
 
 def _status(sock: socket.socket) -> Json:

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from chatbridge.cli.doctor.database import notes
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
 from chatbridge.cli.doctor.hub import channel_of
-from chatbridge.cli.doctor.situation import Situation, shown
+from chatbridge.cli.doctor.situation import Situation
+from chatbridge.cli.wording import counted, shown
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ NOT_POLLED = (
 )
 WEBHOOK = "This bot has a webhook, so its messages go elsewhere"
 BLOCKED = "The bot may not write to you (403)."
+UNREACHED = "telegram cannot be reached ("
 GONE = "The phone's chat was deleted or left."
 
 
@@ -42,9 +44,7 @@ async def telegram(situation: Situation) -> Sequence[Finding]:
             where = f"Check telegram.token in {shown(situation.config)}"
             return [*found, problem(NAME, what, f"{where}, then: chatbridge doctor")]
         except RetryLater as error:
-            host = urlsplit(settings.api_base).hostname
-            what = f"{host} cannot be reached ({error})"
-            return [*found, problem(NAME, what, "check the network or proxy")]
+            return [*found, _unreachable(settings.api_base, str(error))]
         told = hub.trouble_of(NAME)
         if told and "polls this bot" in told:
             found.append(problem(NAME, POLLED, NOT_POLLED))
@@ -60,16 +60,16 @@ async def telegram(situation: Situation) -> Sequence[Finding]:
         found.append(from_error(NAME, told))
     if found:
         return found
-    number = "1 chat" if len(chats) == 1 else f"{len(chats)} chats"
-    return [fine(NAME, f"@{me.username} can write to {number}", bot=me.username, chats=list(chats))]
+    what = f"@{me.username} can write to {counted(len(chats), 'chat')}"
+    return [fine(NAME, what, bot=me.username, chats=list(chats))]
 
 
 @asynccontextmanager
 async def _api(situation: Situation) -> AsyncIterator[Api]:
     settings = situation.settings.telegram
-    module = await asyncio.to_thread(_imported)
+    kind = await asyncio.to_thread(_imported)
     assert settings.token is not None
-    api = module(
+    api = kind(
         settings.token.get_secret_value(),
         base=settings.api_base,
         hint="telegram.token",
@@ -90,6 +90,15 @@ def _imported() -> type[Api]:
 def _nobody() -> Finding:
     what = "telegram.allowed_users is empty, so nobody can answer there"
     return problem(NAME, what, "chatbridge pair")
+
+
+def _unreachable(base: str, said: str) -> Finding:
+    """With the reason, and with its own advice if it has any: about a certificate, for instance."""
+    why, _, advice = said.partition(". ")
+    if why.startswith(UNREACHED):
+        why = why.removeprefix(UNREACHED).removesuffix(")")
+    what = f"{urlsplit(base).hostname} cannot be reached: {why}"
+    return problem(NAME, what, advice or "check the network or proxy")
 
 
 async def _webhook(api: Api) -> list[Finding]:

@@ -8,7 +8,7 @@ import shutil
 import sys
 
 from chatbridge import __version__, rendezvous
-from chatbridge.cli.running import FAILED, new_parser, run
+from chatbridge.cli.running import FAILED, new_parser, printable, run
 from chatbridge.cli.service import manager
 from chatbridge.cli.service.install import install, uninstall
 from chatbridge.core.errors import ServiceFailed
@@ -70,9 +70,9 @@ def _status(_options: argparse.Namespace, _rest: list[str]) -> int:
     running = active == "active"
     print(f"{'✓' if running else '✗'} service    {'running' if running else active}, {enabled}")
     if not running and (text := known.get("StatusText")):
-        print(f"             {text}")
+        print(f"             {printable(text)}")
     for line in _hub_lines():
-        print(line)
+        print(printable(line))
     linger = {True: "on", False: "off: it ends when you log out", None: "unknown"}
     print(f"{'✓' if manager.lingers() else '!'} lingering  {linger[manager.lingers()]}")
     return 0 if running else FAILED

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from chatbridge import rendezvous
 from chatbridge.cli.service import manager, unit_files
 from chatbridge.cli.service.manager import SERVICE, SOCKET
+from chatbridge.cli.wording import shown
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
 from chatbridge.link import system_hub
 
@@ -41,8 +42,8 @@ def install(*, linger: bool | None, say: Say) -> bool:
     return True
 
 
-def uninstall(*, say: Say) -> bool:
-    """Stop the service and remove its units. Settings and questions stay; whether it was there."""
+def uninstall(*, say: Say) -> None:
+    """Stop the service and remove its units. Settings and questions stay."""
     why_not = manager.available()
     paths = [os.path.join(unit_files.folder(), name) for name in (SERVICE, SOCKET)]
     found = [path for path in paths if os.path.lexists(path)]
@@ -50,7 +51,7 @@ def uninstall(*, say: Say) -> bool:
         manager.systemctl("--quiet", "disable", "--now", SERVICE, SOCKET)
     for path in found:
         os.unlink(path)
-        say(f"  {_shown(path)}  removed")
+        say(f"  {shown(path)}  removed")
     if why_not is None and found:
         manager.systemctl("daemon-reload")
     say(
@@ -58,7 +59,6 @@ def uninstall(*, say: Say) -> bool:
         if found
         else f"The service is not installed. {manager.WITHOUT}"
     )
-    return bool(found)
 
 
 def _write(say: Say) -> bool:
@@ -73,7 +73,7 @@ def _write(say: Say) -> bool:
             if new:
                 _replace(path, content)
             changed = changed or new
-            say(f"  {_shown(path)}  {'written' if new else 'unchanged'}")
+            say(f"  {shown(path)}  {'written' if new else 'unchanged'}")
             for line in content.splitlines():
                 if line.startswith(("ExecStart=", "Environment=", "ListenStream=")):
                     say(f"      {line}")
@@ -133,8 +133,3 @@ def _replace(path: str, content: str) -> None:
     with open(f"{target}.new", "w", encoding="utf-8") as file:
         file.write(content)
     os.replace(f"{target}.new", target)
-
-
-def _shown(path: str) -> str:
-    home = os.path.expanduser("~")
-    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path

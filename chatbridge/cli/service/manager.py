@@ -14,7 +14,7 @@ SOCKET = "chatbridge.socket"
 PATIENCE = 120.0
 """A start may take the manager's own 90 s."""
 WITHOUT = "The hub starts with the first agent."
-_PROPERTIES = "LoadState,UnitFileState,ActiveState,SubState,MainPID,StatusText,FragmentPath"
+_PROPERTIES = "LoadState,UnitFileState,ActiveState,MainPID,StatusText,FragmentPath"
 
 
 def available() -> str | None:
@@ -33,11 +33,11 @@ def has_systemd() -> bool:
     return shutil.which("systemctl") is not None and os.path.isdir("/run/systemd/system")
 
 
-def properties(unit: str = SERVICE) -> dict[str, str]:
-    """What systemd knows about the unit; nothing where there is no systemd."""
+def properties() -> dict[str, str]:
+    """What systemd knows about the service; nothing where there is no systemd."""
     if shutil.which("systemctl") is None:
         return {}
-    said = _run("systemctl", "--user", "show", unit, f"--property={_PROPERTIES}").stdout
+    said = _run("systemctl", "--user", "show", SERVICE, f"--property={_PROPERTIES}").stdout
     pairs = (line.partition("=") for line in said.splitlines() if "=" in line)
     return {key: value for key, _, value in pairs}
 

@@ -71,13 +71,14 @@ def set_service(setup: Setup) -> None:
         prompts.bad(str(error))
 
 
-def connect_agents(setup: Setup) -> None:
+def connect_agents(setup: Setup) -> bool:
+    """Whether one was connected that was not before."""
     from chatbridge.cli.connect import Plan, found_clients, plan, write
 
     found = found_clients()
     if not found:
         prompts.explain("  No agent was found here. For any: chatbridge connect --print")
-        return
+        return False
     choices = [
         Choice(
             value=it.client,
@@ -94,14 +95,15 @@ def connect_agents(setup: Setup) -> None:
             prompts.bad(prompts.shown(str(error)))
     plans = [it for it in plans if it.changes]
     if not plans:
-        return
+        return False
     prompts.say()
     for it in plans:
         for file in it.changes:
             prompts.say(f"  {file.summary()}")
     if not prompts.confirm("Write these?", default=True):
         prompts.say("  Later, then: chatbridge connect")
-        return
+        return False
+    connected = False
     for it in plans:
         try:
             write(it)
@@ -109,3 +111,5 @@ def connect_agents(setup: Setup) -> None:
             prompts.bad(prompts.shown(str(error)))
         else:
             setup.keeps(it.shown)
+            connected = True
+    return connected

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from chatbridge import settings
+from chatbridge import extras, settings
 from chatbridge.cli import prompts
 from chatbridge.cli.config_file import change, table_in
 from chatbridge.cli.prompts import Choice
@@ -30,6 +30,7 @@ LOOK_EVERY = 1.0
 
 def set_up(setup: Setup) -> None:
     """To an answered question, or as far as the person wants to go."""
+    extras.need(extras.MATRIX)
     now = setup.settings.matrix
     if now.on and prompts.confirm(f"Keep the bot {now.user_id}?", default=True):
         people = ", ".join(now.allowed_users) or "nobody"

@@ -15,9 +15,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from chatbridge import settings
+from chatbridge import extras, settings
 from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.connect import Plan, plan, write
+from chatbridge.cli.connect.plans import LEAST
 from chatbridge.cli.people import people_in
 from chatbridge.cli.restart import restart_hub
 from chatbridge.cli.service import available, install
@@ -30,8 +31,6 @@ from chatbridge.durations import seconds
 
 Work = Callable[[], None]
 LARGEST = 4096
-LEAST = 3600.0
-"""For so long a connected client lets a call wait at least."""
 
 
 def run(given: argparse.Namespace) -> int:
@@ -81,8 +80,7 @@ def _telegram(setup: Setup, given: argparse.Namespace) -> list[Work]:
         # In the file's own form: numbers, and each once.
         new = settings.Telegram.model_validate({"allowed_users": people, "chat_id": chats})
     except ValidationError as error:
-        problem = error.errors(include_input=False)[0]["msg"].removeprefix("Value error, ")
-        raise ChatbridgeError(f"--telegram-user, --telegram-chat: {problem}") from None
+        raise ChatbridgeError(f"--telegram-user, --telegram-chat: {_problem(error)}") from None
     allowed = list(dict.fromkeys([*listed.allowed, *new.allowed_users]))
     in_chats = list(dict.fromkeys([*listed.chats, *new.chat_id]))
 
@@ -123,6 +121,7 @@ def _matrix(setup: Setup, given: argparse.Namespace) -> list[Work]:
     wanted = (given.matrix_homeserver, given.matrix_user, file)
     if not any((*wanted, given.matrix_room, given.matrix_allow)):
         return []
+    extras.need(extras.MATRIX)
     if given.matrix_user is None or file is None:
         raise ChatbridgeError(
             "For Matrix both are needed: --matrix-user, and --matrix-token-file or "
@@ -134,8 +133,7 @@ def _matrix(setup: Setup, given: argparse.Namespace) -> list[Work]:
     try:
         settings.Matrix.model_validate({"room_id": given.matrix_room})
     except ValidationError as error:
-        problem = error.errors(include_input=False)[0]["msg"].removeprefix("Value error, ")
-        raise ChatbridgeError(f"--matrix-room: {problem}") from None
+        raise ChatbridgeError(f"--matrix-room: {_problem(error)}") from None
     secret = _secret(file)
     homeserver = asyncio.run(homeserver_of(given.matrix_homeserver or given.matrix_user))
     with Bot(homeserver, given.matrix_user) as bot:
@@ -164,6 +162,11 @@ def _wait(setup: Setup, given: argparse.Namespace) -> list[Work]:
             f"--wait {given.wait!r}: {setup.settings.min_timeout:g} s is the least"
         )
     return [lambda: agents.save_wait(setup, given.wait)]
+
+
+def _problem(error: ValidationError) -> str:
+    """Without the value: it may be a token in the wrong place."""
+    return error.errors(include_input=False)[0]["msg"].removeprefix("Value error, ")
 
 
 def _check_service(given: argparse.Namespace) -> None:

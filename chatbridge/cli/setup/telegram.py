@@ -103,11 +103,8 @@ def check(token: str, base: str) -> str | None:
         except TokenRejected:
             prompts.bad(UNKNOWN, AGAIN)
             return None
-        except RetryLater:
-            prompts.bad(
-                f"{urlsplit(base).hostname} cannot be reached.",
-                "Check the network or proxy, then press Enter to try again.",
-            )
+        except RetryLater as error:
+            prompts.bad(f"{urlsplit(base).hostname} cannot be reached.", _what_to_do(error))
             if not prompts.enter_or_escape():
                 raise KeyboardInterrupt from None
             continue
@@ -118,6 +115,13 @@ def check(token: str, base: str) -> str | None:
             asyncio.run(remove_webhook(token, base))
         prompts.good(f"@{prompts.shown(name)} answers")
         return name
+
+
+def _what_to_do(error: RetryLater) -> str:
+    """What the error says, if it says what to do: about a certificate, for instance."""
+    if ". " in str(error):
+        return f"{prompts.shown(str(error))}. Then press Enter to try again."
+    return "Check the network or proxy, then press Enter to try again."
 
 
 async def look(token: str, base: str) -> tuple[str, str]:

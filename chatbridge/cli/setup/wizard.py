@@ -34,7 +34,7 @@ def run() -> int:
     setup = Setup(path=path, settings=settings.load(path))
     _warn_of_variables()
     try:
-        _set_up(setup)
+        restart = _set_up(setup)
     except KeyboardInterrupt:
         prompts.say()
         prompts.wrapped(f"Stopped. {setup.summary} Go on at any time: chatbridge setup")
@@ -45,12 +45,13 @@ def run() -> int:
         prompts.say()
         prompts.wrapped(f"{setup.summary} Go on at any time: chatbridge setup")
         return 1
-    prompts.good("done. Restart the agents, then try:")
+    prompts.good("done. Restart the agents, then try:" if restart else "done. Now try:")
     prompts.say('\n    chatbridge ask "Deploy?" -o Yes -o No\n')
     return 0
 
 
-def _set_up(setup: Setup) -> None:
+def _set_up(setup: Setup) -> bool:
+    """Whether agents have to be restarted."""
     there = _there(setup.settings)
     for line in there:
         prompts.say(f"  {line}")
@@ -68,7 +69,7 @@ def _set_up(setup: Setup) -> None:
     agents.set_wait(setup)
     agents.set_service(setup)
     prompts.say()
-    agents.connect_agents(setup)
+    return agents.connect_agents(setup)
 
 
 def _there(now: settings.Settings) -> list[str]:

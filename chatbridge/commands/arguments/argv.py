@@ -27,14 +27,12 @@ from chatbridge.commands.arguments.values import (
     texts_of,
     too_long,
 )
-from chatbridge.commands.definitions.command import ARGUMENT, Command
+from chatbridge.commands.definitions.command import ARGUMENT, WORKING_DIRECTORY, Command
 from chatbridge.commands.definitions.definition import Option
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.refusal import refused
 
-WORKING_DIRECTORY = "working_directory"
-"""Where the agent may name a folder: `working_directory` reads it."""
 LONGEST_IN_ALL = 1_000_000
 """Bytes, with what Linux needs for each."""
 _OVERHEAD = 9

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from chatbridge.commands.definitions.command import Command
+from chatbridge.core.words import spoken
 
 _GUIDANCE = """\
 Runs in the background: the call returns an operationId at once. Go on with other work; do not \
@@ -24,7 +25,6 @@ _ASKED = {
     "may deny it.",
 }
 _FINAL = "What it does cannot be taken back: call it only if you are meant to."
-_UNITS = ((86400, "days"), (3600, "h"), (60, "min"))
 
 
 def description_of(command: Command, *, pushed: bool = True) -> str:
@@ -45,17 +45,10 @@ def _parts(command: Command, pushed: bool) -> list[str]:
         *about,
         _GUIDANCE.format(told=_PUSHED if pushed else _LOOKED_UP),
         f"Meanwhile: {hints}." if hints else "",
-        f"It is ended after {_spoken(command.timeout)}.",
+        f"It is ended after {spoken(command.timeout)}.",
     ]
 
 
 def _sentence(text: str) -> str:
     text = text.strip()
     return text if re.search(r"[.!?:…]$", text) else f"{text}."
-
-
-def _spoken(seconds: float) -> str:
-    for size, name in _UNITS:
-        if seconds >= 2 * size and seconds % size == 0:
-            return f"{int(seconds // size)} {name}"
-    return f"{seconds:g} s"

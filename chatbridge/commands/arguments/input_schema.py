@@ -1,9 +1,10 @@
 """The input schema of a command's tool, made from its options, as clients and their models read it.
 
 It says what it can in the plainest words of JSON Schema, because not every client knows all of
-them. What `arguments` refuses beyond it: values with a dash at the beginning where they could be
-taken for an option, items with the joiner in them, paths elsewhere, a positional value without the
-one before it, NUL, lone surrogates, what is too large, and the patterns that only Python reads.
+them. What `argv` and `values` refuse beyond it: values with a dash at the beginning where they
+could be taken for an option, items with the joiner in them, paths elsewhere, a positional value
+without the one before it, NUL, lone surrogates, what is too large, and the patterns that only
+Python reads.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from chatbridge.commands.arguments.argv import WORKING_DIRECTORY, empty_taken
+from chatbridge.commands.arguments.argv import empty_taken
 from chatbridge.commands.arguments.values import items_of, plain
-from chatbridge.commands.definitions.command import ARGUMENT, PROJECT, Command
+from chatbridge.commands.definitions.command import ARGUMENT, PROJECT, WORKING_DIRECTORY, Command
 from chatbridge.commands.definitions.definition import Option, Value
 
 _PYTHONS_OWN = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")

@@ -6,6 +6,7 @@ in between can still lead it elsewhere; that is a program that runs as the owner
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Sequence
@@ -37,10 +38,21 @@ def _real(text: str) -> Path | None:
     if len(os.fsencode(text)) > LONGEST:
         return None
     try:
+        if _endless(text):
+            return None
         real = Path(os.path.realpath(text))
     except (RecursionError, RuntimeError, OSError):
         return None
     return None if any(_doubtful(part) for part in (real, *real.parents)) else real
+
+
+def _endless(text: str) -> bool:
+    """More links than the system follows, which Python may follow all the same."""
+    try:
+        os.stat(text)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _doubtful(part: Path) -> bool:

@@ -1,7 +1,7 @@
 """What agents give for an option, checked against what its definition says, and as texts.
 
-Owns which values are taken and how each is written. Where the texts go in the command is
-`arguments`' business.
+Owns which values are taken and how each is written. Where the texts go in the command is `argv`'s
+business.
 """
 
 from __future__ import annotations

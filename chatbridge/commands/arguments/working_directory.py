@@ -6,10 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from chatbridge.commands.arguments.argv import WORKING_DIRECTORY
 from chatbridge.commands.arguments.paths import inside, owners
 from chatbridge.commands.arguments.values import invalid, plain_text
-from chatbridge.commands.definitions.command import ARGUMENT, PROJECT, Command
+from chatbridge.commands.definitions.command import ARGUMENT, PROJECT, WORKING_DIRECTORY, Command
 from chatbridge.core.errors import CommandUnusable
 
 

@@ -14,7 +14,7 @@ from chatbridge.commands.definitions.definition import SCHEMA, Definition
 from chatbridge.commands.definitions.option_rules import parts
 from chatbridge.commands.definitions.positions import Lines, NotJson, Places, oversized, read
 from chatbridge.commands.definitions.problems import Finding, Problem, Where, path_text, safe, shown
-from chatbridge.commands.definitions.rules import rules, tool_name
+from chatbridge.commands.definitions.rules import named_tool, rules
 from chatbridge.commands.definitions.shape import shaped
 from chatbridge.commands.definitions.versions import Translated, first_version
 from chatbridge.core.text import encodable
@@ -65,7 +65,7 @@ def collision(text: str, *, file: Path, tool: str, found: str) -> Problem:
     made = _newest(read(text))
     where: Where = ("subcommands",)
     for i, part in parts(made.raw.get("subcommands")):
-        if tool_name(made.raw.get("name"), part.get("name")) == tool:
+        if named_tool(made.raw.get("name"), part.get("name")) == tool:
             where = ("subcommands", i, "name")
     mend = "rename the subcommand or the definition, or set enabled to false"
     finding = Finding(where, "collision", found, "a name that no other tool has", mend)

@@ -15,6 +15,8 @@ T = TypeVar("T")
 BARE = "default"
 """The subcommand that stands for the command alone."""
 PROJECT, ARGUMENT = "project", "argument"
+WORKING_DIRECTORY = "working_directory"
+"""The argument in which the agent names a folder, where the definition says `argument`."""
 DEFAULT_TIMEOUT = 600.0
 DEFAULT_OUTPUT_LIMIT = 10_000_000
 
@@ -55,6 +57,12 @@ def commands_of(definition: Definition, file: Path) -> list[Command]:
     return [_command(definition, each, file) for each in definition.subcommands if each.enabled]
 
 
+def tool_name(definition: str, subcommand: str) -> str:
+    """What the tool of a subcommand is called."""
+    name = definition if subcommand == BARE else f"{definition}_{subcommand}"
+    return name.replace("-", "_")
+
+
 def _command(whole: Definition, part: Subcommand, file: Path) -> Command:
     bare = part.name == BARE
     own = part.argv if part.argv is not None else () if bare else (part.name,)
@@ -62,7 +70,7 @@ def _command(whole: Definition, part: Subcommand, file: Path) -> Command:
         [whole.model_dump(mode="json", exclude={"subcommands"}), part.model_dump(mode="json")]
     )
     return Command(
-        tool=(whole.name if bare else f"{whole.name}_{part.name}").replace("-", "_"),
+        tool=tool_name(whole.name, part.name),
         title=whole.name if bare else f"{whole.name} {part.name.replace('_', ' ')}",
         group=whole.name,
         argv=(*whole.command, *own),

@@ -41,7 +41,13 @@ Seconds = Annotated[
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        populate_by_name=True,
+        defer_build=True,  # with the first definition: a hub without commands starts sooner
+    )
 
 
 class Value(_Part):

@@ -19,7 +19,7 @@ from chatbridge.commands.definitions.check import check, collision
 from chatbridge.commands.definitions.command import Command, commands_of
 from chatbridge.commands.definitions.folders import Found, file_at, files_in, is_definition
 from chatbridge.commands.definitions.problems import Problem
-from chatbridge.commands.definitions.rules import tool_name
+from chatbridge.commands.definitions.rules import named_tool
 
 log = logging.getLogger(__name__)
 
@@ -181,7 +181,7 @@ def _broken(found: Found, problems: Sequence[Problem]) -> DefinitionFile:
     stem = found.file.stem if is_definition(found.file.name) else ""  # a folder says nothing
     home = name if isinstance(name, str) else stem
     names = [it.get("name") for it in _list(parts) if isinstance(it, dict)]
-    tools = frozenset(tool for it in names if (tool := tool_name(home, it)) is not None)
+    tools = frozenset(tool for it in names if (tool := named_tool(home, it)) is not None)
     return DefinitionFile(
         file=found.file, problems=tuple(problems), tools=tools, group=home.replace("-", "_")
     )

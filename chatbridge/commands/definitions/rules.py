@@ -11,8 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chatbridge.commands.arguments import environment
-from chatbridge.commands.arguments.argv import WORKING_DIRECTORY
-from chatbridge.commands.definitions.command import ARGUMENT, BARE, PROJECT
+from chatbridge.commands.definitions.command import (
+    ARGUMENT,
+    BARE,
+    PROJECT,
+    WORKING_DIRECTORY,
+    tool_name,
+)
 from chatbridge.commands.definitions.option_rules import option_rules, parts, twice, whole_path
 from chatbridge.commands.definitions.problems import Finding, Where, shown
 
@@ -39,12 +44,11 @@ def rules(raw: Mapping[str, Any]) -> Iterator[Finding]:
         yield from _shell(where, part, raw.get("command"))
 
 
-def tool_name(definition: object, subcommand: object) -> str | None:
+def named_tool(definition: object, subcommand: object) -> str | None:
     """What the tool of a subcommand is called, as far as names are texts."""
     if not isinstance(definition, str) or not isinstance(subcommand, str):
         return None
-    name = definition if subcommand == BARE else f"{definition}_{subcommand}"
-    return name.replace("-", "_")
+    return tool_name(definition, subcommand)
 
 
 def _command(command: object) -> Iterator[Finding]:
@@ -92,7 +96,8 @@ def _tool_names(raw: Mapping[str, Any]) -> Iterator[Finding]:
     for i, part in parts(raw.get("subcommands")):
         where: Where = ("subcommands", i, "name")
         # Two of them are twice the same whatever the definition is called.
-        tool = tool_name(raw.get("name", "x"), part.get("name")) or tool_name("x", part.get("name"))
+        own = part.get("name")
+        tool = named_tool(raw.get("name", "x"), own) or named_tool("x", own)
         if tool is None:
             continue
         if tool in seen:

@@ -9,15 +9,26 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
-from typing import Any
+from math import isfinite
+from typing import Any, get_args
 
-from chatbridge.commands.operations.running import End
+from chatbridge.commands.operations.running import End, How
 from chatbridge.commands.runner import records
 
 log = logging.getLogger(__name__)
 
-_END = {it.name for it in fields(End)}
+_NONE = type(None)
+_END: Mapping[str, tuple[type, ...]] = {
+    "id": (str,),
+    "how": (str,),
+    "exit_code": (int, _NONE),
+    "signal": (int, _NONE),
+    "size": (int,),
+    "left_out": (int,),
+    "started_at": (float, int, _NONE),
+    "ended_at": (float, int),
+    "error": (str, _NONE),
+}
 
 
 class Known:
@@ -44,10 +55,8 @@ class Known:
 
     def end(self, ends: Iterable[records.Record]) -> None:
         for record in ends:
-            known: dict[str, Any] = {name: record[name] for name in _END & record.keys()}
-            try:
-                end = End(**known)
-            except TypeError:
+            end = _end(record)
+            if end is None:
                 log.warning("the record of an end cannot be used: %s", record)
                 continue
             self.running.discard(end.id)
@@ -65,3 +74,17 @@ class Known:
         self.forgotten.add(operation_id)
         records.remove(os.path.join(self._outputs, name) + records.END)
         return True
+
+
+def _end(record: records.Record) -> End | None:
+    """What a record says; None: nobody of ours has written it."""
+    known: dict[str, Any] = {name: record[name] for name in _END.keys() & record.keys()}
+    for name, value in known.items():
+        if type(value) not in _END[name] or (isinstance(value, float) and not isfinite(value)):
+            return None
+    if known.get("how") not in get_args(How):
+        return None
+    try:
+        return End(**known)
+    except TypeError:  # something is missing
+        return None

@@ -6,7 +6,6 @@ decided before (`argv`, `gate`), the processes are the runner's.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.operations.results import log_line
 from chatbridge.commands.operations.running import Runner
 from chatbridge.commands.operations.under_way import Entry, Spawn, UnderWay
+from chatbridge.core.beside import first_of
 from chatbridge.core.errors import ChatbridgeError, StoreError, UnknownOperation
 from chatbridge.core.model import CallName
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage
@@ -171,16 +171,12 @@ class Operations:
     async def _queue_if_back(self, entry: Entry) -> None:
         """Its turn had not come when the hub ended. That may be long ago, and what an agent that
         has gone wanted then nobody may want now."""
-        back = asyncio.ensure_future(self._back(entry.operation.call.link))
-        limit = asyncio.ensure_future(self._clock.sleep(BACK_WITHIN))
-        ends: set[asyncio.Future[None]] = {back, limit}
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            here = back.done()
-        finally:
-            back.cancel()
-            limit.cancel()
-        if here:
+
+        async def back() -> bool:
+            await self._back(entry.operation.call.link)
+            return True
+
+        if await first_of(back(), self._clock.sleep(BACK_WITHIN)):
             self._execution.queue(entry)
         else:
             await self._end(entry, Stage.INTERRUPTED, was=Stage.QUEUED, reason=GONE)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from chatbridge import rendezvous
+from chatbridge import nesting, rendezvous, sockets
 from chatbridge.commands.operations.known import Known
 from chatbridge.commands.operations.running import End, NotHandedOver, Order
 from chatbridge.commands.runner import PROTOCOL, records, start
@@ -47,7 +47,6 @@ class RunnerLine:
     def __init__(
         self, *, state: str, clock: Clock, outputs: Path, bounds: tuple[float, ...] = ()
     ) -> None:
-        self.started: Callable[[str, float], None] = lambda _id, _at: None
         self.ended: Callable[[End], None] = lambda _end: None
         self._state, self._clock, self._outputs = state, clock, str(outputs)
         self._bounds = bounds
@@ -151,7 +150,7 @@ class RunnerLine:
         for _ in range(ATTEMPTS):
             path, pid = start.holder(self._state)
             try:
-                sock = rendezvous.connect(path)
+                sock = sockets.connect(path)
             except OSError:
                 if await self._settle_alone():
                     if not start_one:
@@ -236,8 +235,6 @@ class RunnerLine:
             handed = self._handed.pop(message["has"], None)
             if handed is not None and not handed.done():
                 handed.set_result(None)
-        elif "started" in message:
-            self.started(message["started"], message["at"])
         elif "forgot" in message:
             self._known.forgotten.discard(message["forgot"])
         elif "replaced" in message:
@@ -334,7 +331,7 @@ async def _next(reader: asyncio.StreamReader) -> Message | None:
     """The runner's next message, or None if there will be none, or none that is one."""
     try:
         line = await reader.readline()
-        message = json.loads(line) if line.endswith(b"\n") else None
+        message = nesting.loads(line) if line.endswith(b"\n") else None
     except (OSError, ValueError):
         return None
     return message if isinstance(message, dict) else None

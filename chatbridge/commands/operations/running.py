@@ -56,8 +56,6 @@ class Runner(Protocol):
     """Runs commands. It outlives a hub: what it runs goes on, and what ended meanwhile is known to
     the next one until it is forgotten."""
 
-    started: Callable[[str, float], None]
-    """Told of the id and wall time when a command's process is there."""
     ended: Callable[[End], None]
     """Told of every end, once for each hub; of those that an earlier hub started, too."""
 
@@ -70,7 +68,8 @@ class Runner(Protocol):
         ...
 
     async def start(self, order: Order) -> None:
-        """Hand it over; returns when the runner has it. An id that it knows is not started again.
+        """Hand it over; returns when the runner has it: its process is there, or its end is told.
+        An id that it knows is not started again.
 
         :raises NotHandedOver:
         :raises RunnerUnavailable: it cannot be said whether the runner has it.

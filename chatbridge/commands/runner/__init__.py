@@ -8,9 +8,10 @@ commands it runs, and which have ended and were not forgotten:
 `{"runner": PROTOCOL, "pid": 1, "running": ["id"], "held": ["id"]}`, `{"ended": {…}}`.
 
 The hub says `{"do": "start", "order": {…}}`, `{"do": "stop", "id": "…"}`, `{"do": "forget", …}`;
-the runner `{"has": "id"}`, `{"started": "id", "at": 1.5}`, `{"ended": {…}}`, `{"forgot": "id"}`,
-and `{"replaced": true}` to a hub that another has taken the place of. `{"do": "leave"}` lets it end
-as soon as nothing runs. These stay in every protocol: `{"hub": …}`, its answer's `runner`, `leave`.
+the runner `{"has": "id"}` (its process is there, or its end follows), `{"ended": {…}}`,
+`{"forgot": "id"}`, and `{"replaced": true}` to a hub that another has taken the place of.
+`{"do": "leave"}` lets it end as soon as nothing runs. These stay in every protocol: `{"hub": …}`,
+its answer's `runner`, `leave`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import selectors
 import socket
 from collections.abc import Callable
 
+from chatbridge import nesting
 from chatbridge.lines import LineReader, Overlong
 
 MAX_LINE = 16 * 1024 * 1024
@@ -99,8 +100,8 @@ def _parsed(line: bytes | Overlong) -> Message:
     if isinstance(line, Overlong):
         raise Garbage("a line is too long")
     try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
+        message = nesting.loads(line)
+    except ValueError:
         raise Garbage("a line is no JSON") from None
     if not isinstance(message, dict):
         raise Garbage("a line is no object")

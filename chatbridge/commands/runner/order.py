@@ -3,7 +3,12 @@ would take the runner longer than all the rest of its start."""
 
 from __future__ import annotations
 
+import os
+
 from chatbridge.commands.runner.connection import Garbage
+
+_LONGEST = 1e9
+"""Seconds, some decades: of a number without bounds no time can be counted."""
 
 
 class Order:
@@ -31,7 +36,7 @@ class Order:
         limit, timeout = given.get("limit"), given.get("timeout")
         if type(limit) is not int or limit < 0:
             raise Garbage("an order's limit is no number of bytes")
-        if not isinstance(timeout, int | float) or not timeout >= 0:
+        if not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST:
             raise Garbage("an order's timeout is no number of seconds")
         self.limit = limit
         self.timeout = float(timeout)
@@ -41,6 +46,10 @@ def _text(given: dict[str, object], name: str) -> str:
     found = given.get(name)
     if not isinstance(found, str) or not found or "\0" in found:
         raise Garbage(f"an order's {name} is no text")
+    try:
+        os.fsencode(found)
+    except UnicodeEncodeError:
+        raise Garbage(f"an order's {name} can name no file") from None
     return found
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+from contextlib import suppress
 
+from chatbridge import nesting, small_files
 from chatbridge.commands.runner import processes
 
 RUNNING = ".running"
@@ -62,15 +64,14 @@ def remove(path: str) -> None:
 def read(path: str) -> Record | None:
     """What a record says, or None if there is none, or none that can be used."""
     try:
-        with open(path, "rb") as file:
-            first, _, more = file.read(_LARGE).partition(b"\n")
-        found = json.loads(first)
+        first, _, more = small_files.read(path, most=_LARGE).partition(b"\n")
+        found = nesting.loads(first)
     except (OSError, ValueError):
         return None
     if not isinstance(found, dict) or not isinstance(found.get("id"), str):
         return None
     try:
-        return {**found, **json.loads(more or b"{}")}
+        return {**found, **nesting.loads(more or b"{}")}
     except (ValueError, TypeError):  # half written
         return found
 
@@ -100,7 +101,8 @@ def settle(folder: str, *, held: set[str], place: str, now: float) -> list[Recor
             continue
         # One that is half written is of a command that was not started yet.
         if read(output + END) is not None or found["id"] is None:
-            remove(output + RUNNING)
+            with suppress(OSError):  # what is no file is nobody's record, and stays
+                remove(output + RUNNING)
         else:
             lost[output] = found
     processes.end_marked(
@@ -113,10 +115,8 @@ def settle(folder: str, *, held: set[str], place: str, now: float) -> list[Recor
     for output, found in lost.items():
         record = _lost(found, output=output, now=now)
         ends.append(record)
-        try:
+        with suppress(OSError):  # it is told all the same, and by the next hub again
             end(output, record)
-        except OSError:
-            pass  # it is told all the same, and by the next hub again
     return [found for found in ends if found is not None]
 
 

@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Callable
 
-from chatbridge import rendezvous
+from chatbridge import sockets
 from chatbridge.commands.runner import PROTOCOL, processes, records, spawn
 from chatbridge.commands.runner.child import Child, not_started
 from chatbridge.commands.runner.connection import Connection, Garbage, Message
@@ -121,7 +121,7 @@ class Service:
                 say(f"a connection was not accepted ({error.strerror})")
             return
         full = len(self._newcomers) >= _MOST_NEWCOMERS
-        if full or rendezvous.peer_uid(sock) != os.getuid():
+        if full or sockets.peer_uid(sock) != os.getuid():
             sock.close()
             return
         newcomer = Connection(sock, self._selector, heard=self._heard, closed=self._closed)
@@ -162,15 +162,14 @@ class Service:
             newcomer.tell({"ended": end})
 
     def _obey(self, message: Message) -> None:
-        orders: dict[object, Callable[[str], None]] = {"stop": self._stop, "forget": self._forget}
-        if message.get("do") == "start":
+        orders: dict[str, Callable[[str], None]] = {"stop": self._stop, "forget": self._forget}
+        do, operation_id = message.get("do"), message.get("id")
+        if do == "start":
             self._start(Order(message.get("order")))
-            return
-        operation_id = message.get("id")
-        obey = orders.get(message.get("do"))
-        if obey is None or not isinstance(operation_id, str):
+        elif isinstance(do, str) and do in orders and isinstance(operation_id, str):
+            orders[do](operation_id)
+        else:
             raise Garbage("a message is none of ours")
-        obey(operation_id)
 
     def _start(self, order: Order) -> None:
         if order.id in self._children or order.id in self._ended:
@@ -196,7 +195,6 @@ class Service:
             return
         self._children[order.id] = child
         self._tell({"has": order.id})
-        self._tell({"started": order.id, "at": child.started_at})
         assert child.pipe is not None
         self._selector.register(child.pipe, selectors.EVENT_READ, lambda _: self._readable(child))
 

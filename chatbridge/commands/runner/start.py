@@ -45,7 +45,7 @@ def holder(state: str) -> tuple[str, int | None]:
 def start_runner(state: str, *bounds: float) -> str | None:
     """Start one, unless there is one; returns when it listens, or why it could not be started.
     `bounds` are the words that follow the state directory."""
-    import subprocess
+    import subprocess  # slow to import, and the runner itself needs only the rest
 
     words = [sys.executable, "-P", "-m", "chatbridge.commands.runner", state, *map(str, bounds)]
     try:

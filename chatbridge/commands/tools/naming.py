@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from chatbridge.commands.operations.operations import SHORTEST_PREFIX
 from chatbridge.core.errors import ToolInputError
 from chatbridge.tools.refusal import refused
 
 ONE, SEVERAL = "operationId", "operationIds"
-SHORTEST = 8
 MOST = 100
 ID_SCHEMA: dict[str, Any] = {
     "type": "string",
-    "description": f"An operation's id, or the first {SHORTEST} characters of it",
-    "minLength": SHORTEST,
+    "description": f"An operation's id, or the first {SHORTEST_PREFIX} characters of it",
+    "minLength": SHORTEST_PREFIX,
 }
 
 
@@ -42,11 +42,11 @@ def required(path: str) -> ToolInputError:
 
 
 def _checked(given: object, path: str) -> str:
-    if isinstance(given, str) and len(given.strip()) >= SHORTEST:
+    if isinstance(given, str) and len(given.strip()) >= SHORTEST_PREFIX:
         return given.strip()
     raise refused(
         f"Validation error: {path} is not valid",
         path,
         given,
-        f"the operationId that a call returned, or at least its first {SHORTEST} characters",
+        f"the operationId that a call returned, or at least its first {SHORTEST_PREFIX} characters",
     )

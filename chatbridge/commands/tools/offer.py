@@ -19,7 +19,8 @@ from chatbridge.commands.tools.status import Status
 from chatbridge.commands.tools.tool import CommandTool, Means
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Note
-from chatbridge.core.ports import Clock, Store, Transaction
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
 from chatbridge.digests import sha256_hex
 from chatbridge.tools.call import ToolHandler
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Protocol, get_args
 
 from mcp_types import LoggingLevel
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 Json = dict[str, Any]
 
 MOST_WAITING = 100
-"""Messages for one client; the oldest give way."""
+"""Messages for one client, and for all who are not connected; the oldest give way."""
 MOST_PROBLEMS = 20
 LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
 """From the least severe to the most."""
@@ -51,12 +52,45 @@ class Listener(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Push:
+    method: str
+    params: Json | None = None
+    level: LoggingLevel | None = None
+    """Of a message that clients can do without."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """What waits to be said to one client."""
+
+    waiting: asyncio.Queue[_Push] = field(default_factory=lambda: asyncio.Queue(MOST_WAITING))
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def put(self, push: _Push) -> None:
+        if self.waiting.full():
+            self.waiting.get_nowait()
+        self.waiting.put_nowait(push)
+
+    async def empty_for(self, session: Listener) -> None:
+        """Say it, from when the client can be told something: which level it wants is known then,
+        too."""
+        await self.ready.wait()
+        while True:
+            push = await self.waiting.get()
+            if push.level is None or LEVELS.index(push.level) >= LEVELS.index(session.level):
+                await session.push(push.method, push.params)
+
+
 class Pushes:
     def __init__(self) -> None:
         self.other_tools = False
         """Whether there are other tools than the hub before this one had."""
         self._problems: tuple[Problem, ...] = ()
-        self._waiting: dict[Listener, asyncio.Queue[tuple[str, Json | None]]] = {}
+        self._boxes: dict[Listener, _Box] = {}
+        self._unsaid: deque[tuple[str, _Push]] = deque(maxlen=MOST_WAITING)
+        """Ends for links that are not here: what an earlier hub began may have ended by the time
+        that its link has found this one."""
         self._quiet: Counter[str] = Counter()
         self._left: set[str] = set()
         self._arrived = asyncio.Event()
@@ -66,44 +100,49 @@ class Pushes:
     @asynccontextmanager
     async def to(self, session: Listener) -> AsyncIterator[None]:
         """It is told meanwhile."""
-        waiting: asyncio.Queue[tuple[str, Json | None]] = asyncio.Queue(MOST_WAITING)
-        self._waiting[session] = waiting
+        box = self._boxes[session] = _Box()
+        for link, push in list(self._unsaid):
+            if link == session.link:
+                self._unsaid.remove((link, push))
+                box.put(push)
         self._arrived.set()
-        telling = asyncio.ensure_future(_tell(session, waiting))
+        telling = asyncio.ensure_future(box.empty_for(session))
         try:
             yield
         finally:
-            del self._waiting[session]
+            del self._boxes[session]
             telling.cancel()
             await asyncio.wait({telling})
 
     async def connected(self, link: str) -> None:
         """Returns when it is."""
-        while all(session.link != link for session in self._waiting):
+        while all(session.link != link for session in self._boxes):
             self._arrived.clear()
             await self._arrived.wait()
 
     def ready(self, session: Listener) -> None:
         """It has shaken hands."""
-        if self._problems and _concerned(session):
-            self._message(session, "warning", _unusable(self._problems))
+        if box := self._boxes.get(session):
+            box.ready.set()
+            self._warn(session, box)
 
     def resumed(self, session: Listener) -> None:
         """Its client has seen the tools of an earlier hub."""
-        if self.other_tools:
-            self._put(session, "notifications/tools/list_changed", None)
+        if self.other_tools and (box := self._boxes.get(session)):
+            box.put(_OTHER_TOOLS)
 
     # ── what they are told ────────────────────────────────────────────────────────────────────────
 
     def tools_changed(self) -> None:
-        for session in self._waiting:
-            self._put(session, "notifications/tools/list_changed", None)
+        for box in self._boxes.values():
+            box.put(_OTHER_TOOLS)
 
     def problems(self, found: Sequence[Problem]) -> None:
         """These definition files cannot be used now. Who connects later is told, too."""
         self._problems = tuple(found)
-        for session in self._waiting:
-            self.ready(session)
+        for session, box in self._boxes.items():
+            if box.ready.is_set():
+                self._warn(session, box)
 
     def ended(self, operation: Operation) -> None:
         """Its end is stored. The agent that called is told, unless a call returns the result: one
@@ -112,10 +151,13 @@ class Pushes:
         self._left.discard(operation.id)
         if operation.id in self._quiet or (operation.plan.synchronous and not gone):
             return
-        level = _LEVEL_OF.get(operation.stage, "error")
-        for session in self._waiting:
-            if session.link == operation.call.link:
-                self._message(session, level, told.message(operation))
+        push = _message(_LEVEL_OF.get(operation.stage, "error"), told.message(operation))
+        link = operation.call.link
+        boxes = [box for session, box in self._boxes.items() if session.link == link]
+        for box in boxes:
+            box.put(push)
+        if not boxes:
+            self._unsaid.append((link, push))
 
     @contextmanager
     def quiet(self, *operations: str) -> Iterator[None]:
@@ -130,23 +172,17 @@ class Pushes:
         """The call that was to return its result has ended without it."""
         self._left.add(operation_id)
 
-    def _message(self, session: Listener, level: LoggingLevel, data: Json) -> None:
-        if LEVELS.index(level) >= LEVELS.index(session.level):
-            params = {"level": level, "logger": "chatbridge", "data": data}
-            self._put(session, "notifications/message", params)
-
-    def _put(self, session: Listener, method: str, params: Json | None) -> None:
-        waiting = self._waiting.get(session)
-        if waiting is None:
-            return
-        if waiting.full():
-            waiting.get_nowait()
-        waiting.put_nowait((method, params))
+    def _warn(self, session: Listener, box: _Box) -> None:
+        if self._problems and _concerned(session):
+            box.put(_message("warning", _unusable(self._problems)))
 
 
-async def _tell(session: Listener, waiting: asyncio.Queue[tuple[str, Json | None]]) -> None:
-    while True:
-        await session.push(*await waiting.get())
+_OTHER_TOOLS = _Push("notifications/tools/list_changed")
+
+
+def _message(level: LoggingLevel, data: Json) -> _Push:
+    params = {"level": level, "logger": "chatbridge", "data": data}
+    return _Push("notifications/message", params, level)
 
 
 def _concerned(session: Listener) -> bool:

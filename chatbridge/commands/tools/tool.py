@@ -29,6 +29,7 @@ from chatbridge.core.errors import CommandUnusable
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.clients import soonest
 from chatbridge.tools.definition import described
 
 MOST_OTHERS = 20
@@ -57,8 +58,7 @@ class Means:
 
     def limit(self, call: ToolCall, wanted: float | None = None) -> float | None:
         """How long a call may wait."""
-        limits = (wanted, self.max_block, call.patience)
-        return min((each for each in limits if each is not None), default=None)
+        return soonest(wanted, self.max_block, call.patience)
 
     def file(self, operation: Operation) -> Path | None:
         """Where its whole output is; None: nowhere, or no longer."""

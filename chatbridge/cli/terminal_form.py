@@ -1,6 +1,7 @@
-"""The demo's question in the terminal: numbers and text, step by step, on the same form as a chat.
+"""A question in the terminal: numbers and text, step by step, on the same form as a chat.
 
-Owns what is printed and how a typed line is read. Where the answers go is the demo's business.
+Owns what is printed and how a typed line is read. Where the answers go is the business of the demo
+and of `chatbridge answer`, which has more ways to type them.
 """
 
 from __future__ import annotations
@@ -99,6 +100,14 @@ class TerminalForm:
                 case form.Refused(why=why):
                     return Reply(text=why)
         return Reply(text=self.screen())
+
+    def as_json(self, answers: tuple[Answer, ...]) -> list[dict[str, Any]]:
+        """Answers as the API takes them."""
+        return [
+            {"questionId": question.id, "values": list(answer.values)}
+            | ({"customText": answer.custom_text} if answer.custom_text is not None else {})
+            for question, answer in zip(self.questions, answers, strict=True)
+        ]
 
     def _problem(self, line: str) -> str | None:
         """Why a line fits nothing that is shown, in more helpful words than the form's."""

@@ -1,0 +1,69 @@
+"""What an installation may lack, and the command that adds it: an extra of `pyproject.toml`.
+
+Owns which modules an extra brings, and how this chatbridge was installed. Imports none of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from importlib.util import find_spec
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from chatbridge.core.errors import ExtraMissing
+
+NAME = "chatbridge"
+MATRIX = "matrix"
+MODULES = {MATRIX: ("nio", "vodozemac", "aiohttp", "Crypto", "peewee", "unpaddedbase64")}
+BRINGS_ALL = {MATRIX: "matrix-nio[e2e]"}
+"""The one package that has all others of the extra among its own requirements."""
+
+
+def need(extra: str) -> None:
+    """:raises ExtraMissing: with the command that adds it."""
+    if any(find_spec(name) is None for name in MODULES[extra]):
+        raise ExtraMissing(extra, command=command(extra))
+
+
+def command(extra: str) -> str:
+    """What adds the extra to this very chatbridge, without fetching another one by its name. Tools
+    that keep each program apart have a way of their own, which their upgrades keep to."""
+    package = BRINGS_ALL[extra]
+    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
+        words = ["pipx", "inject", NAME, package]
+    elif os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
+        words = ["uv", "tool", "install", "--with", package, *_again()]
+    elif find_spec("pip") is None:
+        words = ["uv", "pip", "install", "--python", sys.executable, package]
+    else:
+        words = [sys.executable, "-m", "pip", "install", package]
+    return shlex.join(words)
+
+
+def _again() -> list[str]:
+    """An installer's words for where this chatbridge came from."""
+    found = _noted()
+    # A name and a password in an address are nobody else's business.
+    url = re.sub(r"//[^/@]*@", "//", str(found.get("url", "")))
+    if isinstance(folder := found.get("dir_info"), dict):
+        flags = ["--editable"] if folder.get("editable") else []
+        return [*flags, unquote(urlsplit(url).path)]
+    if isinstance(control := found.get("vcs_info"), dict):
+        revision = control.get("requested_revision")
+        url = f"{control.get('vcs')}+{url}{f'@{revision}' if revision else ''}"
+    return [f"{NAME} @ {url}" if url else NAME]
+
+
+def _noted() -> dict[str, Any]:
+    """What installers write down of an installation that came from no index."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        found = json.loads(distribution(NAME).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

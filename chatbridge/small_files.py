@@ -1,0 +1,34 @@
+"""Small files that somebody else may have put there, or put something else in their place.
+
+Owns one promise: reading one neither waits nor takes more memory than the reader allows. Standard
+library only: links read, too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""A named pipe or a terminal is opened as well, and holds nobody up."""
+
+
+def read(path: str | os.PathLike[str], *, most: int) -> bytes:
+    """What is in it.
+
+    :raises OSError: it cannot be read, is no file, or has more than `most` bytes.
+    """
+    file = os.open(path, _OPEN)
+    try:
+        mode = os.fstat(file).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISCHR(mode)):  # /dev/null is a way to say nothing
+            raise OSError(errno.EINVAL, "it is not a file")
+        content = b""
+        while len(content) <= most and (piece := os.read(file, most + 1 - len(content))):
+            content += piece
+    finally:
+        os.close(file)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes")
+    return content

@@ -1,0 +1,59 @@
+"""Unix sockets between processes of one user: how to connect, and who is at the other end.
+
+Standard library only: links connect, too.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+
+from chatbridge.core.errors import SocketUnusable
+
+MAX_SOCKET_PATH = 107
+"""sun_path has 108 bytes on Linux, one of them for the closing zero."""
+
+
+def connect(path: str) -> socket.socket:
+    """A non-blocking connection to a process of ours. It never waits: a full queue is an OSError.
+
+    :raises OSError: nobody listens there.
+    :raises SocketUnusable: the path is too long, or another user listens there.
+    """
+    check_length(path)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.connect(path)
+        owner = peer_uid(sock)
+        if owner != os.getuid():
+            raise SocketUnusable(
+                f"the process that listens at {path} belongs to another user (uid {owner}); "
+                "nothing was sent to it. Set CHATBRIDGE_RUNTIME_DIR to a folder of yours"
+            )
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def peer_uid(sock: socket.socket) -> int:
+    """The user at the other end, as the kernel knows it."""
+    return peer(sock)[1]
+
+
+def peer(sock: socket.socket) -> tuple[int, int]:
+    """pid and uid of the process that listens (or that connected)."""
+    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    pid, uid = (int.from_bytes(raw[at : at + 4], sys.byteorder) for at in (0, 4))
+    return pid, uid
+
+
+def check_length(path: str) -> None:
+    length = len(os.fsencode(path))
+    if length > MAX_SOCKET_PATH:
+        raise SocketUnusable(
+            f"the socket path {path} has {length} bytes; a Unix socket takes at most "
+            f"{MAX_SOCKET_PATH}. Set CHATBRIDGE_RUNTIME_DIR to a folder with a shorter name"
+        )
