@@ -37,7 +37,7 @@ demo: $(VENV) ## Try it: a hub, a web inbox and a pretend agent, on this machine
 
 .PHONY: test
 test: $(VENV) ## Everything: style, types, import contracts, and all tests
-	@$(MAKE) --jobs 3 --output-sync=target check browser synapse inspector nspawn
+	@$(MAKE) --jobs 3 --output-sync=target check browser synapse inspector nspawn collect
 	@echo "  pytest    with $(WORKERS) workers"
 	@.ci/scratch $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
@@ -45,6 +45,12 @@ test: $(VENV) ## Everything: style, types, import contracts, and all tests
 browser synapse inspector nspawn: $(VENV)
 	@.ci/$@ set-up
 nspawn: | browser # one apt at a time
+
+# Once, while the others wait for downloads: each worker would do it again, for three times the work.
+.PHONY: collect
+collect: $(VENV)
+	@echo "  collect   byte code of the tests"
+	@$(BIN)/python -m pytest --collect-only --quiet >/dev/null || true # the run itself says what is wrong
 
 .PHONY: check
 check: lint types contracts ## Style, types and import contracts, without the tests
@@ -72,9 +78,19 @@ format: $(VENV) ## Format the code and repair what ruff can repair
 	@$(BIN)/ruff format
 
 .PHONY: bench
-bench: $(VENV) ## Measure: start-up, memory, round trips
+bench: $(VENV) ## Measure everything beside its reference, for docs/figures.md
 	@.ci/synapse set-up
 	@$(BIN)/python -m tests.bench
+
+.PHONY: chaos
+chaos: $(VENV) ## A night of faults: CHAOS_MINUTES=3 CHAOS_SEED=…
+	@.ci/chaos set-up
+	@.ci/synapse set-up
+	@.ci/scratch $(BIN)/python -m tests.chaos
+
+.PHONY: packages
+packages: $(VENV) ## Build wheel and sdist, and install them with pip, pipx and uv on each Python
+	@.ci/packages
 
 .PHONY: pictures
 pictures: $(VENV) ## Draw the documentation's pictures anew

@@ -156,7 +156,7 @@ class Raw:
     def __init__(self) -> None:
         self.id = uuid4().hex
         self.heard: list[Json] = []
-        self._relay = Relay({"chatbridge": "link", "link": self.id})
+        self._relay = Relay({"chatbridge": "link", "link": self.id}, monotonic=lambda: 0.0)
         self._reader: asyncio.StreamReader | None = None
         self._session: Session | None = None
         self._serving: asyncio.Future[None] | None = None

@@ -41,7 +41,6 @@ class HandRunner:
     """A stand-in for the runner: what it is given runs until a test ends it."""
 
     def __init__(self, clock: StillClock) -> None:
-        self.started: Callable[[str, float], None] = lambda operation_id, at: None
         self.ended: Callable[[End], None] = lambda end: None
         self.orders: dict[str, Order] = {}
         self._ends: dict[str, End | None] = {}
@@ -55,7 +54,6 @@ class HandRunner:
         assert order.id not in self.orders, "a command was to be run twice"
         self.orders[order.id] = order
         self._ends[order.id] = None
-        self.started(order.id, self._clock.time())
         async with self._news:
             self._news.notify_all()
 

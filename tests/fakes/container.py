@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import ROOT
 
 PATIENCE = 30.0
 CHATBRIDGE = "/opt/chatbridge/bin/chatbridge"

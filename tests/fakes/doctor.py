@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import __version__, rendezvous
+from chatbridge import __version__, rendezvous, sockets
 from chatbridge.cli.doctor.examination import Check, examine
 from chatbridge.cli.doctor.finding import Finding, Json
 from chatbridge.cli.doctor.screen import drawn
@@ -63,7 +63,7 @@ class Machine:
             thread.start()
             yield
             # Whoever waits for a connection gets one that says nothing.
-            rendezvous.connect(rendezvous.socket_path(str(self.state))).close()
+            sockets.connect(rendezvous.socket_path(str(self.state))).close()
             thread.join(PATIENCE)
 
     def tree(self) -> dict[str, tuple[int, int, bytes]]:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from chatbridge.core.reach import Reach, Reached
+from chatbridge.core.reach import Reach
 from chatbridge.hub.links import Links
 from chatbridge.hub.peers import Peers
 from chatbridge.tools.ask_user import AskUser
@@ -30,12 +30,12 @@ async def door(
     path: Path,
     *,
     told: list[str] | None = None,
-    reached: Reached = nobody,
+    tool: type[AskUser] = AskUser,
     settings: dict[str, str] | None = None,
     peers: Peers | None = None,
 ) -> AsyncIterator[Links]:
     """`told` is what the owner hears."""
-    tools = [AskUser(Waiting(hub.broker, reached))]
+    tools = [tool(Waiting(hub.broker, nobody))]
     server = build_server(
         lambda: tools,
         callers=hub.broker.callers,

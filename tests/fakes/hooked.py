@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from types import TracebackType
 from typing import Any, Self
 
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import CHATBRIDGE, bare
 
 Json = dict[str, Any]
 PATIENCE = 40.0
@@ -38,11 +36,11 @@ class Hook:
 
     def __init__(self, event: Json | bytes, environment: dict[str, str]) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "chatbridge", "hook"],
+            [*CHATBRIDGE, "hook"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment},
+            env=bare(environment),
         )
         assert self.process.stdin is not None
         data = event if isinstance(event, bytes) else json.dumps(event).encode()

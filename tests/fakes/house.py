@@ -12,7 +12,6 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
@@ -25,14 +24,12 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from chatbridge import rendezvous
 from chatbridge.hub.bot_lock import bot_lock_path, matrix_bot
-from tests.fakes.link_client import PATIENCE, ROOT, LinkClient
+from tests.fakes.link_client import PATIENCE, LinkClient
+from tests.fakes.program import CHATBRIDGE, bare
 from tests.fakes.warm_hubs import warm_environment, warm_hubs
 
 if TYPE_CHECKING:
-    from tests.fakes.synapse import Login, Synapse
-    from tests.fakes.telegram.chats import User
     from tests.fakes.telegram.people import Card
-    from tests.fakes.telegram.server import BotApi
 
 Json = dict[str, Any]
 COLOURS: Json = {
@@ -82,11 +79,11 @@ class House:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "chatbridge", *words],
+            [*CHATBRIDGE, *words],
             capture_output=True,
             text=True,
             timeout=PATIENCE,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self.environment},
+            env=bare(self.environment),
         )
 
     def hubs(self) -> list[int]:
@@ -129,9 +126,9 @@ class House:
     def service(self) -> Iterator[int]:
         """A hub as a service manager runs it; its pid."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "chatbridge", "hub", "--started-by", "service"],
+            [*CHATBRIDGE, "hub", "--started-by", "service"],
             stderr=subprocess.DEVNULL,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self.environment},
+            env=bare(self.environment),
         )
         try:
             yield process.pid
@@ -183,7 +180,8 @@ class House:
             with self._open(path, body) as response:
                 return int(response.status)
         except urllib.error.HTTPError as error:
-            return error.code
+            with error:
+                return error.code
 
     def asks(self) -> list[Json]:
         found: list[Json] = self.api("/api/asks?status=open")
@@ -285,28 +283,6 @@ def house(*, cold: Any = False, **settings: str) -> Iterator[House]:
     finally:
         here.close()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def telegram_settings(api: BotApi, *people: User, chats: tuple[int, ...] = ()) -> dict[str, str]:
-    """For a house whose hub asks these people over this Telegram: in these chats, else in the
-    private ones."""
-    return {
-        "CHATBRIDGE_TELEGRAM__TOKEN": api.token,
-        "CHATBRIDGE_TELEGRAM__API_BASE": api.address,
-        "CHATBRIDGE_TELEGRAM__ALLOWED_USERS": ",".join(str(person.id) for person in people),
-        "CHATBRIDGE_TELEGRAM__CHAT_ID": ",".join(str(chat) for chat in chats),
-    }
-
-
-def matrix_settings(synapse: Synapse, bot: Login, *people: str, room: str) -> dict[str, str]:
-    """For a house whose hub asks these people in this room, as a bot with an access token."""
-    return {
-        "CHATBRIDGE_MATRIX__HOMESERVER": synapse.address,
-        "CHATBRIDGE_MATRIX__USER_ID": bot.user_id,
-        "CHATBRIDGE_MATRIX__ACCESS_TOKEN": bot.access_token,
-        "CHATBRIDGE_MATRIX__ALLOWED_USERS": ",".join(people),
-        "CHATBRIDGE_MATRIX__ROOM_ID": room,
-    }
 
 
 def until_noted(database: Path, card: Card) -> None:

@@ -150,7 +150,7 @@ class Desk:
     async def shown_on(self, notice: Notice) -> frozenset[str]:
         """The surfaces that have shown it, once all have tried."""
         assert self._notices is not None
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             return await self._notices.surfaces(notice, within=5)
 
     async def time_out(self, ask: Ask) -> Ask:
@@ -158,7 +158,7 @@ class Desk:
         assert isinstance(self.clock, StillClock)
         assert ask.deadline is not None
         self.clock.advance(ask.deadline - self.clock.time())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             return await self.broker.ended(ask.id)
 
 

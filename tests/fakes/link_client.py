@@ -6,14 +6,14 @@ import json
 import os
 import select
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 20.0
+from tests.fakes.program import CHATBRIDGE, bare
+
+PATIENCE = 60.0
 Message = dict[str, Any]
 
 
@@ -24,13 +24,13 @@ class LinkClient:
         self, environment: dict[str, str], *arguments: str, cwd: str | Path | None = None
     ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "chatbridge", "mcp", *arguments],
+            [*CHATBRIDGE, "mcp", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
             cwd=cwd,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment},
+            env=bare(environment),
         )
         self._rest = b""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import CHATBRIDGE, bare
 
 PATIENCE = 30.0
 TAKE_TERMINAL = """
@@ -27,7 +27,6 @@ fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
 """Makes the terminal the process' own, so that Ctrl-C on it is a signal."""
-CHATBRIDGE = (sys.executable, "-m", "chatbridge")
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>78]")
 
 
@@ -41,7 +40,7 @@ def in_pipe(
         capture_output=True,
         text=True,
         timeout=PATIENCE,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environment},
+        env=bare(environment),
     )
 
 
@@ -64,13 +63,13 @@ class OnTerminal:
             stdout=theirs,
             stderr=theirs,
             cwd=cwd,
-            env={
-                "PATH": os.environ["PATH"],
-                "PYTHONPATH": str(ROOT),
-                "TERM": "xterm-256color",
-                "LANG": "C.UTF-8",
-                **environment,
-            },
+            env=bare(
+                {
+                    "TERM": "xterm-256color",
+                    "LANG": "C.UTF-8",
+                    **environment,
+                }
+            ),
             start_new_session=True,
         )
         os.close(theirs)

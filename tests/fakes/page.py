@@ -75,7 +75,8 @@ class Page:
         try:
             self._token(path, json.dumps(body).encode())
         except urllib.error.HTTPError as error:
-            return error.code
+            with error:
+                return error.code
         return 200
 
     def _token(self, path: str, body: bytes | None = None) -> bytes:
@@ -98,7 +99,8 @@ class Page:
             with self._opener.open(request, timeout=PATIENCE) as response:
                 return int(response.status)
         except urllib.error.HTTPError as error:
-            return error.code
+            with error:
+                return error.code
 
     def _address(self) -> str:
         until = time.monotonic() + PATIENCE

@@ -15,8 +15,8 @@ from uuid import uuid4
 from mcp.server.lowlevel import Server
 
 from chatbridge.core.model import Answer, Ask, Project
-from chatbridge.core.ports import Transaction
 from chatbridge.core.reach import Reach
+from chatbridge.core.store_port import Transaction
 from chatbridge.hub.session import Session
 from chatbridge.lines import MAX_LINE
 from chatbridge.link.relay import Relay
@@ -180,7 +180,7 @@ class Pipe:
         self._clock = clock
         self._progress = progress
         self._news = asyncio.Event()
-        self._relay = Relay({"chatbridge": "link", "link": self.id})
+        self._relay = Relay({"chatbridge": "link", "link": self.id}, monotonic=clock.monotonic)
         self._reader: asyncio.StreamReader | None = None
         self._bridge: Bridge | None = None
         self._session: Session | None = None

@@ -81,6 +81,14 @@ class Door:
             async with Client(transport, mode=mode, client_info=info) as client:
                 yield client
 
+    @asynccontextmanager
+    async def agent(self, era: str) -> AsyncIterator[RawAgent]:
+        """One that has begun its session, where its era has some."""
+        async with self.visitor() as http:
+            agent = RawAgent(http, era)
+            await agent.begin()
+            yield agent
+
     def add_token(self, name: str) -> str:
         return http_tokens.add(str(self.state), name, now=self.hub.clock.time())
 

@@ -16,7 +16,6 @@ from tests.fakes.clock import StillClock
 
 class PretendRunner:
     def __init__(self, clock: StillClock) -> None:
-        self.started: Callable[[str, float], None] = lambda _id, _at: None
         self.ended: Callable[[End], None] = lambda _end: None
         self.clock = clock
         self.handed: list[Order] = []

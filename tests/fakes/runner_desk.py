@@ -28,9 +28,8 @@ class Desk:
         self.home = Path(state)
         self.socket = Path(start.socket_path(state))
         self.told: list[End] = []
-        self.started: list[str] = []
         self._news = asyncio.Event()
-        line.started, line.ended = self._started, self._ended
+        line.ended = self._ended
 
     def order(self, *argv: str, id: str = "one", **changed: Any) -> Order:
         """A program by its whole path, with its arguments."""
@@ -75,10 +74,6 @@ class Desk:
         pid = start.holder(self.state)[1]
         assert pid is not None
         return pid
-
-    def _started(self, id: str, at: float) -> None:
-        self.started.append(id)
-        self._news.set()
 
     def _ended(self, end: End) -> None:
         self.told.append(end)

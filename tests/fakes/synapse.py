@@ -71,7 +71,7 @@ class Refused(Exception):
 class Synapse:
     def __init__(self, folder: Path, *, limits: bool = False) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: Login | None = None
         self._numbers = itertools.count(1)
@@ -304,7 +304,7 @@ class Synapse:
         }
 
 
-def _free_port() -> int:
+def free_port() -> int:
     for port in random.SystemRandom().sample(PORTS, 100):
         with socket.socket() as sock:
             try:

@@ -127,6 +127,13 @@ class Telegram:
         return [read(card) for card in (phone or self.phone).messages if card.from_bot]
 
 
+def data_of(card: Card, number: int) -> str:
+    """What one of its buttons carries, counted from 0."""
+    data = card.keys[number].data
+    assert data
+    return data
+
+
 def read(card: Card) -> str:
     """A message as a person reads it."""
     return card.text.replace("\u2068", "").replace("\u2069", "")

@@ -18,7 +18,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import ROOT, bare
 
 WARM = Path(__file__).parent / "warm"
 PATIENCE = 20.0
@@ -52,7 +52,7 @@ def _server() -> str:
             stdout=subprocess.DEVNULL,
             pass_fds=[listener.fileno()],
             # What clients give their servers, so that Python comes up as it does there.
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+            env=bare({}),
             cwd=ROOT,
         )
     atexit.register(_end, process)

@@ -91,7 +91,7 @@ async def running_web(
     )
     async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
         running = asyncio.create_task(channel.run(desk.inbox, ready=ready.set))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await ready.wait()
         address = announced[0]
         origin = {"Origin": address}

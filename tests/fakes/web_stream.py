@@ -16,7 +16,7 @@ class Stream:
         self._reader = reader
 
     async def line(self) -> str:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             return (await self._reader.readline()).decode().rstrip("\r\n")
 
     async def event(self) -> tuple[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The process that has imported all that a hub needs, and forks one as often as it is asked.
+"""The process that has imported and compiled what a hub needs, and forks one whenever it is asked.
 
 A hub has a session, descriptors, an environment and a working directory of its own, belongs to init
 as one that a link executes does, and runs the same code from `chatbridge.__main__.main` on. Before
@@ -40,6 +40,8 @@ def main() -> int:
     gc.disable()
     for name in HEAVY:
         import_module(name)
+    _, templates = import_module("chatbridge.channels.web.channel").look()
+    templates.compile()
     gc.freeze()
     gc.enable()
     assert len(os.listdir("/proc/self/task")) == 1, "no fork would have the other thread"

@@ -1,0 +1,276 @@
+"""`make chaos`: a night of faults, and what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+
+from tests.chaos import faults, final, report
+from tests.chaos.agents import Agent, Counts, hire
+from tests.chaos.checker import check
+from tests.chaos.log import CameBack, Gave, Log, Struck
+from tests.chaos.night import Final, Night, StoredAsk, StoredNotice
+from tests.chaos.notices import NOTICE
+from tests.chaos.person import Person
+from tests.chaos.riddles import Deck, Status
+from tests.chaos.world import ChaosWorld
+
+SETTLES_WITHIN = 90.0
+PROGRESS_EVERY = 10.0
+
+
+def main() -> int:
+    given = _arguments()
+    kept = given.folder is not None
+    folder = Path(given.folder or tempfile.mkdtemp(prefix="chaos-")).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        print(f"{folder} is not empty. Give a folder that is, or none.", file=sys.stderr)
+        return 2
+    print(f"chaos: {given.minutes:g} minutes, {given.agents} agents, seed {given.seed}")
+    try:
+        found = asyncio.run(Run(given, folder).whole())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        print(f"\nStopped. Nothing was checked; the logs are in {folder}.", file=sys.stderr)
+        return 130
+    print("\n".join(report.lines(found, folder)))
+    if not found.violations and not kept:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 1 if found.violations else 0
+
+
+def _arguments() -> argparse.Namespace:
+    env = os.environ.get
+    parser = argparse.ArgumentParser(
+        prog="make chaos",
+        description="Agents ask, a person answers, and everything is killed meanwhile.",
+        epilog="Environment: CHAOS_MINUTES, CHAOS_SEED, CHAOS_AGENTS, CHAOS_FOLDER.",
+    )
+    fresh = random.SystemRandom().randrange(10**6)
+    parser.add_argument("--minutes", type=float, default=float(env("CHAOS_MINUTES") or 3))
+    parser.add_argument("--seed", type=int, default=int(env("CHAOS_SEED") or fresh))
+    parser.add_argument("--agents", type=int, default=int(env("CHAOS_AGENTS") or 20))
+    parser.add_argument("--folder", default=env("CHAOS_FOLDER"), help="an empty one, for the logs")
+    parser.add_argument("--calm", action="store_true", help="without faults")
+    return parser.parse_args()
+
+
+class Run:
+    def __init__(self, given: argparse.Namespace, folder: Path) -> None:
+        self._given = given
+        self._folder = folder
+        self._log = Log(folder / "events.jsonl")
+        self._random = random.Random(given.seed)
+        self._deck = Deck(self._own_random())
+        self._counts = Counts()
+        self._troubles: list[str] = []
+        self._began = time.monotonic()
+
+    def _own_random(self) -> random.Random:
+        return random.Random(self._random.random())
+
+    async def whole(self) -> report.Summary:
+        """Ctrl-C and SIGTERM end it early, and everything with it."""
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        try:
+            async with (
+                ChaosWorld.running(self._folder / "world", self._log) as world,
+                httpx.AsyncClient(timeout=10.0) as http,
+            ):
+                person = Person(world, self._log, self._deck, self._own_random(), http)
+                agents = hire(
+                    self._given.agents,
+                    world,
+                    self._log,
+                    self._deck,
+                    self._own_random(),
+                    self._counts,
+                )
+                seen = await self._night(world, person, agents)
+                self._say("ends everything")
+                await self._close(agents)
+                await world.close()
+                seen = replace(
+                    seen,
+                    leftovers=tuple(world.leftovers()),
+                    leaks=tuple(final.leaks(world.secrets(), world.outputs())),
+                    strange_lines=sum(agent.private_lines for agent in agents),
+                    troubles=(*self._troubles, *person.failures),
+                )
+                hubs = final.hubs(world.outputs())
+            return self._judged(seen, world.left_out, person, hubs)
+        finally:
+            self._log.close()
+
+    def _judged(
+        self, seen: Final, left_out: dict[str, str], person: Person, hubs: int
+    ) -> report.Summary:
+        night = Night(self._log.events, self._deck.drawn, seen)
+        violations = check(self._log.events, self._deck.drawn, seen)
+        deeds = person.deeds
+        counts = {
+            "hubs": hubs,
+            "links that were started again": self._counts.restarts,
+            "asked again in the same words": self._counts.asked_again,
+            "kept answers that were handed over": self._counts.late,
+            "calls that the agent cancelled": self._counts.cancelled,
+            "tickets": self._counts.tickets,
+            "races of two channels": deeds.races,
+            "double taps": deeds.double_taps,
+            "fast check marks": deeds.fast_toggles,
+            "texts that the bot asked back about": deeds.asked_which,
+            "taps on cards that had ended": deeds.stale_taps,
+        }
+        found = report.summary(
+            night,
+            violations,
+            seed=self._given.seed,
+            minutes=self._given.minutes,
+            agents=self._given.agents,
+            left_out=left_out,
+            counts=counts,
+        )
+        report.write(found, self._folder / "summary.json")
+        return found
+
+    # ── the phases ────────────────────────────────────────────────────────────────────────────────
+
+    async def _night(self, world: ChaosWorld, person: Person, agents: list[Agent]) -> Final:
+        seconds = self._given.minutes * 60
+        schedule = faults.draw(self._own_random(), seconds, left_out=world.left_out)
+        if self._given.calm:
+            schedule = ()
+        stop = asyncio.Event()
+        async with person.there():
+            asking = [asyncio.create_task(agent.run(stop)) for agent in agents]
+            telling = asyncio.create_task(self._tell())
+            try:
+                await self._first_hub(world)
+                until = time.monotonic() + seconds
+                try:
+                    async with asyncio.timeout(seconds + SETTLES_WITHIN):
+                        await faults.strike(world, self._log, schedule)
+                        await asyncio.sleep(max(0.0, until - time.monotonic()))
+                except TimeoutError:
+                    self._troubles.append("the faults did not end in time")
+                self._say("the faults are over")
+                stop.set()
+                await world.settle()
+                person.hurry_since = time.time()
+                return await self._settled(world, person, agents, asking)
+            finally:
+                telling.cancel()
+                for task in asking:
+                    task.cancel()
+                await asyncio.gather(*asking, telling, return_exceptions=True)
+
+    async def _first_hub(self, world: ChaosWorld) -> None:
+        """Faults that strike nobody are none."""
+        for _ in range(int(SETTLES_WITHIN * 5)):
+            if world.inbox() is not None:
+                return
+            await asyncio.sleep(0.2)
+
+    async def _settled(
+        self,
+        world: ChaosWorld,
+        person: Person,
+        agents: list[Agent],
+        asking: list[asyncio.Task[None]],
+    ) -> Final:
+        """Once all agents have been told, and every card shows how it ended; or it is too late."""
+        until = time.monotonic() + SETTLES_WITHIN
+        await asyncio.wait(asking, timeout=SETTLES_WITHIN)
+        for agent, task in zip(agents, asking, strict=True):
+            if not task.done():
+                riddle = agent.unsolved.key if agent.unsolved else "nothing"
+                self._troubles.append(f"{agent.name} still waits for {riddle}")
+            elif (error := task.exception()) is not None:
+                self._troubles.append(f"{agent.name} failed: {error!r}")
+        database = world.state / "chatbridge.db"
+        asks, notices = await self._read(database)
+        while not (final.agree(asks) and final.all_shown(notices)) and time.monotonic() < until:
+            await asyncio.sleep(1.0)
+            asks, notices = await self._read(database)
+        await self._looked(person)
+        await final.strays_retired(person.phone, {ask.id for ask in asks if ask.status != "open"})
+        await self._looked(person)
+        return Final(
+            asks=asks,
+            cards=(*final.telegram_cards(person.phone), *final.matrix_cards(person.room)),
+            inbox=tuple(ask["questions"][0]["question"][:6] for ask in person.desk.asks.values()),
+            notices=notices,
+            seen=tuple(final.seen_notices(person.phone, person.room)),
+            listed=await self._listed(person),
+        )
+
+    async def _listed(self, person: Person) -> tuple[str, ...]:
+        for _ in range(10):
+            if (listed := await person.desk.notices()) is not None:
+                return tuple(key for text in listed for key in NOTICE.findall(text))
+            await asyncio.sleep(1.0)
+        self._troubles.append("the web inbox does not list the notices")
+        return ()
+
+    async def _read(self, database: Path) -> tuple[tuple[StoredAsk, ...], tuple[StoredNotice, ...]]:
+        def both() -> tuple[tuple[StoredAsk, ...], tuple[StoredNotice, ...]]:
+            return final.stored(database), final.stored_notices(database)
+
+        for _ in range(10):
+            with suppress(sqlite3.Error):
+                return await asyncio.to_thread(both)
+            await asyncio.sleep(0.5)
+        return await asyncio.to_thread(both)
+
+    async def _looked(self, person: Person) -> None:
+        """What the channels show now, not a moment ago."""
+        for name, look in (
+            ("telegram", person.phone.look),
+            ("matrix", person.room.look),
+            ("the web inbox", person.desk.look),
+        ):
+            for _ in range(10):
+                if await look():
+                    break
+                await asyncio.sleep(1.0)
+            else:
+                self._troubles.append(f"{name} cannot be looked at")
+
+    async def _close(self, agents: list[Agent]) -> None:
+        for ended in await asyncio.gather(*(a.close() for a in agents), return_exceptions=True):
+            if isinstance(ended, BaseException):
+                self._troubles.append(str(ended))
+
+    # ── meanwhile ─────────────────────────────────────────────────────────────────────────────────
+
+    async def _tell(self) -> None:
+        while True:
+            await asyncio.sleep(PROGRESS_EVERY)
+            events = self._log.events
+            asked = len(self._deck.drawn)
+            told = sum(isinstance(e, CameBack) and e.status == Status.ANSWERED for e in events)
+            gave = sum(isinstance(e, Gave) and e.accepted is True and e.whole for e in events)
+            struck = sum(isinstance(e, Struck) and not e.detail for e in events)
+            self._say(f"{asked} riddles, {gave} answers given, {told} came back, {struck} faults")
+
+    def _say(self, what: str) -> None:
+        print(f"{time.monotonic() - self._began:6.0f} s  {what}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

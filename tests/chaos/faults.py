@@ -1,0 +1,226 @@
+"""What goes wrong in the night: each fault strikes from outside, and is undone again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from tests.chaos.log import Log, Struck
+from tests.chaos.schedule import Strike, draw
+from tests.chaos.world import FILL_DISK, MOVE_CLOCK, ChaosWorld
+
+__all__ = ["draw", "strike"]
+REFILL_EVERY = 0.1
+Fault = Callable[[ChaosWorld, Strike], Awaitable[str]]
+"""Returns what it met, for the log, when it has gone."""
+
+
+async def strike(world: ChaosWorld, log: Log, schedule: Sequence[Strike]) -> None:
+    """All of them, each at its time, until the last has gone. Who cancels it calls `settle`."""
+    began = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        for each in schedule:
+            await asyncio.sleep(max(0.0, began + each.at - time.monotonic()))
+            group.create_task(_one(world, log, each))
+
+
+async def _one(world: ChaosWorld, log: Log, each: Strike) -> None:
+    log.add(Struck(at=time.time(), fault=each.fault))
+    met = await FAULTS[each.fault](world, each)
+    log.add(Struck(at=time.time(), fault=each.fault, detail=f"over: {met}"))
+
+
+# ── hub and links ─────────────────────────────────────────────────────────────────────────────────
+
+
+async def _kill_hub(world: ChaosWorld, each: Strike) -> str:
+    world.note_arguments()
+    return _end(world.hub(), signal.SIGKILL)
+
+
+async def _kill_hub_twice(world: ChaosWorld, each: Strike) -> str:
+    """The next one as soon as it has the lock."""
+    first = world.hub()
+    met = _end(first, signal.SIGKILL)
+    second = await world.until_hub(other_than=first)
+    return f"{met}, {_end(second, signal.SIGKILL)}"
+
+
+async def _kill_starting_hub(world: ChaosWorld, each: Strike) -> str:
+    """Somewhere between the lock and its first work."""
+    first = world.hub()
+    met = _end(first, signal.SIGKILL)
+    second = await world.until_hub(other_than=first)
+    await asyncio.sleep(each.seconds / 2)
+    return f"{met}, {_end(second, signal.SIGKILL)}"
+
+
+async def _stop_hub(world: ChaosWorld, each: Strike) -> str:
+    return _end(world.hub(), signal.SIGTERM)
+
+
+async def _freeze_hub(world: ChaosWorld, each: Strike) -> str:
+    return await _frozen(world.hub(), each.seconds)
+
+
+def _some_link(world: ChaosWorld, each: Strike) -> int | None:
+    links = world.links()
+    return links[int(each.chance * len(links))][0] if links else None
+
+
+async def _kill_link(world: ChaosWorld, each: Strike) -> str:
+    return _end(_some_link(world, each), signal.SIGKILL)
+
+
+async def _freeze_link(world: ChaosWorld, each: Strike) -> str:
+    return await _frozen(_some_link(world, each), each.seconds)
+
+
+# ── chat services and the way to them ─────────────────────────────────────────────────────────────
+
+
+def _kill_service(name: str) -> Fault:
+    async def fault(world: ChaosWorld, each: Strike) -> str:
+        service = world.services[name]
+        await service.kill()
+        await asyncio.sleep(each.seconds)
+        await service.start()
+        return f"away for {each.seconds} s"
+
+    return fault
+
+
+def _cut(name: str) -> Fault:
+    async def fault(world: ChaosWorld, each: Strike) -> str:
+        relay, before = world.relays[name], world.relays[name].hits
+        for _ in range(1 + int(each.chance * 5)):
+            relay.cut()
+            await asyncio.sleep(each.seconds / 5)
+        return f"{relay.hits - before} connections"
+
+    return fault
+
+
+def _refuse(name: str) -> Fault:
+    async def fault(world: ChaosWorld, each: Strike) -> str:
+        await world.relays[name].refuse()
+        try:
+            await asyncio.sleep(each.seconds)
+        finally:
+            await world.relays[name].heal()
+        return f"for {each.seconds} s"
+
+    return fault
+
+
+def _switch(name: str, turn: Callable[[ChaosWorld, Strike], None]) -> Fault:
+    """A relay in some mood, for a while."""
+
+    async def fault(world: ChaosWorld, each: Strike) -> str:
+        relay, before = world.relays[name], world.relays[name].hits
+        turn(world, each)
+        try:
+            await asyncio.sleep(each.seconds)
+        finally:
+            await relay.heal()
+        return f"{relay.hits - before} requests in {each.seconds} s"
+
+    return fault
+
+
+def _delay(name: str) -> Fault:
+    def turn(world: ChaosWorld, each: Strike) -> None:
+        world.relays[name].delay = 0.1 + each.chance * 3
+
+    return _switch(name, turn)
+
+
+def _lose(name: str) -> Fault:
+    def turn(world: ChaosWorld, each: Strike) -> None:
+        world.relays[name].lost = 1 + int(each.chance * 5)
+
+    return _switch(name, turn)
+
+
+def _limit(name: str) -> Fault:
+    def turn(world: ChaosWorld, each: Strike) -> None:
+        world.relays[name].limit = 1 + int(each.chance * 3)
+
+    return _switch(name, turn)
+
+
+# ── the machine ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def _fill_disk(world: ChaosWorld, each: Strike) -> str:
+    until = time.monotonic() + max(1.0, each.seconds)
+    try:
+        while time.monotonic() < until:
+            world.disk.fill()
+            await asyncio.sleep(REFILL_EVERY)
+    finally:
+        world.disk.free()
+    return f"for {max(1.0, each.seconds)} s"
+
+
+async def _move_clock(world: ChaosWorld, each: Strike) -> str:
+    assert world.clock is not None
+    world.clock.move(each.step)
+    return f"{each.step:+.0f} s from the real time"
+
+
+async def _restart_everything(world: ChaosWorld, each: Strike) -> str:
+    """As a power cut does."""
+    for pid, _ in world.links():
+        _end(pid, signal.SIGKILL)
+    met = _end(world.hub(), signal.SIGKILL)
+    services = world.services.values()
+    await asyncio.gather(*(service.kill() for service in services))
+    for relay in world.relays.values():
+        relay.cut()
+    await asyncio.gather(*(service.start() for service in services))
+    return f"links, services, hub: {met}"
+
+
+def _end(pid: int | None, number: signal.Signals) -> str:
+    if not pid:
+        return "nobody there"
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+    return f"pid {pid}"
+
+
+async def _frozen(pid: int | None, seconds: float) -> str:
+    met = _end(pid, signal.SIGSTOP)
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        _end(pid, signal.SIGCONT)
+    return f"{met} for {seconds} s"
+
+
+FAULTS: dict[str, Fault] = {
+    "kill the hub": _kill_hub,
+    "kill the hub twice": _kill_hub_twice,
+    "kill the hub as it starts": _kill_starting_hub,
+    "stop the hub": _stop_hub,
+    "freeze the hub": _freeze_hub,
+    "kill a link": _kill_link,
+    "freeze a link": _freeze_link,
+    "restart everything": _restart_everything,
+    FILL_DISK: _fill_disk,
+    MOVE_CLOCK: _move_clock,
+}
+for _name in ("telegram", "matrix"):
+    FAULTS |= {
+        f"kill {_name}": _kill_service(_name),
+        f"cut {_name}": _cut(_name),
+        f"refuse {_name}": _refuse(_name),
+        f"delay {_name}": _delay(_name),
+        f"lose answers of {_name}": _lose(_name),
+        f"429 from {_name}": _limit(_name),
+    }

@@ -1,0 +1,172 @@
+"""How things are at the end: the store, the cards on every channel, what was left and what leaked.
+
+Reads only; the one thing that it does is to tap a Telegram card that nobody could know of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.night import LastCard, SeenNotice, StoredAsk, StoredNotice
+from tests.chaos.notices import CHATS, NOTICE
+from tests.chaos.person_matrix import CARD, Room
+from tests.chaos.person_telegram import ANYWAY, BESIDE, DISCARD, Message, Phone
+from tests.chaos.riddles import KEY
+
+Json = dict[str, Any]
+
+RETIRED_WITHIN = 15.0
+
+
+def stored(database: Path) -> tuple[StoredAsk, ...]:
+    """:raises sqlite3.Error: it cannot be read now."""
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5.0)) as store:
+        store.row_factory = sqlite3.Row
+        shown: dict[int, dict[str, int]] = {}
+        for post in store.execute("SELECT ask, surface, revision FROM posts"):
+            shown.setdefault(post["ask"], {})[post["surface"]] = post["revision"]
+        rows = store.execute("SELECT * FROM asks ORDER BY seq").fetchall()
+    return tuple(_stored(row, shown.get(row["seq"], {})) for row in rows)
+
+
+def _stored(row: sqlite3.Row, shown: dict[str, int]) -> StoredAsk:
+    found = KEY.search(row["questions"])
+    outcome = json.loads(row["outcome"] or row["late"] or "{}")
+    return StoredAsk(
+        id=row["id"],
+        riddle=found[0] if found else "",
+        status=row["status"],
+        values=tuple(_values(answer) for answer in outcome.get("answers", ())),
+        delivered=row["delivered_at"] is not None,
+        kept=bool(row["kept"]) and row["delivered_at"] is None,
+        revision=row["revision"],
+        shown=shown,
+    )
+
+
+def _values(answer: Json) -> tuple[str, ...]:
+    own = answer.get("custom_text")
+    return (*answer["values"], own) if own is not None else tuple(answer["values"])
+
+
+def stored_notices(database: Path) -> tuple[StoredNotice, ...]:
+    """:raises sqlite3.Error: it cannot be read now."""
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5.0)) as store:
+        rows = store.execute(
+            "SELECT message, at, group_concat(surface, ' ') FROM notices"
+            " LEFT JOIN notice_posts ON notice = seq GROUP BY seq ORDER BY seq"
+        ).fetchall()
+    return tuple(
+        StoredNotice(notice=found[0], at=at, shown=tuple((surfaces or "").split()))
+        for message, at, surfaces in rows
+        if (found := NOTICE.search(message))
+    )
+
+
+def all_shown(notices: Iterable[StoredNotice]) -> bool:
+    return all(
+        {*CHATS} <= {surface.partition(":")[0] for surface in notice.shown} for notice in notices
+    )
+
+
+def agree(asks: Iterable[StoredAsk]) -> bool:
+    """Whether nothing is open, and every surface shows how it ended."""
+    return all(
+        ask.status != "open" and all(seen == ask.revision for seen in ask.shown.values())
+        for ask in asks
+    )
+
+
+# ── cards ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def strays_retired(phone: Phone, ended: set[str]) -> None:
+    """A lost reply may have left a second card that nobody could know of: a tap on it says that
+    it is over, and takes it away."""
+    for stray in _live(phone, ended):
+        await phone.tap(stray.id, stray.buttons[0].data)
+    until = asyncio.get_running_loop().time() + RETIRED_WITHIN
+    while _live(phone, ended) and asyncio.get_running_loop().time() < until:
+        await asyncio.sleep(0.3)
+        await phone.look()
+
+
+def _live(phone: Phone, asks: set[str]) -> list[Message]:
+    return [message for message in phone.messages.values() if message.ask in asks]
+
+
+def telegram_cards(phone: Phone) -> Iterator[LastCard]:
+    for message in phone.messages.values():
+        if message.from_bot and message.key and _is_card(message):
+            yield LastCard(
+                channel="telegram",
+                riddle=message.key,
+                where=f"message {message.id}",
+                text=message.text,
+                live=tuple(b.text for b in message.buttons if b.code not in DISCARD + ANYWAY),
+            )
+
+
+def _is_card(message: Message) -> bool:
+    """Not a question which card is meant, a list, or a word about something written."""
+    return message.reply_to is None and not any(b.code in BESIDE for b in message.buttons)
+
+
+def matrix_cards(room: Room) -> Iterator[LastCard]:
+    """The roots; steps in their threads say no more than that they are over."""
+    bot = room.place.bot
+    for message in room.timeline.messages():
+        if message.sender != bot or CARD not in message.original or message.redacted:
+            continue
+        found = KEY.search(message.original.get("body", ""))
+        if found:
+            seeds = tuple(emoji for emoji, who in message.reactions.items() if bot in who)
+            if message.thread is None or seeds:
+                yield LastCard(
+                    channel="matrix",
+                    riddle=found[0],
+                    where=message.event_id,
+                    text=message.body,
+                    live=seeds,
+                )
+
+
+# ── notices ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def seen_notices(phone: Phone, room: Room) -> Iterator[SeenNotice]:
+    """As the chats show them; a list shows several."""
+    shown = [("telegram", f"message {it.id}", it.text) for it in phone.bots_own()]
+    bot = room.place.bot
+    shown += [
+        ("matrix", it.event_id, it.body) for it in room.timeline.messages() if it.sender == bot
+    ]
+    for channel, where, text in shown:
+        for notice in NOTICE.findall(text):
+            yield SeenNotice(channel=channel, notice=notice, where=where, text=text)
+
+
+# ── what was written ──────────────────────────────────────────────────────────────────────────────
+
+
+def leaks(secrets: dict[str, str], outputs: Iterable[Path]) -> Iterator[str]:
+    for file in outputs:
+        try:
+            content = file.read_bytes()
+        except OSError:
+            continue
+        for name, secret in secrets.items():
+            if secret.encode() in content:
+                yield f"{name} is in {file.name}"
+
+
+def hubs(outputs: Iterable[Path]) -> int:
+    """How many came up, as the log says."""
+    logs = (file for file in outputs if file.name == "hub.log")
+    return sum(file.read_bytes().count(b" ready pid=") for file in logs)

@@ -1,0 +1,58 @@
+"""What agents and the person need of the world: where things are. The world builds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixPlace:
+    """The person's own login, at the homeserver itself: not through the relay of the hub."""
+
+    address: str
+    room: str
+    person: str
+    token: str
+    bot: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelegramPlace:
+    """The Bot API server's other side: the person's phone, as HTTP (tests/chaos/bot_api.py)."""
+
+    control: str
+    chat: int
+    person: int
+
+
+class World(Protocol):
+    telegram: TelegramPlace
+    matrix: MatrixPlace
+    state: Path
+    """The hub's state directory, on the small disk."""
+
+    def project(self, agent: str) -> Path:
+        """The folder that this agent works in."""
+        ...
+
+    def link_environment(self) -> dict[str, str]:
+        """What a link gets from its client; PATH is added."""
+        ...
+
+    def link_command(self) -> list[str]:
+        """What a client spawns."""
+        ...
+
+    def born(self, pid: int, what: str) -> None:
+        """A process that the faults may strike, and that must not be left at the end."""
+        ...
+
+    def stderr_of(self, what: str) -> Path:
+        """Where a process of this name writes its errors; searched for secrets at the end."""
+        ...
+
+    def inbox(self) -> tuple[str, str] | None:
+        """The inbox's address and token now, or None while no hub is there."""
+        ...

@@ -1,0 +1,82 @@
+"""Which faults come when: drawn from the seed alone, before anything begins.
+
+So the same seed brings the same faults at the same seconds; what they meet differs with the
+machine's mood.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass
+
+FIRST, LAST = 4.0, 3.0
+"""Seconds without a fault at the beginning and at the end."""
+PAUSE, LULL = 3.5, 12.0
+"""From one fault to the next, on average; and now and then a time to get work done."""
+LULL_EVERY, PAIR_EVERY = 10, 5
+WEIGHTS = {
+    "kill the hub": 6,
+    "kill the hub twice": 3,
+    "kill the hub as it starts": 3,
+    "stop the hub": 2,
+    "freeze the hub": 2,
+    "kill a link": 6,
+    "freeze a link": 1,
+    "kill telegram": 4,
+    "kill matrix": 2,
+    "cut telegram": 3,
+    "cut matrix": 3,
+    "refuse telegram": 3,
+    "refuse matrix": 3,
+    "delay telegram": 2,
+    "delay matrix": 2,
+    "lose answers of telegram": 4,
+    "lose answers of matrix": 4,
+    "429 from telegram": 3,
+    "429 from matrix": 3,
+    "fill the disk": 4,
+    "move the clock": 4,
+    "restart everything": 1,
+}
+"""How often each is drawn, beside the others."""
+STEPS = (-7200.0, -3600.0, -600.0, -30.0, -4.0, 4.0, 30.0, 600.0, 3600.0, 7200.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strike:
+    at: float
+    """Seconds after the beginning."""
+    fault: str
+    seconds: float
+    """How long it lasts, where it does."""
+    chance: float
+    """Between 0 and 1, for whatever else is to be decided: which link, how many, how far."""
+
+    @property
+    def step(self) -> float:
+        """How far the clock is moved, from the real time."""
+        return STEPS[int(self.chance * len(STEPS))]
+
+
+def draw(
+    source: random.Random, seconds: float, *, left_out: Collection[str] = ()
+) -> tuple[Strike, ...]:
+    """All faults of a run of so many seconds. What is left out leaves the others as they are."""
+    strikes: list[Strike] = []
+    at = FIRST
+    while at < seconds - LAST:
+        count = 2 if source.randrange(PAIR_EVERY) == 0 else 1
+        strikes += [_drawn(source, at) for _ in range(count)]
+        at += source.expovariate(1 / PAUSE)
+        at += LULL if source.randrange(LULL_EVERY) == 0 else 0.0
+    return tuple(strike for strike in strikes if strike.fault not in left_out)
+
+
+def _drawn(source: random.Random, at: float) -> Strike:
+    return Strike(
+        at=round(at, 2),
+        fault=source.choices(list(WEIGHTS), list(WEIGHTS.values()))[0],
+        seconds=round(source.uniform(0.2, 5.0), 2),
+        chance=source.random(),
+    )
