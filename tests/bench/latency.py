@@ -1,20 +1,19 @@
-"""How long an ask takes to be seen and an answer to be heard, alone and among many open asks."""
+"""How long an ask takes to be seen and an answer to be heard, one after another and all at once."""
 
 from __future__ import annotations
 
 import asyncio
+import statistics
 import time
 from contextlib import AsyncExitStack
-from uuid import uuid4
 
-from chatbridge.core import asks
-from chatbridge.core.model import Agent, AskRequest, Project, Question, QuestionType
-from chatbridge.core.ports import Transaction
-from chatbridge.store.sqlite import SqliteStore
 from tests.bench.machine import Client, Json, Machine, machine, percentiles, pss
 from tests.bench.person import Person, person
 
 CONNECTIONS = 8
+LINKS = 10
+WARM = 20
+"""Rounds that do not count."""
 
 
 def question(number: int, *, token: str | None = None) -> Json:
@@ -43,60 +42,67 @@ async def round_trips(
     return visible, heard
 
 
-async def latency(count: int, *, open_asks: int = 0, ended: int = 0) -> Json:
+async def measured(here: Machine, count: int, *, open_asks: int = 0) -> Json:
+    """In a database that holds so many open asks already."""
+    async with here.link() as link:
+        await link.list_tools()
+        async with person(here) as somebody:
+            for _ in range(open_asks):
+                await somebody.sees()
+            await round_trips(link, somebody, WARM)
+            visible, heard = await round_trips(link, somebody, count)
+    return {"out_ms": percentiles(visible), "back_ms": percentiles(heard)}
+
+
+async def latency(count: int) -> Json:
     async with machine() as here:
-        if open_asks:
-            await fill(here, open_asks, ended=ended)
-        async with here.link() as link:
-            await link.list_tools()
-            async with person(here) as somebody:
-                for _ in range(open_asks):
-                    await somebody.sees()
-                await round_trips(link, somebody, 20)  # warm
-                visible, heard = await round_trips(link, somebody, count)
-    return {"ask_to_visible_ms": percentiles(visible), "answer_to_result_ms": percentiles(heard)}
+        return await measured(here, count)
 
 
-async def reference_call(count: int) -> Json:
-    """A tool call of the minimal SDK server that returns at once: the SDK's own share."""
-    async with machine() as here, here.reference() as reference:
-        await reference.list_tools()
-        times = []
-        for number in range(count):
-            began = time.perf_counter()
-            reference.request(number + 10, "tools/call", {"name": "echo", "arguments": {}})
-            await reference.receive()
-            times.append(time.perf_counter() - began)
-    return percentiles(times)
+async def bursts(count: int, rounds: int) -> Json:
+    """Many open asks, all answered at once: the median of some bursts."""
+    found = [await burst(count, links=LINKS) for _ in range(rounds)]
+    return {
+        "asks": count,
+        "rounds": rounds,
+        "seconds": round(statistics.median(took for took, _ in found), 2),
+        "fastest": round(min(took for took, _ in found), 2),
+        "slowest": round(max(took for took, _ in found), 2),
+        "kb_per_open_ask": round(statistics.median(weight for _, weight in found), 1),
+    }
 
 
-async def burst(count: int, links: int) -> Json:
-    """Many open asks, all answered at once."""
+async def burst(count: int, links: int) -> tuple[float, float]:
+    """Seconds until all are heard, and the kilobytes by which the hub grew for each open ask."""
     async with machine() as here, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(here.link()) for _ in range(links)]
         for link in clients:
             await link.list_tools()
         somebody = await stack.enter_async_context(person(here))
         before = pss(here.hub())
-        each = count // links
-        for number in range(each):
-            for link in clients:
-                link.request(number + 10, "tools/call", question(number))
-        ids = [(await somebody.sees())[0] for _ in range(each * links)]
+        ids = await ask_all(clients, somebody, count // links)
         weight = pss(here.hub()) - before
         began = time.perf_counter()
-        answering = [
-            asyncio.ensure_future(somebody.answer_all(ids[i::CONNECTIONS]))
-            for i in range(CONNECTIONS)
-        ]
-        hearing = [asyncio.ensure_future(_receive(link, each)) for link in clients]
-        await asyncio.gather(*answering, *hearing)  # together: a failed one must not be waited for
-        took = max(await asyncio.gather(*hearing)) - began
-    return {
-        "asks": count,
-        "seconds_until_all_heard": round(took, 2),
-        "kb_per_open_ask": round(weight * 1024 / count, 1),
-    }
+        took = await answer_all(clients, somebody, ids) - began
+    return took, weight * 1024 / count
+
+
+async def ask_all(clients: list[Client], somebody: Person, each: int) -> list[str]:
+    for number in range(each):
+        for link in clients:
+            link.request(number + 10, "tools/call", question(number))
+    return [(await somebody.sees())[0] for _ in range(each * len(clients))]
+
+
+async def answer_all(clients: list[Client], somebody: Person, ids: list[str]) -> float:
+    """When the last of them had its result."""
+    answering = [
+        asyncio.ensure_future(somebody.answer_all(ids[i::CONNECTIONS])) for i in range(CONNECTIONS)
+    ]
+    each = len(ids) // len(clients)
+    hearing = [asyncio.ensure_future(_receive(link, each)) for link in clients]
+    await asyncio.gather(*answering, *hearing)  # together: a failed one must not be waited for
+    return max(await asyncio.gather(*hearing))
 
 
 async def _receive(link: Client, count: int) -> float:
@@ -105,32 +111,3 @@ async def _receive(link: Client, count: int) -> float:
         result = await link.receive()
         assert result["result"]["structuredContent"]["answered"]
     return time.perf_counter()
-
-
-async def fill(here: Machine, count: int, *, ended: int) -> None:
-    """Open asks of other agents, and ended ones, straight into the database."""
-    here.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    store = await SqliteStore.open(here.state / "chatbridge.db")
-    now = time.time()
-    asked = Question(id="q", text="Is it right?", type=QuestionType.CONFIRM)
-
-    def one(i: int) -> AskRequest:
-        project = Project(key=f"/src/{i % 100}", name=f"p{i % 100}")
-        agent = Agent(client=str(uuid4()), name="bench")
-        return AskRequest(
-            project=project, agent=agent, tool="ask_user", dialect="questions", questions=(asked,)
-        )
-
-    for start in range(0, count + ended, 1000):
-
-        async def work(tx: Transaction, start: int = start) -> None:
-            for i in range(start, min(start + 1000, count + ended)):
-                ask = asks.opened(one(i), now=now, deadline=now + 86400 + i)
-                await tx.add_ask(ask if i < count else asks.withdrawn(ask, now=now))
-
-        await store.write(work)
-    await store.close()
-
-
-def ratio(grown: Json, empty: Json, what: str) -> float:
-    return round(float(grown[what]["p50"] / empty[what]["p50"]), 2)

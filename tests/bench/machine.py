@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from chatbridge import rendezvous
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0
+MARK = "BENCH_OF_CHATBRIDGE"
+"""A variable that all processes of a run have, hubs that a link started included."""
+CHATBRIDGE = [sys.executable, "-m", "chatbridge"]
 Json = dict[str, Any]
 INITIALIZE: Json = {
     "protocolVersion": "2025-11-25",
@@ -61,19 +64,21 @@ class Machine:
             "CHATBRIDGE_STATE_DIR": str(self.state),
             "CHATBRIDGE_RUNTIME_DIR": str(self.state),
             "CHATBRIDGE_MAX_OPEN_ASKS": "1000000",
+            MARK: str(os.getpid()),
             **settings,
         }
 
-    @asynccontextmanager
-    async def link(self) -> AsyncIterator[Client]:
-        words = [sys.executable, "-m", "chatbridge", "mcp"]
-        async with client(words, self.environment) as spawned:
-            yield spawned
+    def link(self, *options: str) -> AbstractAsyncContextManager[Client]:
+        return client([*CHATBRIDGE, "mcp", *options], self.environment)
 
-    @asynccontextmanager
-    async def reference(self) -> AsyncIterator[Client]:
-        async with client([sys.executable, "-c", REFERENCE], self.environment) as spawned:
-            yield spawned
+    def reference(self) -> AbstractAsyncContextManager[Client]:
+        return client([sys.executable, "-c", REFERENCE], self.environment)
+
+    async def begin(self) -> None:
+        """Until a hub runs and its inbox is up."""
+        async with self.link() as first:
+            await first.list_tools()
+        await self.web()
 
     async def web(self) -> tuple[str, int]:
         """Host and port of the inbox, once it is up."""
@@ -92,11 +97,21 @@ class Machine:
         return info.pid
 
     async def stop(self) -> None:
-        words = [sys.executable, "-m", "chatbridge", "stop"]
+        await self.run("stop")
+
+    async def run(self, *words: str) -> tuple[str, float]:
+        """What a command says, and the seconds from the start of its process to its end."""
+        began = time.perf_counter()
         process = await asyncio.create_subprocess_exec(
-            *words, env=self.environment, stdout=asyncio.subprocess.DEVNULL
+            *CHATBRIDGE,
+            *words,
+            env=self.environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
         )
-        await asyncio.wait_for(process.wait(), PATIENCE)
+        said, complained = await asyncio.wait_for(process.communicate(), PATIENCE)
+        assert process.returncode == 0, (words, complained)
+        return said.decode(), time.perf_counter() - began
 
 
 @asynccontextmanager
@@ -181,6 +196,11 @@ def cpu_seconds(pid: int) -> float:
     for thread in Path(f"/proc/{pid}/task").iterdir():
         total += int((thread / "schedstat").read_text().split()[0])
     return total / 1e9
+
+
+def milliseconds(seconds: Sequence[float]) -> float:
+    """The median."""
+    return round(statistics.median(seconds) * 1000, 2)
 
 
 def percentiles(seconds: Sequence[float]) -> Json:

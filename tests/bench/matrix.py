@@ -9,22 +9,20 @@ rest, as it does before people react. The programs take turns, round by round.
 from __future__ import annotations
 
 import asyncio
-import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import aiohttp
 
-from chatbridge.hub.bot_lock import bot_lock_path, matrix_bot
+from tests.bench.chats import bare_matrix, homeserver, remove_lock
 from tests.bench.latency import question
-from tests.bench.machine import PATIENCE, Client, Json, client, machine, percentiles
-from tests.fakes.house import matrix_settings
+from tests.bench.machine import PATIENCE, Client, Json, machine, percentiles
+from tests.bench.programs import SCRIPT, SERVER
+from tests.fakes.chat_settings import matrix_settings
 from tests.fakes.matrix_hub import new_bot
 from tests.fakes.synapse import Login, Synapse
 
@@ -33,75 +31,6 @@ REST = 0.3
 WARM = 3
 """Rounds of each program that do not count."""
 API = "/_matrix/client/v3"
-
-BARE = """
-import asyncio, sys
-from nio import AsyncClient, ReactionEvent
-
-address, user, token, room = sys.argv[1:]
-client = AsyncClient(address, user)
-client.user_id, client.access_token = user, token
-
-async def send():
-    body = {"msgtype": "m.text", "body": "Is it right?"}
-    await client.room_send(room, "m.room.message", body)
-
-async def reacted(where, event):
-    if event.sender != user:
-        hear(event.key)
-
-async def polling(serve):
-    await client.join(room)
-    await client.sync(timeout=0, full_state=True)
-    client.add_event_callback(reacted, ReactionEvent)
-    syncing = asyncio.create_task(client.sync_forever(timeout=30000))
-    await serve()
-    syncing.cancel()
-    await asyncio.wait({syncing})
-    await client.close()
-"""
-"""The least that asks in Matrix and hears the answer."""
-
-SCRIPT = """
-def hear(choice):
-    print('{"heard": "Yes"}', flush=True)
-
-async def serve():
-    lines = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(lines)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
-    while await lines.readline():
-        await send()
-
-asyncio.run(polling(serve))
-"""
-"""Behind nothing: for each line a message, for each reaction a line."""
-
-SERVER = """
-import anyio
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-
-heard = asyncio.Queue()
-hear = heard.put_nowait
-
-async def list_tools(ctx, params):
-    schema = {"type": "object"}
-    return types.ListToolsResult(tools=[types.Tool(name="ask_user", input_schema=schema)])
-
-async def call_tool(ctx, params):
-    await send()
-    return types.CallToolResult(content=[types.TextContent(type="text", text=await heard.get())])
-
-async def serve():
-    server = Server("bare", on_list_tools=list_tools, on_call_tool=call_tool)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
-
-anyio.run(polling, serve)
-"""
-"""Behind a minimal server on the official SDK: what an agent could call without chatbridge."""
 
 
 class Ada:
@@ -175,8 +104,8 @@ class Times:
 
     def figures(self) -> Json:
         return {
-            "call_to_event_ms": percentiles(self.out),
-            "reaction_to_result_ms": percentiles(self.back),
+            "out_ms": percentiles(self.out),
+            "back_ms": percentiles(self.back),
         }
 
 
@@ -231,23 +160,14 @@ async def ours(synapse: Synapse, ada: Ada) -> AsyncIterator[Side]:
     async with machine(**settings) as here, here.link() as link:
         await link.list_tools()
         yield Side(ada=ada, bot=bot, room=room, program=link, ask=_call)
-    _remove_lock(bot)
-
-
-def _remove_lock(bot: Login) -> None:
-    """Every run has bots of its own."""
-    Path(bot_lock_path(matrix_bot(bot.user_id).id)).unlink(missing_ok=True)
+    remove_lock(bot)
 
 
 @asynccontextmanager
 async def bare(synapse: Synapse, ada: Ada, way_in: str) -> AsyncIterator[Side]:
     _, bot = new_bot(synapse)
     room = ada.room(bot)
-    account = [synapse.address, bot.user_id, bot.access_token, room]
-    words = [sys.executable, "-c", BARE + way_in, *account]
-    async with machine() as here, client(words, here.environment) as program:
-        if way_in == SERVER:
-            await program.list_tools()
+    async with bare_matrix(synapse, bot, room, way_in) as program:
         ask = _call if way_in == SERVER else _line
         yield Side(ada=ada, bot=bot, room=room, program=program, ask=ask)
 
@@ -267,8 +187,7 @@ async def matrix(rounds: int) -> Json:
         "server": lambda synapse, ada: bare(synapse, ada, SERVER),
     }
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="cb-"))
-        synapse = stack.enter_context(Synapse.running(Path(folder)))
+        synapse = await stack.enter_async_context(homeserver())
         ada = await stack.enter_async_context(person(synapse))
         sides = {
             name: await stack.enter_async_context(make(synapse, ada))

@@ -6,33 +6,34 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+from tests.bench.kept import Kept
 from tests.bench.machine import PATIENCE, Json, Machine
+
+YES: Json = {"answers": [{"questionId": "q", "values": ["yes"]}]}
 
 
 class Person:
     def __init__(self, address: tuple[str, int], token: str) -> None:
-        self._address = address
-        self._head = f"Host: {address[0]}:{address[1]}\r\nAuthorization: Bearer {token}\r\n"
+        self._address, self._token = address, token
         self.seen: asyncio.Queue[tuple[str, float]] = asyncio.Queue()
         """Ids of asks as they became visible, with the time."""
         self.watching = asyncio.ensure_future(self._watch())
 
+    def connection(self) -> AbstractAsyncContextManager[Kept]:
+        return Kept.open(self._address, Authorization=f"Bearer {self._token}")
+
     async def _watch(self) -> None:
-        reader, writer = await asyncio.open_connection(*self._address, limit=1 << 22)
-        writer.write(f"GET /api/events HTTP/1.1\r\n{self._head}\r\n".encode())
         known: set[str] = set()
-        try:
-            while line := await reader.readline():
+        async with self.connection() as page:
+            async for line in page.lines("/api/events"):
                 now = time.perf_counter()
                 if line.startswith(b"data: {"):
                     ask = json.loads(line[5:])
                     if ask["id"] not in known:
                         known.add(ask["id"])
                         self.seen.put_nowait((ask["id"], now))
-        finally:
-            writer.close()
 
     async def sees(self) -> tuple[str, float]:
         assert not self.watching.done(), f"the event stream has ended: {self.watching}"
@@ -40,28 +41,31 @@ class Person:
 
     async def answer_all(self, ask_ids: list[str]) -> None:
         """One after another, over one kept connection."""
-        reader, writer = await asyncio.open_connection(*self._address)
-        answers: Json = {"answers": [{"questionId": "q", "values": ["yes"]}]}
-        body = json.dumps(answers)
-        for ask_id in ask_ids:
-            writer.write(
-                f"POST /api/asks/{ask_id}/answer HTTP/1.1\r\n{self._head}"
-                f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-                f"{body}".encode()
-            )
-            status = await reader.readline()
-            assert b" 200 " in status, status
-            await _skip_body(reader)
-        writer.close()
+        async with self.connection() as page:
+            for ask_id in ask_ids:
+                await page.post(f"/api/asks/{ask_id}/answer", YES)
 
+    async def loads(self, path: str, rounds: int) -> list[float]:
+        """The seconds that this page took each time in their browser, over one kept connection."""
+        times = []
+        async with self._browser() as page:
+            for _ in range(rounds):
+                began = time.perf_counter()
+                await page.get(path)
+                times.append(time.perf_counter() - began)
+        return times
 
-async def _skip_body(reader: asyncio.StreamReader) -> None:
-    length = 0
-    while (line := await reader.readline()) != b"\r\n":
-        name, _, value = line.partition(b":")
-        if name.lower() == b"content-length":
-            length = int(value)
-    await reader.readexactly(length)
+    @asynccontextmanager
+    async def _browser(self) -> AsyncIterator[Kept]:
+        """Logged in: pages are for browsers, and the token for scripts."""
+        async with self.connection() as script:
+            code = json.loads(await script.post("/api/login-codes", {}))["code"]
+        origin = "http://{}:{}".format(*self._address)
+        async with Kept.open(self._address, Origin=origin) as door:
+            await door.fill_in("/login", {"code": code})
+            cookie = door.headers["set-cookie"].partition(";")[0]
+        async with Kept.open(self._address, Cookie=cookie) as browser:
+            yield browser
 
 
 @asynccontextmanager

@@ -9,15 +9,15 @@ figure: a pause is Telegram's, not ours. The programs take turns, round by round
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
+from tests.bench.chats import bare_telegram, telegram_chat
 from tests.bench.latency import question
-from tests.bench.machine import Client, Json, client, machine, percentiles
-from tests.fakes.house import telegram_settings
+from tests.bench.machine import Client, Json, percentiles
+from tests.bench.programs import SCRIPT, SERVER
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
 
@@ -27,75 +27,6 @@ CHATS = 4
 """So many chats of each program take turns."""
 WARM = 2
 """Rounds in each chat that do not count."""
-
-BARE = """
-import asyncio, os, sys
-os.environ.setdefault("PTB_TIMEDELTA", "true")
-from telegram import InlineKeyboardButton, InlineKeyboardMarkup
-from telegram.ext import ApplicationBuilder, CallbackQueryHandler
-
-token, base, chat = sys.argv[1], sys.argv[2], int(sys.argv[3])
-keys = [[InlineKeyboardButton(name, callback_data=name) for name in ("Yes", "No")]]
-app = ApplicationBuilder().token(token).base_url(base + "/bot").build()
-
-async def send():
-    await app.bot.send_message(chat, "Is it right?", reply_markup=InlineKeyboardMarkup(keys))
-
-async def tapped(update, context):
-    hear(update.callback_query.data)
-    await update.callback_query.answer("Sent")
-
-async def polling(serve):
-    app.add_handler(CallbackQueryHandler(tapped))
-    async with app:
-        await app.start()
-        await app.updater.start_polling(timeout=50)
-        await serve()
-        await app.updater.stop()
-        await app.stop()
-"""
-"""The least that asks in Telegram and hears the answer."""
-
-SCRIPT = """
-def hear(choice):
-    print('{"heard": "Yes"}', flush=True)
-
-async def serve():
-    lines = asyncio.StreamReader()
-    protocol = asyncio.StreamReaderProtocol(lines)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
-    while await lines.readline():
-        await send()
-
-asyncio.run(polling(serve))
-"""
-"""Behind nothing: for each line a message, for each tap a line."""
-
-SERVER = """
-import anyio
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-
-heard = asyncio.Queue()
-hear = heard.put_nowait
-
-async def list_tools(ctx, params):
-    schema = {"type": "object"}
-    return types.ListToolsResult(tools=[types.Tool(name="ask_user", input_schema=schema)])
-
-async def call_tool(ctx, params):
-    await send()
-    return types.CallToolResult(content=[types.TextContent(type="text", text=await heard.get())])
-
-async def serve():
-    server = Server("bare", on_list_tools=list_tools, on_call_tool=call_tool)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
-
-anyio.run(polling, serve)
-"""
-"""Behind a minimal server on the official SDK: what an agent could call without chatbridge."""
 
 
 @dataclass(slots=True)
@@ -111,9 +42,9 @@ class Times:
 
     def figures(self) -> Json:
         return {
-            "call_to_message_ms": percentiles(self.out),
-            "tap_to_result_ms": percentiles(self.back),
-            "tap_to_toast_ms": percentiles(self.toast),
+            "out_ms": percentiles(self.out),
+            "back_ms": percentiles(self.back),
+            "toast_ms": percentiles(self.toast),
         }
 
 
@@ -161,25 +92,16 @@ def _line(program: Client, number: int) -> None:
 
 @asynccontextmanager
 async def ours() -> AsyncIterator[Side]:
-    with BotApi.running() as api:
-        ada = api.person("Ada")
-        phone = api.private(ada).phone(ada)
-        async with machine(**telegram_settings(api, ada)) as here, here.link() as link:
-            await link.list_tools()
-            yield Side(api=api, phone=phone, program=link, ask=_call)
+    async with telegram_chat() as chat, chat.machine.link() as link:
+        await link.list_tools()
+        yield Side(api=chat.api, phone=chat.phone, program=link, ask=_call)
 
 
 @asynccontextmanager
 async def bare(way_in: str) -> AsyncIterator[Side]:
-    with BotApi.running() as api:
-        ada = api.person("Ada")
-        chat = api.private(ada)
-        words = [sys.executable, "-c", BARE + way_in, api.token, api.address, str(chat.id)]
-        async with machine() as here, client(words, here.environment) as program:
-            if way_in == SERVER:
-                await program.list_tools()
-            ask = _call if way_in == SERVER else _line
-            yield Side(api=api, phone=chat.phone(ada), program=program, ask=ask)
+    async with bare_telegram(way_in) as (api, phone, program):
+        ask = _call if way_in == SERVER else _line
+        yield Side(api=api, phone=phone, program=program, ask=ask)
 
 
 async def telegram(rounds: int) -> Json:

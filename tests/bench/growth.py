@@ -1,0 +1,113 @@
+"""What a database that has grown costs: round trips, the hub's start, its pages, its size."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from uuid import uuid4
+
+from chatbridge.core import asks
+from chatbridge.core.model import (
+    Agent,
+    Answer,
+    AskRequest,
+    Person,
+    Project,
+    Question,
+    QuestionType,
+)
+from chatbridge.core.policy import Policy
+from chatbridge.core.store_port import Transaction
+from chatbridge.store.sqlite import SqliteStore
+from tests.bench.latency import measured
+from tests.bench.machine import Json, Machine, machine, milliseconds
+from tests.bench.person import person
+
+AT_ONCE = 1000
+STARTS = 3
+PAGES = 20
+ADA = Person(name="Ada", channel="web")
+RULES = Policy()
+RUNS = (
+    (
+        ("empty", 0, 0),
+        ("ended_10000", 0, 10_000),
+        ("ended_100000", 0, 90_000),
+        ("open_10000_ended_100000", 10_000, 0),
+    ),
+    (("open_1000", 1_000, 0),),
+)
+"""Each step adds so many open asks, and so many that have ended, to those of the steps before."""
+
+
+async def growth(rounds: int, part: int) -> Json:
+    """`part`: only that part of the asks."""
+    found = {}
+    for steps in RUNS:
+        async with machine() as here:
+            there = 0
+            for name, opened, ended in steps:
+                await fill(here, opened // part, ended=ended // part)
+                there += opened // part
+                found[name] = await _step(here, rounds, open_asks=there)
+                await here.stop()
+    return found
+
+
+async def _step(here: Machine, rounds: int, *, open_asks: int) -> Json:
+    starts, commands = [], []
+    for _ in range(STARTS):
+        async with here.link() as link:
+            starts.append(await link.list_tools())
+        await here.web()
+        commands.append((await here.run("history"))[1])
+        await here.stop()
+    found = await measured(here, rounds, open_asks=open_asks)
+    async with person(here) as somebody:
+        pages = {
+            name: milliseconds(await somebody.loads(path, PAGES))
+            for name, path in (
+                ("history", "/history"),
+                ("search", "/history?q=what+nobody+asked"),
+                *((("list", "/?all"),) if open_asks <= AT_ONCE else ()),
+            )
+        }
+    size = sum(file.stat().st_size for file in here.state.glob("chatbridge.db*"))
+    return {
+        **found,
+        "start_ms": milliseconds(starts),
+        "history_command_ms": milliseconds(commands),
+        "pages_ms": pages,
+        "database_mb": round(size / 1e6, 1),
+    }
+
+
+async def fill(here: Machine, count: int, *, ended: int) -> None:
+    """Open asks of other agents, and answered ones, straight into the database."""
+    here.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = await SqliteStore.open(here.state / "chatbridge.db")
+    now = time.time()
+
+    async def work(tx: Transaction, *, start: int) -> None:
+        for i in range(start, min(start + AT_ONCE, count + ended)):
+            ask = asks.opened(_request(i), now=now - i, deadline=now + 86400 + i)
+            if i >= count:
+                yes = (Answer(values=("yes",)),)
+                ask = asks.answered(ask, yes, by=ADA, now=now - i, policy=RULES)
+                ask = asks.delivered(ask, now=now - i)
+            await tx.add_ask(ask)
+
+    for start in range(0, count + ended, AT_ONCE):
+        await store.write(partial(work, start=start))
+    await store.close()
+
+
+def _request(number: int) -> AskRequest:
+    text = f"Is number {number} right?"
+    return AskRequest(
+        project=Project(key=f"/src/{number % 100}", name=f"p{number % 100}"),
+        agent=Agent(client=str(uuid4()), name="bench"),
+        tool="ask_user",
+        dialect="questions",
+        questions=(Question(id="q", text=text, type=QuestionType.CONFIRM),),
+    )

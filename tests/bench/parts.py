@@ -1,0 +1,100 @@
+"""The parts of `make bench`, in the order in which they run, and how much each does."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tests.bench.commands import calls
+from tests.bench.growth import growth
+from tests.bench.idle import idle
+from tests.bench.latency import bursts, latency
+from tests.bench.machine import Json
+from tests.bench.matrix import matrix
+from tests.bench.memory import memory
+from tests.bench.one_ask import one_ask
+from tests.bench.references import references
+from tests.bench.remote import remote
+from tests.bench.runner import runner
+from tests.bench.startup import startup
+from tests.bench.telegram import telegram
+from tests.bench.terminal import terminal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    name: str
+    what: str
+    run: Callable[[Callable[[int], int]], Awaitable[Json]]
+    """Is given a function from the full number of rounds to this run's."""
+    at_most: float = 180.0
+    """Seconds, several times of what it takes on an idle machine."""
+
+
+PARTS = (
+    Part(
+        name="references",
+        what="what lies under every figure",
+        run=lambda n: references(n(500)),
+    ),
+    Part(
+        name="startup",
+        what="link, first start, standalone, every command",
+        run=lambda n: startup(n(20), n(5), n(5)),
+        at_most=300.0,
+    ),
+    Part(
+        name="one_ask",
+        what="one ask on each channel, warm and cold",
+        run=lambda n: one_ask(n(10), n(5)),
+        at_most=400.0,
+    ),
+    Part(name="web", what="round trips over the web inbox", run=lambda n: latency(n(500))),
+    Part(name="http", what="round trips of an agent over HTTP", run=lambda n: remote(n(500))),
+    Part(name="terminal", what="round trips between terminals", run=lambda n: terminal(n(40))),
+    Part(
+        name="telegram",
+        what="round trips over Telegram",
+        run=lambda n: telegram(n(100)),
+        at_most=300.0,
+    ),
+    Part(name="matrix", what="round trips over Matrix", run=lambda n: matrix(n(45)), at_most=500.0),
+    Part(
+        name="growth",
+        what="1,000 to 10,000 open asks, 10,000 to 100,000 ended ones",
+        run=lambda n: growth(n(300), 10_000 // n(10_000)),
+        at_most=600.0,
+    ),
+    Part(
+        name="burst",
+        what="1,000 answers at once",
+        run=lambda n: bursts(n(1_000), n(5)),
+    ),
+    Part(name="runner", what="the runner of commands", run=lambda n: runner(n(500))),
+    Part(
+        name="commands",
+        what="commands of agents",
+        run=lambda n: calls(n(500), n(1_000)),
+    ),
+    Part(
+        name="memory",
+        what="links, hubs, and what 10,000 asks leave behind",
+        run=lambda n: memory(n(20), n(10_000)),
+        at_most=400.0,
+    ),
+    Part(
+        name="idle",
+        what="CPU time while nothing happens",
+        run=lambda n: idle(n(30), n(100)),
+        at_most=400.0,
+    ),
+)
+
+
+def full(rounds: int) -> int:
+    return rounds
+
+
+def quick(rounds: int) -> int:
+    """A tenth of the work, to try it out."""
+    return max(rounds // 10, 2)

@@ -1,0 +1,334 @@
+"""Figures as tables: what stands where, beside which reference, and whether its aim was met.
+
+Owns the words. A part that was not measured has no rows.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tests.bench.machine import Json
+from tests.bench.words import Aim, at_least, at_most, count, ms, seconds, share, times
+
+Row = tuple[str, ...]
+USUAL = ("what", "measured", "beside it, in the same run", "aim")
+CHANNELS = {
+    "web": "web inbox",
+    "telegram": "Telegram",
+    "matrix": "Matrix",
+    "matrix_encrypted": "Matrix, encrypted",
+    "terminal": "terminal",
+}
+CARD_MS, RESULT_MS = 3000.0, 2000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    part: str
+    title: str
+    columns: Row = USUAL
+    rows: Callable[[Json, Json], Iterator[Row]]
+    """Of this part's figures and of all."""
+
+
+def sections(figures: Json) -> list[tuple[Section, list[Row]]]:
+    return [
+        (section, list(section.rows(figures[section.part], figures)))
+        for section in SECTIONS
+        if section.part in figures
+    ]
+
+
+def _row(what: str, measured: str, beside: str = "", aim: Aim | None = None) -> Row:
+    return (what, measured, beside, aim.words if aim else "")
+
+
+def _one_ask(part: Json, _: Json) -> Iterator[Row]:
+    for state, said in (("warm", ""), ("cold", ", no hub running")):
+        for name, channel in CHANNELS.items():
+            found = part[name][state]
+            card, result = found["card_ms"], found["result_ms"]
+            yield (
+                f"{channel}{said}",
+                ms(card),
+                _under(card, CARD_MS),
+                ms(result),
+                _under(result, RESULT_MS),
+            )
+
+
+def _under(found: float, target: float) -> str:
+    if found > target:
+        return f"{share(found / target)} times over: missed"
+    return f"{share(target / found)} times under"
+
+
+def _round_trips(figures: Json) -> Iterator[Row]:
+    web = figures["web"]
+    called = figures.get("references")
+    beside = f"{ms(called['empty_call_ms']['p50'])}: an SDK server's empty call" if called else ""
+    for name, title in (("out_ms", "ask → on the page"), ("back_ms", "answer → result")):
+        found = web[name]
+        yield _row(f"web: {title}, p50", ms(found["p50"]), beside, at_most(found["p50"], 5, "ms"))
+        beside = f"{ms(called['commit_ms']['p50'])}: a synced commit of SQLite" if called else ""
+        yield _row(f"web: {title}, p99", ms(found["p99"]), "", at_most(found["p99"], 15, "ms"))
+
+
+def _web(_: Json, figures: Json) -> Iterator[Row]:
+    yield from _round_trips(figures)
+
+
+def _http(part: Json, _: Json) -> Iterator[Row]:
+    ping = f"{ms(part['ping_ms']['p50'])}: a ping over the same connection"
+    yield _row("HTTP agent: ask → on the page, p50 / p99", _both(part["out_ms"]), ping)
+    yield _row("HTTP agent: answer → result, p50 / p99", _both(part["back_ms"]))
+
+
+def _terminal(part: Json, _: Json) -> Iterator[Row]:
+    bare = f"{ms(part['python_ms'])}: a Python process that does nothing"
+    yield _row(
+        "terminal: `chatbridge ask` → seen in another, p50 / p99", _both(part["out_ms"]), bare
+    )
+    yield _row("terminal: `chatbridge answer` → `ask` has it, p50 / p99", _both(part["back_ms"]))
+
+
+def _chat(title: str, library: str, out: str, back: str) -> Callable[[Json, Json], Iterator[Row]]:
+    def rows(part: Json, _: Json) -> Iterator[Row]:
+        for name, what in (("out_ms", out), ("back_ms", back)):
+            ours = part["ours"][name]
+            yield _row(f"{title}: {what}, p50 / p99", _both(ours))
+            for other, said in (
+                ("server", f"{library} behind a minimal SDK server"),
+                ("script", f"{library} alone, without a tool call"),
+            ):
+                bare = part[other][name]
+                ratio = ours["p50"] / bare["p50"]
+                yield _row(f"… {said}", times(ratio), _both(bare), at_most(ratio, 2, "times"))
+
+    return rows
+
+
+def _startup(part: Json, _: Json) -> Iterator[Row]:
+    link, first, alone = part["link"], part["first"], part["standalone"]
+    sdk = "a minimal server on the MCP SDK"
+    faster = link["sdk_ms"] / link["ms"]
+    yield _row("link → `tools/list` answered", ms(link["ms"]), f"{ms(link['sdk_ms'])}: {sdk}")
+    yield _row("… faster by", times(faster), "", at_least(faster, 20, "times"))
+    ratio = first["ms"] / first["sdk_ms"]
+    yield _row(
+        "first start: no hub runs, the link starts one",
+        ms(first["ms"]),
+        f"{ms(first['sdk_ms'])}: {sdk}",
+        at_most(ratio, 1.3, "times", shown=True),
+    )
+    yield _row(
+        "`chatbridge mcp --standalone`",
+        f"{ms(alone['ms'])}, {times(alone['ms'] / alone['sdk_ms'])}",
+        f"{ms(alone['sdk_ms'])}: {sdk}",
+    )
+    yield from _commands_start(part)
+
+
+def _commands_start(part: Json) -> Iterator[Row]:
+    bare = f"{ms(part['python_ms'])}: Python with three modules of its own"
+    helps = part["help_ms"]
+    slowest = max(helps, key=lambda words: (helps[words], words))
+    for words in ("--help", "ask --help"):
+        found, beside = helps[words], bare if words == "--help" else ""
+        aim = at_most(found, 150, "ms")
+        yield _row(f"`chatbridge {words}`, the whole process", ms(found), beside, aim)
+    middle = statistics.median(helps.values())
+    yield _row(f"the help of all {len(helps)} commands, the median", ms(middle))
+    yield _row(f"… the slowest: `{slowest}`", ms(helps[slowest]))
+    for word, took in part["asked_ms"].items():
+        yield _row(f"`chatbridge {word}`, which asks a hub that runs", ms(took))
+
+
+def _growth(part: Json, _: Json) -> Iterator[Row]:
+    empty = part["empty"]
+    for name, among in (
+        ("open_1000", "1,000 open asks"),
+        ("ended_10000", "10,000 ended ones"),
+        ("ended_100000", "100,000 ended ones"),
+        ("open_10000_ended_100000", "10,000 open and 100,000 ended ones"),
+    ):
+        found = part[name]
+        for key, what in (("out_ms", "ask → on the page"), ("back_ms", "answer → result")):
+            ratio = found[key]["p50"] / empty[key]["p50"]
+            beside = f"{ms(empty[key]['p50'])} in an empty database"
+            yield _row(
+                f"{what}, p50, among {among}",
+                f"{ms(found[key]['p50'])}, {times(ratio)}",
+                beside,
+                at_most(ratio, 1.5, "times"),
+            )
+        yield _row(
+            f"start of link and hub with {among}", ms(found["start_ms"]), _empty(empty, "start_ms")
+        )
+    yield from _pages(part)
+
+
+def _empty(empty: Json, name: str) -> str:
+    return f"{ms(empty[name])} in an empty database"
+
+
+def _pages(part: Json) -> Iterator[Row]:
+    empty, many, opened = part["empty"], part["ended_100000"], part["open_1000"]
+    for page, what in (
+        ("history", "the inbox's history, a page of 50 of 100,000"),
+        ("search", "a search that finds nothing in 100,000"),
+    ):
+        yield _row(what, ms(many["pages_ms"][page]), f"{ms(empty['pages_ms'][page])} of none")
+    yield _row(
+        "the inbox with 1,000 open asks on one page",
+        ms(opened["pages_ms"]["list"]),
+        f"{ms(empty['pages_ms']['list'])} with none",
+    )
+    yield _row(
+        "`chatbridge history`, 20 of 100,000",
+        ms(many["history_command_ms"]),
+        f"{ms(empty['history_command_ms'])} of none",
+    )
+    yield _row("size of the database, 100,000 ended asks", f"{many['database_mb']} MB")
+
+
+def _burst(part: Json, _: Json) -> Iterator[Row]:
+    found = part["seconds"]
+    yield _row(
+        f"{count(part['asks'])} answers at once, until all are heard",
+        f"{seconds(found)}, the median of {part['rounds']} "
+        f"({seconds(part['fastest'])} to {seconds(part['slowest'])})",
+        "",
+        at_most(found, 2, "s"),
+    )
+    yield _row("memory of the hub for each open ask", f"{part['kb_per_open_ask']} KB")
+
+
+def _runner(part: Json, _: Json) -> Iterator[Row]:
+    started, ended, bare = (
+        part[name] for name in ("order_to_started_ms", "order_to_ended_ms", "subprocess_ms")
+    )
+    yield _row(
+        "order to the runner → process started, p50 / p99",
+        _both(started),
+        "",
+        at_most(started["p99"], 20, "ms"),
+    )
+    yield _row(
+        "`true`, order → its end is known, p50 / p99",
+        _both(ended),
+        f"{_both(bare)}: `subprocess.run`",
+    )
+    yield _row("the first one, which starts the runner", ms(part["first_ms"]))
+    yield _row("memory of the runner (PSS)", f"{part['pss_mb']} MB")
+
+
+def _commands(part: Json, _: Json) -> Iterator[Row]:
+    running, result = part["call_to_running_ms"], part["call_to_result_ms"]
+    yield _row(
+        "tool call → its process runs, p50 / p99",
+        _both(running),
+        "",
+        at_most(running["p99"], 20, "ms"),
+    )
+    yield _row(
+        "synchronous `true`, tool call → result, p50 / p99",
+        _both(result),
+        f"{_both(part['subprocess_ms'])}: `subprocess.run`",
+    )
+    yield _row(
+        f"{count(part['many'])} at once, until the last end was pushed",
+        seconds(part["seconds_for_many"]),
+    )
+    yield _row("… by which the hub grew meanwhile (PSS)", f"{part['hub_grew_mb']} MB")
+
+
+def _memory(part: Json, _: Json) -> Iterator[Row]:
+    def mb(name: str) -> str:
+        return f"{part[name]} MB"
+
+    sdk = f"{mb('sdk_mb')}: a minimal server on the MCP SDK"
+    yield _row("a link", mb("link_mb"), sdk, at_most(part["link_mb"], 8, "MB"))
+    yield _row("a hub with the web inbox, idle", mb("hub_mb"), sdk)
+    yield _row(
+        "… with Telegram",
+        mb("hub_telegram_mb"),
+        f"{mb('bare_telegram_mb')}: a bare python-telegram-bot",
+    )
+    yield _row("… with Matrix", mb("hub_matrix_mb"), f"{mb('bare_matrix_mb')}: a bare matrix-nio")
+    yield _row("… with Matrix, encrypted", mb("hub_matrix_encrypted_mb"))
+    yield _row("`chatbridge mcp --standalone`", mb("standalone_mb"), sdk)
+    grown = part["after_mb"] - part["before_mb"]
+    yield _row(
+        f"by which a hub grows while {count(part['asks'])} asks come and go",
+        f"{grown:.1f} MB",
+        f"{part['before_mb']} MB before",
+    )
+
+
+def _idle(part: Json, _: Json) -> Iterator[Row]:
+    span, links = part["seconds"], part["links_count"]
+    aim = 0.05 * span / 30
+
+    def cpu(name: str) -> str:
+        return f"{part[name] * 1000:.1f} ms"
+
+    yield _row(
+        f"hub, {links} links with an open ask each",
+        cpu("hub"),
+        "",
+        at_most(part["hub"] * 1000, aim * 1000, "ms"),
+    )
+    yield _row("… with a heartbeat for each call", cpu("heartbeat"))
+    yield _row(f"those {links} links together", cpu("links"))
+    yield _row("hub with a page of the inbox open", cpu("hub_page"))
+    yield _row(
+        "hub with Telegram",
+        cpu("hub_telegram"),
+        f"{cpu('bare_telegram')}: a bare python-telegram-bot",
+    )
+    yield _row("hub with Matrix", cpu("hub_matrix"), f"{cpu('bare_matrix')}: a bare matrix-nio")
+    yield _row("hub with Matrix, encrypted", cpu("hub_matrix_encrypted"))
+
+
+def _both(found: Json) -> str:
+    return f"{ms(found['p50'], unit=False)} / {ms(found['p99'])}"
+
+
+SECTIONS = (
+    Section(
+        part="one_ask",
+        title="One ask on each channel, the slowest of its rounds",
+        columns=("where", "card there", "of 3 s", "result there", "of 2 s"),
+        rows=_one_ask,
+    ),
+    Section(part="startup", title="Start", rows=_startup),
+    Section(part="web", title="Round trips: web inbox", rows=_web),
+    Section(part="http", title="Round trips: agents over HTTP", rows=_http),
+    Section(part="terminal", title="Round trips: terminal", rows=_terminal),
+    Section(
+        part="telegram",
+        title="Round trips: Telegram",
+        rows=_chat(
+            "Telegram",
+            "python-telegram-bot",
+            "tool call → message at the Bot API",
+            "tap → tool result",
+        ),
+    ),
+    Section(
+        part="matrix",
+        title="Round trips: Matrix",
+        rows=_chat(
+            "Matrix", "matrix-nio", "tool call → event in the room", "reaction → tool result"
+        ),
+    ),
+    Section(part="growth", title="Growth", rows=_growth),
+    Section(part="burst", title="Burst", rows=_burst),
+    Section(part="runner", title="Commands: the runner alone", rows=_runner),
+    Section(part="commands", title="Commands: calls of an agent", rows=_commands),
+    Section(part="memory", title="Memory (PSS)", rows=_memory),
+    Section(part="idle", title="CPU time of 30 s in which nothing happens", rows=_idle),
+)
