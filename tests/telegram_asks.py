@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from chatbridge.channels.telegram.keyboard import Key, Rows
-from chatbridge.channels.telegram.render import Seen
+from chatbridge.channels.telegram.render import Seen, draw_card
 from chatbridge.core import asks as steps
 from chatbridge.core import form
 from chatbridge.core.card import Card
@@ -139,6 +139,14 @@ def read_plainly(html: str) -> str:
     return read(html).text.replace("\u2068", "").replace("\u2069", "")
 
 
+def read_card(shown: Ask, seen: Seen = PRIVATE) -> str:
+    return read_plainly(draw_card(card(shown), seen).html)
+
+
+def buttons(shown: Ask, seen: Seen = PRIVATE) -> list[list[str]]:
+    return labels(draw_card(card(shown), seen).rows)
+
+
 # ── strategies ────────────────────────────────────────────────────────────────────────────────────
 
 ids = st.uuids().map(str)
@@ -210,10 +218,8 @@ codes = (
 )
 _paths = st.none() | some.words | long_texts
 _ways: list[tuple[form.Event, ...]] = [(), (form.Other(step=0),)]
-_session_ways: list[tuple[form.Event, ...]] = [
-    (AskSession(step=0),),
-    (AskSession(step=0), form.Back(step=0)),
-]
+_session = AskSession(step=0)
+_session_ways: list[tuple[form.Event, ...]] = [(_session,), (_session, form.Back(step=0))]
 
 
 @st.composite

@@ -15,11 +15,15 @@ from typing import Any
 
 import pytest
 
+from chatbridge import rendezvous, sockets
+from chatbridge.cli.hub_line import HubLine
+from chatbridge.core.errors import HubRefused
 from tests.acceptance.bridge import CARRIERS, MODES, PATIENCE, Connection, connected
 from tests.acceptance.connections import Connections
 from tests.acceptance.raw_link import raw_link
 from tests.fakes.approving import ALLOWED, LIST, denial, verdict
 from tests.fakes.house import Agent, House, house
+from tests.fakes.on_terminal import OnTerminal, in_pipe
 from tests.fakes.page import Page
 
 Json = dict[str, Any]
@@ -206,3 +210,43 @@ async def test_no_command_settles_an_approval(connections: Connections) -> None:
                 capture_output=True,
                 timeout=PATIENCE,
             )
+
+
+@IN_SESSION
+async def test_who_tries_to_approve_in_a_terminal_is_told_where_it_is_done(
+    connections: Connections,
+) -> None:
+    async with resisting(connections) as (_, ask, it):
+        await asyncio.to_thread(every_command_refused, it.home.environment, ask["id"])
+        await asyncio.to_thread(every_request_refused, it, ask)
+
+
+def every_command_refused(environment: dict[str, str], ask_id: str) -> None:
+    rows = in_pipe(environment, "pending").stdout.splitlines()
+    (row,) = (it for it in rows if it.startswith(ask_id[:6]))
+    assert "Approve: ls -l" in row
+    for words in (["answer", ask_id, "allow"], ["answer", ask_id, "1"], ["cancel", ask_id]):
+        done = in_pipe(environment, *words)
+        assert done.returncode == 1
+        assert "cannot be given or refused here" in done.stderr
+        assert "web" in done.stderr
+    with OnTerminal(environment, "answer", ask_id) as terminal:
+        assert terminal.finish()[0] == 1
+
+
+def every_request_refused(it: Connection, ask: Json) -> None:
+    info = rendezvous.read_lock(str(it.home.state))
+    assert info
+    assert info.socket
+    with sockets.connect(info.socket) as sock:
+        line = HubLine(sock)
+        line.greet()
+        allow = [{"questionId": ask["questions"][0]["id"], "values": ["allow"]}]
+        for do, more in (
+            ("answer", {"answers": allow}),
+            ("answer", {"words": ["session"], "person": {"channel": "web"}}),
+            ("cancel", {"reason": "x", "channel": "web"}),
+        ):
+            with pytest.raises(HubRefused) as refused:
+                line.ask(do, id=ask["id"], **more)
+            assert refused.value.kind == "NotHere"

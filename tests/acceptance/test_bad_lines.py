@@ -44,6 +44,10 @@ def deep(depth: int) -> bytes:
     return b"[" * depth + b"]" * depth
 
 
+def objects(depth: int) -> bytes:
+    return b'{"a":' * depth + b"1" + b"}" * depth
+
+
 REFUSED_LINES = {
     "invalid UTF-8": b'{"jsonrpc":"2.0","method":"\xff\xfe\xc3","params":{}}',
     "half a line of JSON": b'{"jsonrpc":"2.0","id":7,"meth',
@@ -55,6 +59,7 @@ REFUSED_LINES = {
     "wrong parameters": b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":5}',
     "too deep": b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":' + deep(50_000) + b"}",
     "too deep and private": b'{"chatbridge":' + deep(50_000) + b"}",
+    "too deep an id": b'{"chatbridge":"delivered","request":' + objects(50_000) + b"}",
     "50 MB": b'{"jsonrpc":"2.0","id":7,"method":"' + b"x" * (50 * MEGABYTE) + b'"}',
 }
 
@@ -122,6 +127,7 @@ PREFACES = {
     "a request": b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n',
     "a list": b"[]\n",
     "too deep": deep(50_000) + b"\n",
+    "too deep a version": b'{"chatbridge":"terminal","version":' + deep(50_000) + b"}\n",
     "too long": b"x" * (6 * MEGABYTE) + b"\n",
     "no link id": json.dumps({**PREFACE, "link": None}).encode() + b"\n",
     "a folder that is none": json.dumps({**PREFACE, "cwd": 5}).encode() + b"\n",

@@ -5,22 +5,19 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from chatbridge import __version__, rendezvous
-from chatbridge.cli.hub_line import HubLine
-from chatbridge.core.errors import HubRefused
+from chatbridge import __version__
 from tests.fakes.house import COLOURS, Agent, House, house
-from tests.fakes.link_client import PATIENCE, ROOT
-from tests.fakes.on_terminal import CHATBRIDGE, OnTerminal, in_pipe
+from tests.fakes.link_client import PATIENCE
+from tests.fakes.on_terminal import OnTerminal, in_pipe
+from tests.fakes.program import CHATBRIDGE, bare
 
 Json = dict[str, Any]
 NUMBERS = itertools.count(1)
@@ -133,11 +130,11 @@ def test_the_live_view_follows_what_happens_and_survives_the_hub(home: House) ->
 def test_the_live_view_in_a_pipe_is_a_picture_for_each_change(home: House) -> None:
     with agent(home) as asking:
         watching = subprocess.Popen(
-            [sys.executable, "-m", "chatbridge", "pending", "--watch", "--json"],
+            [*CHATBRIDGE, "pending", "--watch", "--json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **home.environment},
+            env=bare(home.environment),
         )
         assert watching.stdout is not None
         with watching:
@@ -283,44 +280,6 @@ def test_an_unknown_id_names_the_open_ones(home: House) -> None:
         assert first == "No open question “k3f”."
         assert second.startswith("Open now: ")
         assert ask["id"][:6] in second
-
-
-# ── approvals ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_an_agent_cannot_approve_for_itself_by_any_command_or_raw_request(home: House) -> None:
-    given = {"tool_name": "Bash", "input": {"command": "rm -rf build"}}
-    with agent(home) as asking:
-        asking.request(1, "tools/call", {"name": "approve_tool_use", "arguments": given})
-        ask = home.until()
-        (row,) = lines_of(run(home, "pending").stdout, ask)
-        assert "Approve: rm -rf build" in row
-        ask_id = ask["id"]
-        for words in (["answer", ask_id, "allow"], ["answer", ask_id, "1"], ["cancel", ask_id]):
-            done = run(home, *words)
-            assert done.returncode == 1
-            assert "cannot be given or refused here" in done.stderr
-            assert "web" in done.stderr
-        with OnTerminal(home.environment, "answer", ask_id) as terminal:
-            assert terminal.finish()[0] == 1
-        info = rendezvous.read_lock(str(home.state))
-        assert info
-        assert info.socket
-        with rendezvous.connect(info.socket) as sock:
-            line = HubLine(sock)
-            line.greet()
-            allow = [{"questionId": ask["questions"][0]["id"], "values": ["allow"]}]
-            for do, more in (
-                ("answer", {"answers": allow}),
-                ("answer", {"words": ["session"], "person": {"channel": "web"}}),
-                ("cancel", {"reason": "x", "channel": "web"}),
-            ):
-                with pytest.raises(HubRefused) as refused:
-                    line.ask(do, id=ask_id, **more)
-                assert refused.value.kind == "NotHere"
-        assert home.api(f"/api/asks/{ask_id}")["status"] == "open"
-        asking.cancel(1)
-        home.until_it(ask, lambda it: it["status"] == "withdrawn")
 
 
 # ── what there was, and how it is ─────────────────────────────────────────────────────────────────

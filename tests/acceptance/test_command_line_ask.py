@@ -4,11 +4,9 @@ inbox."""
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,8 +18,9 @@ import pytest
 from chatbridge.cli import ask, notify
 from chatbridge.tools import ask_user_input, clients, notify_user
 from tests.fakes.house import House, house
-from tests.fakes.link_client import PATIENCE, ROOT
+from tests.fakes.link_client import PATIENCE
 from tests.fakes.on_terminal import OnTerminal
+from tests.fakes.program import CHATBRIDGE, bare
 
 Json = dict[str, Any]
 FIRST_LINE = re.compile(
@@ -36,11 +35,11 @@ def home() -> Iterator[House]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def forgotten(home: House) -> Iterator[Asking]:
+def forgotten(home: House) -> Iterator[tuple[Asking, str]]:
     """A question that nobody answers, asked before all others: ten seconds are the shortest time
-    that there is."""
+    that there is. With what it said once it was out: a test may end the hub after that."""
     with Asking(home, "Forgotten?", "--timeout", "10") as asking:
-        yield asking
+        yield asking, asking.first_line()
 
 
 class Asking:
@@ -48,18 +47,18 @@ class Asking:
 
     def __init__(self, home: House, *words: str, **environment: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "chatbridge", "ask", *words],
+            [*CHATBRIDGE, "ask", *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=home.project,
-            env={
-                "PATH": os.environ["PATH"],
-                "PYTHONPATH": str(ROOT),
-                **home.environment,
-                **environment,
-            },
+            env=bare(
+                {
+                    **home.environment,
+                    **environment,
+                }
+            ),
         )
 
     def __enter__(self) -> Self:
@@ -294,10 +293,13 @@ def test_where_chatbridge_is_switched_off_nobody_is_asked(home: House) -> None:
     assert err.startswith("Chatbridge is switched off here")
 
 
-def test_a_question_that_times_out_is_3_and_says_until_when_it_waited(forgotten: Asking) -> None:
-    ends = re.search(r"Ends (\d\d:\d\d)", forgotten.first_line())
-    assert ends
-    code, out, err = forgotten.ends()
+def test_a_question_that_times_out_is_3_and_says_until_when_it_waited(
+    forgotten: tuple[Asking, str],
+) -> None:
+    asking, said = forgotten
+    ends = re.search(r"Ends (\d\d:\d\d)", said)
+    assert ends, said
+    code, out, err = asking.ends()
     assert (code, out) == (3, "")
     assert err.startswith(f"Nobody answered by {ends[1]}.\n")
 

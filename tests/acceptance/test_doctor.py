@@ -14,8 +14,10 @@ from collections.abc import Iterator
 import pytest
 
 from chatbridge import __version__
-from tests.fakes.house import House, Json, frozen, house, telegram_settings
-from tests.fakes.link_client import PATIENCE, ROOT
+from tests.fakes.chat_settings import telegram_settings
+from tests.fakes.house import House, Json, frozen, house
+from tests.fakes.link_client import PATIENCE
+from tests.fakes.program import ROOT
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
 

@@ -6,7 +6,6 @@ import os
 import re
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -14,7 +13,8 @@ import pytest
 
 from tests.acceptance.bridge import until
 from tests.fakes.house import COLOURS, House, house
-from tests.fakes.link_client import PATIENCE, ROOT
+from tests.fakes.link_client import PATIENCE
+from tests.fakes.program import CHATBRIDGE, bare
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
@@ -77,14 +77,14 @@ def test_a_hub_under_systemd_gives_the_journal_priorities_and_no_times(home: Hou
     read_end, write_end = os.pipe()
     stream = os.fstat(write_end)
     hub = subprocess.Popen(
-        [sys.executable, "-m", "chatbridge", "hub", "--started-by", "service"],
+        [*CHATBRIDGE, "hub", "--started-by", "service"],
         stderr=write_end,
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(ROOT),
-            "JOURNAL_STREAM": f"{stream.st_dev}:{stream.st_ino}",
-            **home.environment,
-        },
+        env=bare(
+            {
+                "JOURNAL_STREAM": f"{stream.st_dev}:{stream.st_ino}",
+                **home.environment,
+            }
+        ),
     )
     os.close(write_end)
     try:

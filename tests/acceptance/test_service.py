@@ -38,9 +38,9 @@ rendezvous.write_lock(lock, info)
 """
 """What the running hub says of itself, as one before the upgrade would have."""
 KNOCK = """
-from chatbridge import rendezvous
+from chatbridge import rendezvous, sockets
 try:
-    rendezvous.connect(rendezvous.service_socket_path(rendezvous.state_dir()))
+    sockets.connect(rendezvous.service_socket_path(rendezvous.state_dir()))
 except OSError as error:
     print(type(error).__name__)
 """

@@ -59,7 +59,7 @@ def test_nothing_is_written_into_an_agents_settings_that_is_not_wanted() -> None
             me.expect("~/.codex/config.toml")
             assert ".claude.json" not in me.asks("Write these? (Y/n)")
             me.enter("n")
-            me.expect("Later, then: chatbridge connect", "done.")
+            me.expect("Later, then: chatbridge connect", "done. Now try:")
             me.ends(0)
         assert (here.folder / ".codex" / "config.toml").read_text() == CODEX
         assert (here.folder / ".claude.json").read_text() == '{"theme": "dark"}\n'

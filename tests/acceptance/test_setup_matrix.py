@@ -43,7 +43,7 @@ def begin(me: PtyPerson, bot: Account, synapse: Synapse, *, password: bool) -> N
 def to_the_end(me: PtyPerson) -> None:
     me.expect("How long may an agent wait for you?")
     me.press(ENTER)
-    me.expect("done. Restart the agents, then try:")
+    me.expect("done. Now try:")
     me.ends(0)
 
 

@@ -61,7 +61,7 @@ def answer_the_test(me: PtyPerson, phone: Phone) -> None:
 def to_the_end(me: PtyPerson) -> str:
     me.expect("How long may an agent wait for you?")
     me.press(ENTER)
-    me.expect("done. Restart the agents, then try:", 'chatbridge ask "Deploy?" -o Yes -o No')
+    me.expect("done. Now try:", 'chatbridge ask "Deploy?" -o Yes -o No')
     return me.ends(0)
 
 

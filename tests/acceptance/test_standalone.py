@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +16,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.acceptance.bridge import PATIENCE, Home, Json, new_home, until
-from tests.fakes.link_client import ROOT, LinkClient
+from tests.fakes.link_client import LinkClient
+from tests.fakes.program import CHATBRIDGE, bare
 
 HANDSHAKE: Json = {
     "protocolVersion": "2025-11-25",
@@ -105,13 +104,14 @@ def test_a_second_one_or_a_hub_is_refused_by_name_and_the_first_goes_on(home: Ho
         client.request(1, "tools/call", QUESTION)
         ask = home.person.sees("Still there?", project="alone")
         with standalone(home, "second") as second:
+            second.write(b"[" * 5_000 + b"]" * 5_000 + b"\n")  # no request, and passed over
             refused = call(second, QUESTION)
             assert f"pid {client.process.pid}" in refused
             assert "CHATBRIDGE_STATE_DIR" in refused
             end(second, "end of input")
             assert second.exit_code() == 0
         hub = subprocess.run(
-            [sys.executable, "-m", "chatbridge", "hub"],
+            [*CHATBRIDGE, "hub"],
             capture_output=True,
             text=True,
             env=home.environment,
@@ -171,7 +171,7 @@ def test_its_output_is_mcp_and_nothing_else_while_its_log_goes_to_standard_error
 def standalone_process(home: Home, output: Path) -> Iterator[subprocess.Popen[bytes]]:
     with output.open("wb") as out, (output.parent / "errors").open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "chatbridge", "mcp", "--standalone"],
+            [*CHATBRIDGE, "mcp", "--standalone"],
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=errors,
@@ -201,11 +201,11 @@ def call(client: LinkClient, params: Json) -> str:
 
 def test_it_ends_at_once_when_its_input_is_the_null_device(home: Home) -> None:
     ended = subprocess.run(
-        [sys.executable, "-m", "chatbridge", "mcp", "--standalone"],
+        [*CHATBRIDGE, "mcp", "--standalone"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         cwd=home.project("alone"),
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **home.environment},
+        env=bare(home.environment),
         timeout=PATIENCE,
     )
     assert (ended.returncode, ended.stdout) == (0, b""), ended.stderr

@@ -11,7 +11,7 @@ import pytest
 from chatbridge import rendezvous
 from tests.acceptance.bridge import until
 from tests.fakes.house import COLOURS, House, house
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import ROOT
 
 HOLD_CHANNELS = """
 import importlib.machinery, sys

@@ -13,6 +13,8 @@ from mcp.client.client import Client
 
 from tests.acceptance.bridge import PATIENCE, Json, text_of
 from tests.acceptance.login import ASK_HUB, QUESTION, Login, asking
+from tests.documents.pages import blocks, commands, commands_of
+from tests.documents.ways import NO_COMMANDS, SERVER, way_of
 from tests.fakes.container import CHATBRIDGE, PYTHON, Container
 
 pytestmark = pytest.mark.nspawn
@@ -24,6 +26,13 @@ SECRET = "Sell the shop?"
 TOKEN = "123456789:AAFakeFakeFakeFakeFakeFakeFakeFakeFak"
 CONFIG = "[telegram]\nchat_id = [5]\nallowed_users = [5]\n"
 STATE = "/var/lib/private/chatbridge"
+FIRST_LINE = "sudo python3 -m venv /opt/chatbridge"
+BIN = "/opt/chatbridge/bin"
+INSTALLED_UNITS = "/opt/source/systemd"
+IS_THERE = ("sudo python3 -m venv ", f"sudo {BIN}/pip ", f"sudo ln -s {BIN}/chatbridge ", "cd ")
+"""Lines of the page about what the container has already, at other paths."""
+TYPED = {"tee /etc/chatbridge/config.toml": CONFIG, "/credentials/telegram__token": TOKEN}
+"""What root types into these."""
 PAIR = """
 from chatbridge.cli.hub_line import connected
 with connected() as line:
@@ -46,21 +55,25 @@ for path in sys.argv[1:]:
 
 @pytest.fixture(scope="session")
 def server(container: Container) -> Container:
-    """Installed as docs/systemd.md says."""
-    container.run("groupadd", "--system", "chatbridge")
-    for user in ("alice", "bob"):
-        container.add_user(user, "chatbridge")
-    container.add_user("eve")
+    """Installed with the lines of docs/systemd.md."""
+    for user in ("alice", "bob", "eve"):
+        container.add_user(user)
     container.run("mkdir", "-p", f"{SHOP}/.git")
-    container.write("/etc/chatbridge/config.toml", CONFIG, mode="644")
-    container.run("mkdir", "--mode=700", "/etc/chatbridge/credentials")
-    container.write("/etc/chatbridge/credentials/telegram__token", TOKEN)
-    container.run("sh", "-c", f"cp /opt/source/systemd/chatbridge-system.* {UNITS}/")
     drop_in = f"[Service]\nExecStart=\nExecStart={CHATBRIDGE} hub --system --started-by service\n"
     container.write(f"{UNITS}/{UNIT}.d/path.conf", drop_in, mode="644")
-    container.run("systemctl", "daemon-reload")
-    container.run("systemctl", "--quiet", "enable", "--now", UNIT)
+    (block,) = (block for block in blocks() if block.first == FIRST_LINE)
+    for _, line in commands_of(block):
+        if not line.startswith(IS_THERE):
+            said = next((it for words, it in TYPED.items() if words in line), "")
+            as_root(container, line, said)
+    as_root(container, "sudo usermod --append --groups chatbridge bob")
     return container
+
+
+def as_root(container: Container, line: str, said: str = "") -> str:
+    """What a line of the page prints."""
+    here = f"cd {INSTALLED_UNITS} && export PATH={BIN}:$PATH"
+    return container.run("bash", "-c", f"{here} && {line.replace('sudo', 'env')}", stdin=said)
 
 
 @pytest.fixture
@@ -204,3 +217,13 @@ def test_root_makes_a_token_in_the_name_of_the_machines_hub(server: Container) -
     assert len(set(owners.split())) == 1
     assert "build-server" in server.run(*env, CHATBRIDGE, "token", "list")
     server.run(*env, CHATBRIDGE, "token", "remove", "build-server")
+
+
+def test_what_the_page_has_for_root_afterwards_works_as_it_stands(server: Container) -> None:
+    (block,) = (block for block in blocks() if block.first == FIRST_LINE)
+    before = {line for _, line in commands_of(block)}
+    after = [it for it in commands(NO_COMMANDS) if way_of(it) == SERVER and it not in before]
+    said = {line: as_root(server, line.replace("NAME", "build-server-2")) for line in after}
+    shown = "".join(said.values())
+    for words in (r"/login/", r"(?m)^cb_", r"hub \S+ ready"):
+        assert re.search(words, shown), (words, said)

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.fakes.house import House, house, telegram_settings
-from tests.fakes.link_client import PATIENCE, ROOT
+from tests.fakes.chat_settings import telegram_settings
+from tests.fakes.house import House, house
+from tests.fakes.link_client import PATIENCE
+from tests.fakes.program import ROOT
 from tests.fakes.telegram.server import BotApi
 
 LOGGED = re.compile(rb"^\d{4}-.*$", re.MULTILINE)

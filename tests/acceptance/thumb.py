@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.bridge import Connection, Home, Json, new_home, question_of
-from tests.fakes.house import telegram_settings, until_noted
+from tests.fakes.chat_settings import telegram_settings
+from tests.fakes.house import until_noted
 from tests.fakes.telegram.people import Card, Phone
 from tests.fakes.telegram.server import BotApi
 

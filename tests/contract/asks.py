@@ -25,7 +25,7 @@ from chatbridge.core.model import (
     new_draft,
 )
 from chatbridge.core.notice import Notice
-from chatbridge.core.ports import Store, Transaction
+from chatbridge.core.store_port import Store, Transaction
 
 OWNER = Person(name="owner", channel="telegram")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.ports import Store
+from chatbridge.core.store_port import Store
 from tests.contract.stores import STORES
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
-from chatbridge.core.ports import Store
+from chatbridge.core.store_port import Store
 from chatbridge.store.sqlite import SqliteStore
 
 

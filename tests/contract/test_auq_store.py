@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chatbridge.core.model import Project
-from chatbridge.core.ports import Store
+from chatbridge.core.store_port import Store
 from tests.contract.asks import an_ask, answered, keep
 
 SHOP, BILLING = "/src/shop", "/src/billing"

@@ -18,7 +18,7 @@ from chatbridge.core.model import (
     Status,
 )
 from chatbridge.core.notice import Level, Notice
-from chatbridge.core.ports import Store
+from chatbridge.core.store_port import Store
 from tests.contract.asks import a_call, a_late_answer, an_ask, answered, keep, timed_out
 
 DONE = Notice(

@@ -12,7 +12,7 @@ import pytest
 
 from chatbridge.core.errors import AskEnded, StoreError
 from chatbridge.core.model import Ask, Note, Status
-from chatbridge.core.ports import Store, Transaction
+from chatbridge.core.store_port import Store, Transaction
 from tests.contract.asks import an_ask, answered
 
 T = TypeVar("T")

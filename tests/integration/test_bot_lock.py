@@ -13,7 +13,8 @@ import pytest
 from chatbridge import rendezvous
 from chatbridge.core.errors import BotInUse, SettingsError
 from chatbridge.hub import bot_lock
-from tests.fakes.link_client import PATIENCE, ROOT
+from tests.fakes.link_client import PATIENCE
+from tests.fakes.program import ROOT
 
 HOLDER = """
 import sys

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core import form
-from chatbridge.core.errors import AskEnded, StoreError
+from chatbridge.core.errors import AskEnded, CallCancelled, StoreError
 from chatbridge.core.model import Status
-from chatbridge.core.ports import Transaction
+from chatbridge.core.store_port import Transaction
 from tests.fakes.world import BLUE, COLOUR, OWNER, PATIENCE, World, name, world
 
 HALF_A_DAY = 12 * 3600.0
@@ -87,6 +87,42 @@ async def test_a_cancelled_call_withdraws_its_ask_where_the_owner_wants_that(
         ask = await hub.ask()
         await hub.broker.callers.left(name())
         assert (await hub.ended(ask)).status is Status.WITHDRAWN
+
+
+async def test_a_call_that_was_cancelled_before_it_began_takes_no_kept_answer(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a")
+        await gone(hub, "a")
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        hub.broker.callers.link_opened("b")
+        await hub.broker.callers.left(name("b", 1))  # it has overtaken its call
+        with pytest.raises(CallCancelled):
+            await hub.ask(link="b", number=1)
+        assert (await hub.ask(link="b", number=2)).id == ask.id
+
+
+async def test_a_repeated_call_that_is_cancelled_before_its_turn_leaves_the_answer_kept(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(number=1)
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        hub.broker.callers.came(name(number=1))  # to the next hub
+        await hub.broker.callers.left(name(number=1))
+        with pytest.raises(CallCancelled):
+            await hub.ask(number=1)
+        again, call = await hub.call(number=2)
+        assert (again.id, call.late) == (ask.id, True)
+
+
+async def test_the_id_of_a_cancelled_call_can_be_used_again(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        hub.broker.callers.link_opened("link-1")
+        await hub.broker.callers.left(name())
+        hub.broker.callers.came(name())
+        assert (await hub.ask()).open
 
 
 async def test_the_card_says_after_two_minutes_that_nobody_waits_and_takes_it_back(

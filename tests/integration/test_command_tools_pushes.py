@@ -17,6 +17,7 @@ from tests.fakes.command_agents import Raw, official, raw
 from tests.fakes.command_hub import PATIENCE, CommandHub, Json, command_hub
 
 MESSAGE = "notifications/message"
+TOOLS = "notifications/tools/list_changed"
 CARGO: Json = {
     "schema": 2,
     "name": "cargo",
@@ -141,8 +142,9 @@ async def test_the_server_says_that_it_logs_only_where_it_can(hub: CommandHub) -
         assert modern.client.instructions == agent.client.instructions
 
 
+@pytest.mark.parametrize("back", ["before the end", "after it"])
 async def test_what_ended_for_a_client_of_the_hub_before_is_pushed_by_the_next_one(
-    tmp_path: Path,
+    tmp_path: Path, back: str
 ) -> None:
     agent = Raw()
     async with command_hub(tmp_path, {"cargo": CARGO}) as hub:
@@ -151,12 +153,53 @@ async def test_what_ended_for_a_client_of_the_hub_before_is_pushed_by_the_next_o
         order = await hub.runner.order()
         await agent.hub_died()
     async with command_hub(tmp_path, runner=hub.runner, clock=hub.world.clock) as next_hub:
-        await agent.connect(next_hub)
+        if back == "before the end":
+            await agent.connect(next_hub)
         next_hub.runner.end(order, output="built\n")
-        told = await agent.hears(is_message)
+        await next_hub.next_end()
+        if back == "after it":
+            await agent.connect(next_hub)
+        await agent.hears(is_message)
+        agent.request("2", "ping", {})
+        await agent.result("2")
+        (told,) = agent.notified(MESSAGE)
         assert told["params"]["level"] == "info"
         assert told["params"]["data"]["operationId"] == operation_id
         await agent.hub_died()
+
+
+@pytest.mark.parametrize("here", [False, True])
+@pytest.mark.parametrize(("level", "pushed"), [("debug", 1), ("error", 0)])
+async def test_an_end_waits_until_its_client_has_shaken_hands_and_its_level_is_known(
+    here: bool, level: LoggingLevel, pushed: int
+) -> None:
+    pushes, session, ended = Pushes(), Suspended(), an_end(synchronous=False)
+    session.reads.set()
+    if not here:
+        pushes.ended(ended)
+    async with pushes.to(session):
+        if here:
+            pushes.ended(ended)
+        await asyncio.sleep(0)
+        assert session.heard == []
+        session.level = level
+        pushes.ready(session)
+        pushes.tools_changed()
+        await session.until_heard(TOOLS)
+    assert session.heard == [*[MESSAGE] * pushed, TOOLS]
+
+
+async def test_what_waits_for_clients_that_never_come_back_is_bounded() -> None:
+    pushes, session = Pushes(), Suspended()
+    session.reads.set()
+    for _ in range(3 * MOST_WAITING):
+        pushes.ended(an_end(synchronous=False))
+    async with pushes.to(session):
+        pushes.ready(session)
+        await session.until_heard(MESSAGE, times=MOST_WAITING)
+        pushes.tools_changed()
+        await session.until_heard(TOOLS)
+    assert session.heard == [*[MESSAGE] * MOST_WAITING, TOOLS]
 
 
 @pytest.mark.parametrize(("delivered", "pushed"), [(False, 0), (True, 1)])
@@ -165,10 +208,21 @@ async def test_the_end_of_what_a_call_will_come_back_for_after_a_restart_is_not_
 ) -> None:
     pushes, session = Pushes(), Suspended()
     session.reads.set()
-    waited_for = Operation(
+    waited_for = an_end(synchronous=True, delivered=delivered)
+    async with pushes.to(session):
+        pushes.ready(session)
+        pushes.ended(waited_for)
+        pushes.tools_changed()
+        await session.until_heard(TOOLS)
+    assert session.heard == [*[MESSAGE] * pushed, TOOLS]
+
+
+def an_end(*, synchronous: bool, delivered: bool = False) -> Operation:
+    """Of what the session below has called."""
+    return Operation(
         id="0f0e0d0c",
-        call=CallName(link=session.link, request="1"),
-        project=session.project,
+        call=CallName(link=Suspended.link, request="1"),
+        project=Suspended.project,
         agent=Agent(client="c", name="C"),
         tool="cargo_build",
         title="cargo build",
@@ -179,48 +233,46 @@ async def test_the_end_of_what_a_call_will_come_back_for_after_a_restart_is_not_
             folder="/",
             timeout=1,
             output_limit=1024,
-            synchronous=True,
+            synchronous=synchronous,
         ),
         created_at=0,
         ended_at=1,
         stage=Stage.SUCCEEDED,
         delivered=delivered,
     )
-    async with pushes.to(session):
-        pushes.ended(waited_for)
-        pushes.problems([UNUSABLE])
-        await session.until_last()
-    assert session.heard == [MESSAGE] * (pushed + 1)
 
 
 class Suspended:
     """A session whose client does not read for now."""
 
+    link = "suspended"
+    folder: str | None = "/"
+    project = Project(key="suspended", name="suspended")
+
     def __init__(self) -> None:
-        self.link = "suspended"
-        self.folder: str | None = "/"
-        self.project = Project(key="suspended", name="suspended")
         self.level: LoggingLevel = "debug"
         self.heard: list[str] = []
-        self.reads, self._has_the_last = asyncio.Event(), asyncio.Event()
+        self.reads, self._news = asyncio.Event(), asyncio.Event()
 
     async def push(self, method: str, params: Json | None = None) -> None:
         await self.reads.wait()
         self.heard.append(method)
-        if params and "problems" in params["data"]:
-            self._has_the_last.set()
+        self._news.set()
 
-    async def until_last(self) -> None:
-        """It was told of a problem."""
-        await asyncio.wait_for(self._has_the_last.wait(), PATIENCE)
+    async def until_heard(self, method: str, *, times: int = 1) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while self.heard.count(method) < times:
+                self._news.clear()
+                await self._news.wait()
 
 
 async def test_nobody_waits_for_a_client_that_does_not_read_and_what_waits_is_bounded() -> None:
     pushes, session = Pushes(), Suspended()
     async with pushes.to(session):
+        pushes.ready(session)
         for _ in range(3 * MOST_WAITING):
             pushes.tools_changed()
         pushes.problems([UNUSABLE])
         session.reads.set()
-        await session.until_last()
+        await session.until_heard(MESSAGE)
     assert len(session.heard) <= MOST_WAITING + 1

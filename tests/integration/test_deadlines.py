@@ -55,6 +55,7 @@ async def test_a_channel_that_never_drains_holds_deadlines_for_a_minute_at_most(
     hub.clock.advance(3600)
     async with world(tmp_path, hub.clock, drained=never) as after:
         waiting = asyncio.ensure_future(after.ended(ask))
+        await asyncio.wait_for(after.clock.until_asleep(60.0), 20)
         await after.ask(link="b")  # the new hub works meanwhile
         after.clock.advance(59)
         assert (await after.now(ask)).open

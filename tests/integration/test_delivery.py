@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from chatbridge.core.delivery import Delivery
-from chatbridge.core.errors import RetryLater
+from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.ports import Shown, Surface
 from tests.fakes.chat import Chat
@@ -85,6 +85,30 @@ async def test_a_card_that_was_long_on_its_way_delays_the_next_by_a_whole_pause(
         await asyncio.wait_for(hub.clock.until_asleep(1.0), PATIENCE)
         hub.clock.advance(1)
         await shown(chat, second)
+
+
+async def test_what_comes_while_a_chat_is_refusing_has_it_tried_again_at_once(
+    tmp_path: Path,
+) -> None:
+    """Somebody has let the bot in, just before it is told that it is not there."""
+
+    class Door(Chat):
+        async def show(self, ask: Ask, *, place: str | None) -> Shown:
+            if not tried.is_set():
+                tried.set()
+                await let_in.wait()
+                raise ChatRefused("the bot is not in the room")
+            return await super().show(ask, place=place)
+
+    tried, let_in, chat = asyncio.Event(), asyncio.Event(), Door()
+    async with world(tmp_path) as hub, serving(hub, chat):
+        ask = await hub.ask()
+        await asyncio.wait_for(tried.wait(), PATIENCE)
+        await hub.inbox.redraw(ask.id)
+        while not hub.changes.empty():  # noqa: ASYNC110 - until delivery has heard of it
+            await asyncio.sleep(0)
+        let_in.set()
+        await shown(chat, await hub.now(ask))
 
 
 async def test_what_a_tap_changed_is_shown_before_new_questions_that_wait(tmp_path: Path) -> None:

@@ -74,8 +74,8 @@ async def test_a_damaged_one_is_a_problem_with_a_way_out(machine: Machine, path:
     assert found.mark is Mark.PROBLEM
     assert found.what.startswith("~/s/chatbridge.db is damaged")
     assert found.fix == (
-        "chatbridge stop, then put back a copy, or save what can be read with: sqlite3 "
-        "~/s/chatbridge.db .recover",
+        "chatbridge stop, then put back a copy, or save what can be read with sqlite.org's: "
+        "sqlite3 ~/s/chatbridge.db .recover",
     )
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.doctor.command import CHECKS
 from chatbridge.cli.doctor.examination import Check
 from chatbridge.cli.doctor.files import configuration, files
 from chatbridge.cli.doctor.finding import Mark
+from chatbridge.cli.doctor.run import CHECKS
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.doctor import Machine, screen
 
@@ -66,6 +66,18 @@ async def test_a_key_that_is_no_setting_is_named_and_the_rest_goes_on(machine: M
     assert [finding.mark for finding in found] == [Mark.PROBLEM, Mark.REMARK, Mark.FINE]
     assert found[0].what == "colour is not a setting"
     assert found[1].what == "everything below was looked at with the default settings"
+
+
+async def test_what_is_no_file_is_said_at_once(machine: Machine) -> None:
+    os.mkfifo(machine.config, 0o600)
+    first, _ = await machine.look(CONFIGURATION)
+    assert first.what.endswith("cannot be read: it is not a file")
+
+
+async def test_what_is_nested_too_deeply_is_said(machine: Machine) -> None:
+    machine.configure(f"x = {'[' * 9_000}")
+    first, _ = await machine.look(CONFIGURATION)
+    assert first.what.endswith("cannot be read: it is nested too deeply")
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.matrix import matrix
 from chatbridge.core.model import Note
 from chatbridge.store.sqlite import SqliteStore
+from tests.fakes.chat_settings import matrix_settings
 from tests.fakes.doctor import Machine, screen
-from tests.fakes.house import matrix_settings
 from tests.fakes.matrix_desk import running_matrix
 from tests.fakes.matrix_hub import new_bot
 from tests.fakes.matrix_person import Person

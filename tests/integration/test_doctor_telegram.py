@@ -16,15 +16,17 @@ from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.telegram import telegram
 from chatbridge.core.model import Note
 from chatbridge.store.sqlite import SqliteStore
+from tests.fakes.chat_settings import telegram_settings
 from tests.fakes.clock import StillClock
 from tests.fakes.doctor import Machine, screen
-from tests.fakes.house import telegram_settings
+from tests.fakes.impostor import impostor, self_signed
 from tests.fakes.telegram.chats import User
 from tests.fakes.telegram.people import Chat
 from tests.fakes.telegram.server import BotApi
 
 TELEGRAM = Check("telegram", telegram)
 CLOCK = Check("clock", clock)
+TOKEN = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ async def test_without_a_network_it_ends_with_what_cannot_be_reached(
     api.go_down()
     found = await machine.look(TELEGRAM, CLOCK)
     assert found[0].mark is Mark.PROBLEM
-    assert found[0].what.startswith("127.0.0.1 cannot be reached")
+    assert found[0].what == "127.0.0.1 cannot be reached: httpx.ConnectError"
     assert found[0].fix == ("check the network or proxy",)
     assert found[1].mark is Mark.FINE
     assert found[1].what.startswith("not compared with a chat's")
@@ -208,7 +210,21 @@ async def test_a_server_that_never_answers_ends_all_the_same(
     (found,) = await machine.look(TELEGRAM)
     hold.release()
     assert found.mark is Mark.PROBLEM
-    assert "cannot be reached (telegram did not answer in time)" in found.what
+    assert "cannot be reached: telegram did not answer in time" in found.what
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_named_with_what_to_do(
+    machine: Machine, tmp_path: Path
+) -> None:
+    async with impostor(self_signed(tmp_path)) as (port, _):
+        base = f"https://localhost:{port}"
+        machine.configure(
+            f'[telegram]\ntoken = "{TOKEN}"\nallowed_users = [1]\napi_base = "{base}"\n'
+        )
+        (found,) = await machine.look(TELEGRAM)
+    assert found.what.startswith("localhost cannot be reached: telegram's certificate is not tr")
+    assert found.what.endswith("certificate)")
+    assert found.fix[0].startswith("Check this computer's clock and telegram.api_base; ")
 
 
 async def test_no_finding_has_the_token(machine: Machine, api: BotApi, private: Chat) -> None:

@@ -21,7 +21,7 @@ from chatbridge.core.model import (
     Project,
     Status,
 )
-from chatbridge.core.ports import Transaction
+from chatbridge.core.store_port import Transaction
 from chatbridge.store.sqlite import SqliteStore
 
 DUMP = Path(__file__).parents[1] / "fakes" / "first_release.sql"

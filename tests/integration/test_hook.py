@@ -3,7 +3,6 @@ whenever anything is wrong."""
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from chatbridge.cli import hook_call
 from chatbridge.cli.hook import OUTCOME, decided
 from chatbridge.tools import approve_tool_use, clients
 from tests.fakes.hooked import EVENT, LIST, Hook, hooked, permission
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import CHATBRIDGE, bare
 from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
 
 Json = dict[str, Any]
@@ -252,8 +251,8 @@ def test_a_folder_that_is_not_there_is_no_failure(
 def test_wrong_words_do_not_block_the_agent(tmp_path: Path) -> None:
     """Exit code 2 would."""
     done = subprocess.run(
-        [sys.executable, "-m", "chatbridge", "hook", "allow"],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        [*CHATBRIDGE, "hook", "allow"],
+        env=bare({}),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=30,
@@ -266,7 +265,7 @@ def test_wrong_words_do_not_block_the_agent(tmp_path: Path) -> None:
 @pytest.mark.parametrize("event", ["garbage", '{"hook_event_name": "Stop"}'])
 def test_closed_outputs_are_no_failure(event: str, closed: str, tmp_path: Path) -> None:
     script = f"exec {sys.executable} -m chatbridge hook {closed}"
-    usual = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
+    usual = bare({"HOME": str(tmp_path)})
     done = subprocess.run(
         ["sh", "-c", script],
         env={**usual, "CHATBRIDGE_STATE_DIR": "/dev/null/state"},
@@ -334,20 +333,6 @@ def test_hooks_of_a_session_share_a_links_name_and_those_of_another_do_not(
 
 
 # ── what it is made of ────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_hook_imports_nothing_that_a_link_does_not() -> None:
-    script = (
-        "import sys; before = set(sys.modules); import chatbridge.cli.hook; "
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=30
-    )
-    found = done.stdout.split()
-    assert "chatbridge.link.loop" in found
-    heavy = {"asyncio", "pydantic", "mcp", "mcp_types", "anyio", "ssl", "dataclasses"}
-    assert not heavy & set(found)
 
 
 def test_hook_and_hub_use_the_same_names() -> None:

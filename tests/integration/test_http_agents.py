@@ -104,9 +104,7 @@ async def test_a_silent_stream_is_kept_alive_with_comments(
 async def test_half_a_surrogate_pair_in_a_question_becomes_a_question_mark(
     door: Door, era: str
 ) -> None:
-    async with door.visitor() as http:
-        agent = RawAgent(http, era)
-        await agent.begin()
+    async with door.agent(era) as agent:
         call = agent.asking(question="Cut \ud83d off?")
         assert (await door.shown()).questions[0].text == "Cut ? off?"
         await cut(call)
@@ -119,9 +117,7 @@ async def test_half_a_surrogate_pair_in_a_question_becomes_a_question_mark(
 async def test_a_client_that_disconnects_waits_no_longer_and_can_ask_again(
     door: Door, era: str
 ) -> None:
-    async with door.visitor() as http:
-        agent = RawAgent(http, era)
-        await agent.begin()
+    async with door.agent(era) as agent:
         first = agent.asking(1)
         ask = await door.shown()
         await cut(first)
@@ -136,9 +132,7 @@ async def test_a_client_that_disconnects_waits_no_longer_and_can_ask_again(
 async def test_an_answer_after_the_client_went_is_kept_for_the_same_question(
     door: Door, era: str
 ) -> None:
-    async with door.visitor() as http:
-        agent = RawAgent(http, era)
-        await agent.begin()
+    async with door.agent(era) as agent:
         first = agent.asking(1)
         ask = await door.shown()
         await cut(first)
@@ -184,9 +178,7 @@ async def test_an_answer_whose_client_goes_while_it_is_being_written_is_kept(doo
 
 
 async def test_a_call_repeated_in_the_same_session_is_the_same_call(door: Door) -> None:
-    async with door.visitor() as http:
-        agent = RawAgent(http, ERAS[0])
-        await agent.begin()
+    async with door.agent(ERAS[0]) as agent:
         first = agent.asking(7)
         ask = await door.shown()
         await cut(first)
@@ -200,9 +192,7 @@ async def test_a_call_repeated_in_the_same_session_is_the_same_call(door: Door) 
 async def test_a_request_id_that_is_still_open_is_refused_and_the_first_goes_on(
     door: Door,
 ) -> None:
-    async with door.visitor() as http:
-        agent = RawAgent(http, ERAS[0])
-        await agent.begin()
+    async with door.agent(ERAS[0]) as agent:
         first = agent.asking(1)
         ask = await door.shown()
         assert (await agent.post(agent.call(1))).status_code == 409
@@ -228,9 +218,7 @@ async def test_two_agents_with_one_token_and_the_same_words_have_two_questions(
 
 
 async def test_a_client_that_cancels_waits_no_longer(door: Door) -> None:
-    async with door.visitor() as http:
-        agent = RawAgent(http, ERAS[0])
-        await agent.begin()
+    async with door.agent(ERAS[0]) as agent:
         call = agent.asking(1)
         await door.shown()
         note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
@@ -261,9 +249,7 @@ async def test_a_client_of_which_nothing_is_known_gets_a_ticket_in_time(
 async def test_the_holder_of_a_ticket_counts_as_a_caller_and_can_ask_again(
     door: Door, era: str
 ) -> None:
-    async with door.visitor() as http:
-        agent = RawAgent(http, era)
-        await agent.begin()
+    async with door.agent(era) as agent:
         asked = [{"id": "c", "question": "Which?", "type": "text"}]
         ticket = result_of(await agent.post(agent.call(1, questions=asked, wait=False)))
         ask = await door.shown()

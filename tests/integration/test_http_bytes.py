@@ -30,6 +30,7 @@ GARBAGE = [
     b'"initialize"',
     b"[" * 100_000,
     b'{"a":' * 50_000,
+    b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
     b"1" * 100_000,
     b'{"jsonrpc":"2.0","id":{},"method":"tools/call"}',
     b'{"jsonrpc":"2.0","id":1,"method":["tools/call"]}',

@@ -144,9 +144,7 @@ async def test_too_many_open_requests_of_one_token_hurt_no_other(
     tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_agents, "MAX_OPEN", FEW)
-    async with open_door(tmp_path) as door, door.visitor() as http:
-        agent = RawAgent(http, era)
-        await agent.begin()
+    async with open_door(tmp_path) as door, door.agent(era) as agent:
         calls = []
         for number in range(FEW):
             calls.append(agent.asking(number, question=f"Number {number}?"))

@@ -16,6 +16,7 @@ from chatbridge.hub.http_guard import (
     GUESS_SECONDS,
     MAX_ADDRESSES,
     MAX_WAITING,
+    SAY_EVERY,
     WINDOW,
     Guesses,
     HttpGuard,
@@ -115,9 +116,7 @@ def test_a_damaged_file_of_tokens_lets_nobody_in(tmp_path: Path, content: str) -
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_removed_token_ends_at_once_also_for_who_is_connected(door: Door, era: str) -> None:
-    async with door.visitor() as http:
-        agent = RawAgent(http, era)
-        await agent.begin()
+    async with door.agent(era) as agent:
         waiting = agent.asking(1)
         ask = await door.shown()
         http_tokens.remove(str(door.state), "ci")
@@ -209,6 +208,25 @@ async def test_guessers_from_everywhere_fill_no_memory() -> None:
     assert guesses._counts["2001:db8::/64"][0] == FREE_GUESSES
 
 
+async def test_guessers_from_everywhere_are_one_line_an_hour_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = StillClock()
+    guesses = Guesses(clock)
+    for hour in range(2):
+        for network in range(2 * MAX_WAITING):
+            for _ in range(FREE_GUESSES):
+                assert await guesses.wrong(f"2001:db8:0:{network:x}::1")
+            waiting = asyncio.create_task(guesses.wrong(f"2001:db8:0:{network:x}::2"))
+            await asyncio.wait_for(clock.until_asleep(GUESS_SECONDS), PATIENCE)
+            clock.advance(GUESS_SECONDS)
+            assert await asyncio.wait_for(waiting, PATIENCE)
+        assert [it.getMessage() for it in caplog.records] == [
+            "many wrong tokens over HTTP from 2001:db8::/64"
+        ] * (hour + 1)
+        clock.advance(SAY_EVERY)
+
+
 # ── hosts and origins ─────────────────────────────────────────────────────────────────────────────
 
 
@@ -272,9 +290,7 @@ async def test_the_session_of_another_token_is_not_there(door: Door) -> None:
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 async def test_another_tokens_question_cannot_be_fetched_by_its_id(door: Door, mode: str) -> None:
     other = door.add_token("other")
-    async with door.visitor() as http, door.client(mode, token=other) as thief:
-        agent = RawAgent(http, ERAS[0])
-        await agent.begin()
+    async with door.agent(ERAS[0]) as agent, door.client(mode, token=other) as thief:
         waiting = agent.asking(1)
         ask = await door.shown()
         result = await thief.call_tool("wait_for_answer", {"askId": ask.id})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chatbridge.core.errors import RetryLater, TokenRejected
 from chatbridge.core.ports import Inbox, Surface
-from chatbridge.hub.line_up import LineUp
+from chatbridge.hub.line_up import TOLD_AT_MOST, LineUp
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import open_desk
 
@@ -105,3 +105,39 @@ async def test_a_pause_that_a_service_asks_for_is_kept_and_hides_nothing_that_is
     expected = [(1.0, away), (30.0, away), (60.0, refused), (30.0, refused)]
     assert await tried(tmp_path, *script) == expected
     assert await tried(tmp_path, Try(LIMITED, works_before=True)) == [(30.0, limited)]
+
+
+class Listening(Scripted):
+    """Works, and notes what it is to tell."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.told: asyncio.Queue[str] = asyncio.Queue()
+
+    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+        ready()
+        await asyncio.Event().wait()
+
+    async def tell(self, text: str) -> None:
+        self.told.put_nowait(text)
+
+
+async def test_what_agents_make_it_say_is_bounded_and_keeps_no_other_news_back(
+    tmp_path: Path,
+) -> None:
+    channel = Listening()
+    async with open_desk(tmp_path, clock=StillClock(), channel=channel) as desk:
+        line_up = LineUp(desk.delivery, clock=StillClock())
+        line_up.add("listening", lambda: channel)
+        remarks = [f"The agent in {number} has other settings." for number in range(30)]
+        for remark in remarks:
+            line_up.tell(remark)
+        line_up.tell_again("Somebody new may answer.")
+        running = asyncio.create_task(line_up.run(desk.inbox))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                told = [await channel.told.get() for _ in range(TOLD_AT_MOST + 1)]
+            assert told == [*remarks[:TOLD_AT_MOST], "Somebody new may answer."]
+        finally:
+            running.cancel()
+            await asyncio.wait({running})

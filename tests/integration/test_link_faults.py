@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from chatbridge import rendezvous
+from chatbridge import rendezvous, sockets
 from chatbridge.core.errors import SocketUnusable
 from tests.fakes.link_client import LinkClient
 from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
@@ -172,7 +172,7 @@ def test_nothing_is_said_to_a_socket_of_another_user(state: str) -> None:
         os._exit(0)
     os.read(reading, 1)
     with pytest.raises(SocketUnusable, match="belongs to another user"):
-        rendezvous.connect(path)
+        sockets.connect(path)
     assert os.read(reading, 100) == b"!"
     os.waitpid(child, 0)
     listener.close()

@@ -15,7 +15,8 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from chatbridge import rendezvous
-from tests.fakes.link_client import ROOT, LinkClient
+from tests.fakes.link_client import LinkClient
+from tests.fakes.program import ROOT
 from tests.fakes.scripted_hub import scripted_hub
 
 FAKE_HUB = ROOT / "tests" / "fakes" / "start_only_hub"
@@ -44,6 +45,11 @@ def report(state: Path, **said: object) -> None:
 
 def starts(state: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (state / "starts").read_text().splitlines()]
+
+
+def until_started(state: Path, client: LinkClient, *, times: int) -> None:
+    while not (state / "starts").exists() or len(starts(state)) < times:
+        assert client.hears_nothing(0.05)
 
 
 def test_the_hubs_error_is_the_answer_to_every_call(
@@ -102,14 +108,42 @@ def test_a_hub_that_ends_without_a_word_is_started_three_times_and_its_last_line
     assert len(starts(state)) == 3
 
 
+def test_hubs_that_are_killed_as_they_start_end_no_call_that_has_waited_before(
+    state: Path, environment: dict[str, str]
+) -> None:
+    with LinkClient(environment, cwd=state) as client:
+        with scripted_hub(str(state)) as hub:
+            connection, _ = hub.accept()
+            call = client.call(1)
+            connection.receive()
+        until_started(state, client, times=4)
+        with scripted_hub(str(state)) as hub:
+            connection, _ = hub.accept()
+            assert connection.receive() == call
+
+
+def test_a_disk_that_is_full_while_the_hub_comes_back_is_waited_for(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, error="the disk is full", passing=True)
+    with LinkClient(environment, cwd=state) as client:
+        with scripted_hub(str(state)) as hub:
+            connection, _ = hub.accept()
+            call = client.call(1)
+            connection.receive()
+        until_started(state, client, times=2)
+        with scripted_hub(str(state)) as hub:
+            connection, _ = hub.accept()
+            assert connection.receive() == call
+
+
 def test_another_hub_that_holds_the_lock_is_waited_for(
     state: Path, environment: dict[str, str]
 ) -> None:
     report(state, held=True, pid=1)
     with LinkClient(environment, cwd=state) as client:
         call = client.call(1)
-        while not (state / "starts").exists():
-            assert client.hears_nothing(0.05)
+        until_started(state, client, times=1)
         with scripted_hub(str(state)) as hub:
             connection, _ = hub.accept()
             assert connection.receive() == call
@@ -121,8 +155,7 @@ def test_the_error_of_a_hub_that_another_link_started_is_found_in_the_lock_file(
     report(state, held=True, pid=1)
     with LinkClient(environment, cwd=state) as client:
         client.call(1)
-        while not (state / "starts").exists():
-            assert client.hears_nothing(0.05)
+        until_started(state, client, times=1)
         lock = rendezvous.acquire_lock(str(state))
         info = rendezvous.LockInfo(pid=1, version="1", socket=None, started_by="link", error="bad")
         rendezvous.write_lock(lock, info)

@@ -7,15 +7,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp_types import CallToolResult
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Status
-from chatbridge.core.reach import Reach
 from chatbridge.hub.wiring import digests
 from chatbridge.link.preface import preface
 from chatbridge.settings import load
+from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.call import ToolCall
 from tests.fakes.door import Link, call_of, door
 from tests.fakes.world import BLUE, OWNER, world
 
@@ -228,10 +231,12 @@ async def test_a_stopping_hub_says_so_and_answers_no_open_call(tmp_path: Path) -
 async def test_an_answer_that_its_failing_tool_did_not_tell_is_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def broken(_ask_id: str) -> Reach:
-        raise RuntimeError("a mistake of ours")
+    class Broken(AskUser):
+        async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
+            await super().run(arguments, call)
+            raise RuntimeError("a mistake of ours")
 
-    async with world(tmp_path) as hub, door(hub, tmp_path / "s", reached=broken):
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s", tool=Broken):
         link = await Link.connect(tmp_path / "s")
         await link.ask(1)
         ask = await hub.until(lambda ask: ask.open)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
+from chatbridge.hub import links
 from tests.fakes.door import Link, door
-from tests.fakes.world import world
+from tests.fakes.world import PATIENCE, world
 
 FORGED = "x\n2026-11-15 12:00:00 ERROR chatbridge: forged"
 
@@ -29,12 +32,12 @@ FORGED = "x\n2026-11-15 12:00:00 ERROR chatbridge: forged"
 async def test_a_first_line_that_would_fill_or_forge_the_log_is_refused(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, value: str
 ) -> None:
-    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as links:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as here:
         link = await Link.connect(tmp_path / "s", **{name: value})
         refusal = await link.hear()
         link.close()
         assert refusal["chatbridge"] == "refused"
-        assert links.connected() == []
+        assert here.connected() == []
     assert all(len(line) < 300 and "\n" not in line for line in caplog.messages)
 
 
@@ -42,15 +45,29 @@ async def test_what_a_link_says_of_itself_is_one_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "chatbridge")
-    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as links:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as here:
         given = {"cwd": f"/{FORGED}", "pid": FORGED, "version": FORGED * 9}
         link = await Link.connect(tmp_path / "s", **given)
         assert (await link.hear())["chatbridge"] == "hub"
         link.say({"jsonrpc": "2.0", "id": 1, "method": "ping"})
         await link.hear()
-        (connected,) = links.connected()
+        (connected,) = here.connected()
         link.close()
     assert len(connected["version"]) <= 40
     assert connected["pid"] is None
     assert [line for line in caplog.messages if "opened" in line]
     assert not [line for line in caplog.messages if "\n" in line]
+
+
+async def test_who_does_not_end_the_first_line_makes_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(links, "PREFACE_WITHIN", 0.05)
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as here:
+        reader, writer = await asyncio.open_unix_connection(str(tmp_path / "s"))
+        writer.write(b'{"chatbridge": "link", ')
+        refusal = json.loads(await asyncio.wait_for(reader.readline(), PATIENCE))
+        assert refusal["chatbridge"] == "refused"
+        assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
+        writer.close()
+        assert here.connected() == []

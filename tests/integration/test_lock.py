@@ -11,7 +11,7 @@ from pathlib import Path
 
 from chatbridge import rendezvous
 from chatbridge.hub.lock import Lock
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import bare
 
 TWO_HUBS_OF_LINKS = """
 import fcntl, os, signal, sys
@@ -39,7 +39,7 @@ def test_a_service_takes_over_though_a_link_starts_another_hub_meanwhile(tmp_pat
     with subprocess.Popen(
         [sys.executable, "-c", TWO_HUBS_OF_LINKS, state],
         stdout=subprocess.PIPE,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        env=bare({}),
         start_new_session=True,
     ) as hubs:
         try:

@@ -13,8 +13,8 @@ import pytest
 from chatbridge.core.card import State
 from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask, Call, CallName
-from chatbridge.core.ports import Transaction
 from chatbridge.core.reach import Reach
+from chatbridge.core.store_port import Transaction
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.clients import Client, agent_of
 from chatbridge.tools.waiting import Waiting

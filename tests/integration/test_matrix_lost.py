@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -12,15 +13,17 @@ import pytest
 
 from chatbridge.channels.matrix.api import STORE
 from chatbridge.core.errors import SettingsError
-from chatbridge.core.model import Status
+from chatbridge.core.model import Answer, Ask, Person, Post, Status
+from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, SELECT
-from tests.fakes.matrix_desk import Matrix, running_matrix
+from tests.fakes.matrix_desk import PATIENCE, Matrix, running_matrix
 from tests.fakes.relay import Relay
 from tests.fakes.synapse import Synapse
 
 LONG = 1200.0
 SEND = "send/m.room.message"
+OWNER = Person(name="Ada", channel="web")
 
 
 async def crash(matrix: Matrix) -> None:
@@ -87,6 +90,107 @@ async def test_a_card_that_is_answered_before_it_was_noted_says_so(
         await matrix.ada.react(matrix.room, card.event_id, "2️⃣")
         await matrix.dealt_with()
         assert (await matrix.now(ask)).draft.entries[step].picked == (1,)
+        assert "SQLite" in await without_buttons(matrix, card.event_id)
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["fails", "dies"])
+async def test_a_card_that_nobody_noted_before_its_ask_was_answered_elsewhere_says_so(
+    tmp_path: Path, synapse: Synapse, dies: bool
+) -> None:
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
+    ):
+        relay.lose(SEND)
+        lost = relay.lose(SEND)  # nio's session tries once more by itself
+        ask = await matrix.desk.ask(SELECT, timeout=LONG)
+        await lost.came()
+        card = await matrix.ada.sees(lambda m: "React with a number" in m.body, room=matrix.room)
+        if dies:
+            await crash(matrix)
+        await matrix.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=OWNER)
+        if not dies:
+            assert "SQLite" in await without_buttons(matrix, card.event_id)
+            return
+        async with next_hub(matrix, tmp_path) as after:
+            assert "SQLite" in await without_buttons(after, card.event_id)
+
+
+async def test_a_card_that_is_noted_while_its_echo_is_read_stays_as_it_was_noted(
+    tmp_path: Path, synapse: Synapse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_matrix(tmp_path, synapse, reactions=False) as matrix:
+        inbox, (room,) = matrix.desk.inbox, matrix.channel.surfaces
+        post = inbox.post
+
+        async def nothing(_: str, *, surface: str) -> None:
+            """What was known before the card, and is said only when it has been noted."""
+            while True:
+                if shown and await post(shown[0].id, surface=surface) is not None:
+                    return
+                await asyncio.sleep(0.005)
+
+        shown: list[Ask] = []
+        with monkeypatch.context() as late:
+            late.setattr(inbox, "post", nothing)
+            late.setattr(inbox, "post_at", nothing)
+            shown.append(await matrix.desk.ask(SELECT))
+            await matrix.told("Which database")
+            await matrix.dealt_with()
+        noted = await post(shown[0].id, surface=room.name)
+        assert noted is not None
+        assert noted.revision == shown[0].revision
+        assert "Which database" in (await matrix.card(shown[0])).body
+
+
+async def test_a_card_whose_ask_ends_while_its_echo_is_noted_says_so(
+    tmp_path: Path, synapse: Synapse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
+    ):
+        inbox, look, looked = matrix.desk.inbox, SqliteStore.post, asyncio.Event()
+        adopt = inbox.adopt
+        noted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        async def post(store: SqliteStore, *, ask_id: str, surface: str) -> Post | None:
+            found = await look(store, ask_id=ask_id, surface=surface)
+            looked.set()
+            return found
+
+        async def after_the_end(post: Post, *, over: Post | None, handles: Sequence[str]) -> bool:
+            """As with a busy disk: whoever sent the card has looked, and found none."""
+            await inbox.answer(post.ask_id, (Answer(values=("SQLite",)),), person=OWNER)
+            looked.clear()
+            await matrix.in_time(looked.wait())
+            noted.set_result(await adopt(post, over=over, handles=handles))
+            return await noted
+
+        monkeypatch.setattr(SqliteStore, "post", post)
+        monkeypatch.setattr(inbox, "adopt", after_the_end)
+        relay.lose(SEND)
+        relay.lose(SEND)  # nio's session tries once more by itself
+        await matrix.desk.ask(SELECT, timeout=LONG)
+        card = await matrix.ada.sees(lambda m: "React with a number" in m.body, room=matrix.room)
+        assert await asyncio.wait_for(noted, PATIENCE) is True
+        # The clock stands: nothing else that becomes due changes the card.
+        await matrix.ada.until(matrix.room, card.event_id, lambda m: "❓" not in m.body)
+
+
+async def test_a_tap_on_a_card_that_was_noted_just_now_leaves_it_as_it_was_noted(
+    tmp_path: Path, synapse: Synapse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_matrix(tmp_path, synapse) as matrix:
+        ask = await matrix.desk.ask(SELECT, timeout=LONG)
+        card = await matrix.card(ask)
+
+        async def not_yet(_: str, *, surface: str) -> None:
+            """As it was a moment ago."""
+
+        monkeypatch.setattr(matrix.desk.inbox, "post_at", not_yet)
+        await matrix.ada.react(matrix.room, card.event_id, "2️⃣")
+        await matrix.dealt_with()
         assert "SQLite" in await without_buttons(matrix, card.event_id)
 
 

@@ -11,19 +11,22 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core.delivery import Delivery
+from chatbridge.core.delivery import PASSED_OVER, Delivery
 from chatbridge.core.errors import RetryLater, ToolInputError, TooManyNotices
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.notice import Level
 from chatbridge.core.notices import MOST_A_MINUTE, Notices
+from chatbridge.core.pacing import Pace
 from chatbridge.hub.line_up import LineUp
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.notify_user import NotifyUser
+from tests.contract.asks import an_ask
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
 from tests.fakes.disk import failing
 from tests.fakes.world import PATIENCE, World, world
 
+SHOP = Project(key="/src/shop", name="shop")
 CLAUDE = Peer(agent=Agent(client="claude-code", name="Claude Code"))
 
 
@@ -39,11 +42,16 @@ class Desk:
         self._tool = NotifyUser(self.notices, self.line_up)
         self._hub = hub
 
+    async def send(self, message: str, number: int) -> None:
+        """Without a word about where it has come."""
+        name = CallName(link="link-1", request=str(number))
+        await self.notices.send(name, project=SHOP, agent=CLAUDE.agent, message=message)
+
     async def notify(self, message: str, number: int = 1, **more: Any) -> dict[str, Any]:
         call = ToolCall(
             name=CallName(link="link-1", request=str(number)),
             id="call",
-            project=Project(key="/src/shop", name="shop"),
+            project=SHOP,
             peer=CLAUDE,
             report=None,
             clock=self._hub.clock,
@@ -121,8 +129,9 @@ async def test_a_notice_that_a_dead_hub_had_not_sent_is_sent_by_the_next_one_onc
     async with desk(tmp_path, down, clock=clock) as here:
         await here.notify("done")
     for _ in range(2):
-        async with desk(tmp_path, up, clock=clock) as here:
-            assert (await here.notify("done"))["sent"] == ["telegram"]
+        async with desk(tmp_path, up, clock=clock) as here, asyncio.timeout(PATIENCE):
+            while (await here.notify("done"))["sent"] != ["telegram"]:
+                pass  # the hub has not looked yet what was left undone
     assert [notice.message for notice in up.notices] == ["done"]
 
 
@@ -147,6 +156,23 @@ async def test_one_that_cannot_be_shown_does_not_keep_the_others(tmp_path: Path)
     assert [notice.message for notice in telegram.notices] == ["fine"]
 
 
+async def test_a_notice_has_its_turn_though_there_are_always_questions_to_show(
+    tmp_path: Path,
+) -> None:
+    telegram, clock = chat("telegram"), StillClock()
+    telegram.pace = Pace(message=1.0, edit=1.0)
+    async with desk(tmp_path, telegram, clock=clock) as here:
+        for _ in range(3 * PASSED_OVER):
+            here.delivery.changed(an_ask())
+        for number in range(2):
+            await here.send(f"done {number}", number)
+        async with asyncio.timeout(PATIENCE):
+            while len(telegram.notices) < 2:
+                clock.advance(1.0)
+                await asyncio.sleep(0)
+        assert 2 * PASSED_OVER <= len(telegram.messages) < 3 * PASSED_OVER
+
+
 async def test_a_page_that_nobody_looks_at_has_reached_nobody(tmp_path: Path) -> None:
     web = chat("web")
     web.somebody_looks = False
@@ -167,6 +193,16 @@ async def test_an_agent_that_tells_too_much_is_stopped_and_may_go_on_later(tmp_p
         clock.advance(61)
         assert (await here.notify("one more step", number=99))["sent"] == ["telegram"]
     assert len(telegram.notices) == MOST_A_MINUTE + 1
+
+
+async def test_who_told_much_may_go_on_though_the_clock_is_set_back(tmp_path: Path) -> None:
+    telegram, clock = chat("telegram"), StillClock()
+    async with desk(tmp_path, telegram, clock=clock) as here:
+        for number in range(MOST_A_MINUTE):
+            await here.notify(f"step {number}", number=number)
+        clock.advance(61)
+        clock.step(-3600)
+        assert (await here.notify("one more step", number=99))["sent"] == ["telegram"]
 
 
 @pytest.mark.parametrize(

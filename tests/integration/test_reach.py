@@ -18,7 +18,7 @@ from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
 from tests.fakes.telegram_hub import PATIENCE, Scene, TelegramHub
 from tests.fakes.web import visitor
-from tests.fakes.world import world
+from tests.fakes.world import BLUE, OWNER, world
 
 
 @pytest.fixture
@@ -143,3 +143,13 @@ async def test_a_store_that_cannot_be_read_withholds_no_answer(tmp_path: Path) -
         found = await Waiting(hub.broker, fails).reach(await hub.ask())
         assert found.nobody is None
         assert found.places == ""
+
+
+async def test_where_an_answered_question_was_shown_is_not_looked_up(tmp_path: Path) -> None:
+    async def never(ask_id: str) -> Reach:
+        raise AssertionError("an answer waited for the store")
+
+    async with world(tmp_path) as hub:
+        ask = await hub.ask()
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        assert (await Waiting(hub.broker, never).reach(await hub.now(ask))).nobody is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import rendezvous
+from chatbridge import rendezvous, sockets
 from chatbridge.core.errors import HubAlreadyRunning, SettingsError, SocketUnusable
 
 
@@ -126,6 +127,30 @@ def test_the_lock_is_held_by_one_and_the_next_hears_by_whom(short: Path) -> None
     os.close(rendezvous.acquire_lock(state))
 
 
+def test_a_full_disk_does_not_take_away_what_the_lock_file_says(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    state = str(short)
+    lock = rendezvous.acquire_lock(state)
+    info = rendezvous.LockInfo(pid=17, version="1", socket="/s", started_by="person")
+    rendezvous.write_lock(lock, info)
+    size = os.fstat(lock).st_size
+    info.web = "http://127.0.0.1:8787"
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pwrite", full)
+        with pytest.raises(OSError, match="No space"):
+            rendezvous.write_lock(lock, info)
+    found = rendezvous.read_lock(state)
+    assert found is not None
+    assert found.pid == 17
+    rendezvous.write_lock(lock, info)
+    assert os.fstat(lock).st_size == size, "it needs room that may not be there"
+    os.close(lock)
+
+
 def test_a_lock_is_known_to_be_held_without_trying_it(short: Path) -> None:
     state = str(short)
     assert rendezvous.lock_holder(state) is None
@@ -169,8 +194,8 @@ def test_the_socket_is_for_its_user_alone_and_a_dead_ones_place_is_taken(short: 
     rendezvous.bind_socket(path).close()
     listener = rendezvous.bind_socket(path)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    with rendezvous.connect(path) as connection:
-        assert rendezvous.peer_uid(connection) == os.getuid()
+    with sockets.connect(path) as connection:
+        assert sockets.peer_uid(connection) == os.getuid()
     listener.close()
 
 
@@ -179,7 +204,7 @@ def test_a_socket_that_accepts_is_never_taken(short: Path) -> None:
     listener = rendezvous.bind_socket(path)
     with pytest.raises(SocketUnusable, match="already listens"):
         rendezvous.bind_socket(path)
-    rendezvous.connect(path).close()
+    sockets.connect(path).close()
     listener.close()
 
 
@@ -188,7 +213,7 @@ def test_a_living_socket_with_a_full_queue_is_not_taken_either(short: Path) -> N
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(0)
-        waiting = rendezvous.connect(path)
+        waiting = sockets.connect(path)
         with pytest.raises(SocketUnusable, match="already listens"):
             rendezvous.bind_socket(path)
         waiting.close()

@@ -30,7 +30,6 @@ async def test_the_exit_code_and_the_times_are_told(hub: Desk) -> None:
     assert (end.how, end.exit_code, end.signal, end.error) == ("exited", 7, None, None)
     assert end.started_at is not None
     assert end.started_at <= end.ended_at
-    assert hub.started == ["one"]
 
 
 async def test_a_command_that_a_signal_ended_says_which(hub: Desk) -> None:
@@ -62,7 +61,6 @@ async def test_what_cannot_be_started_says_why_and_starts_nothing(hub: Desk, sta
         end = await hub.run(order)
         assert (end.how, end.exit_code, end.started_at) == ("not_started", None, None)
         assert why in (end.error or ""), order.id
-    assert hub.started == []
     assert (await hub.run(hub.shell("pwd", id="fine"))).how == "exited"
     assert hub.printed("fine").decode().strip() == state
 

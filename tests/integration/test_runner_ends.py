@@ -51,7 +51,7 @@ async def family(hub: Desk, order: Order) -> list[int]:
 
 async def test_a_time_out_ends_every_process_also_those_that_ignore_it(hub: Desk) -> None:
     script = "trap '' TERM; echo $$; (sleep 300 & echo $!; wait) & setsid sleep 300 & echo $!; wait"
-    end = await hub.run(hub.shell(script, timeout=1.0))
+    end = await hub.run(hub.shell(script, timeout=2.0))
     pids = [int(line) for line in hub.printed().split()]
     assert (end.how, end.exit_code, end.signal) == ("timed_out", None, signal.SIGKILL)
     assert len(pids) == 3
@@ -124,6 +124,7 @@ async def test_a_runner_that_is_killed_takes_its_commands_along_and_that_is_told
 ) -> None:
     await hub.run(hub.shell("exit 5", id="before"))
     pids = await family(hub, hub.python("print('so far', flush=True)\n" + FAMILY))
+    await eventually(lambda: hub.printed() == b"so far\n")
     os.kill(hub.pid, signal.SIGKILL)
     end = await hub.end("one")
     assert (end.how, end.exit_code, end.size) == ("lost", None, len("so far\n"))

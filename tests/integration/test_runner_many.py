@@ -39,7 +39,8 @@ async def run_many(hub: Desk, count: int, script: str) -> None:
     """All of them run at the same time, and end when the last one is there."""
     orders = [hub.shell(script, id=f"{n}", limit=LIMIT) for n in range(count)]
     await asyncio.gather(*(hub.line.start(order) for order in orders))
-    await hub.until(lambda: len(hub.started) == count)
+    known = await hub.line.known()
+    assert all(known[order.id] is None for order in orders)
 
 
 async def test_two_hundred_at_once_all_end_and_nothing_of_them_stays(state: str) -> None:
@@ -47,7 +48,7 @@ async def test_two_hundred_at_once_all_end_and_nothing_of_them_stays(state: str)
     os.mkfifo(f"{state}/gate")
     async with desk(state) as hub:
         await hub.run(hub.shell("true"))
-        before, hub.started[:] = descriptors(hub.pid), []
+        before = descriptors(hub.pid)
         await run_many(hub, count, "head -c 300000 /dev/zero; read -r _ < gate; exit 3")
         files = [hub.outputs / f"{n}" for n in range(count)]
         await eventually(lambda: {file.stat().st_size for file in files} == {BEGINNING})

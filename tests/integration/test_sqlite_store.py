@@ -14,7 +14,7 @@ import pytest
 
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.core.model import Post
-from chatbridge.core.ports import Transaction
+from chatbridge.core.store_port import Transaction
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import a_call, an_ask, answered
 

@@ -129,6 +129,10 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
     [
         ("ASK", "sqlite_autoindex_asks_1 (id=?)"),
         ("_SAVE_ASK", "sqlite_autoindex_asks_1 (id=?)"),
+        ("ANYTHING_LIKE", "sqlite_autoindex_calls_1 (link=? AND request=?)"),
+        ("ANYTHING_LIKE", "asks_open_twins (fingerprint=?)"),
+        ("ANYTHING_LIKE", "asks_kept_twins (fingerprint=?)"),
+        ("ANYTHING_LIKE", "calls_live (link=? AND ended_at=?)"),
         ("OPEN_TWIN", "asks_open_twins (fingerprint=?)"),
         ("OPEN_TWIN", "calls_of_ask (ask=? AND ended_at=?)"),
         ("KEPT_TWIN", "asks_kept_twins (fingerprint=?)"),

@@ -154,16 +154,14 @@ def test_only_a_hub_of_ones_own_offers_commands(news: News, options: tuple[str, 
         written(home.folder / ".config" / "chatbridge" / "tools", "git", definition("git", "log"))
         home.state.mkdir(mode=0o700)
         path = home.state / f"service-{sha256_hex(os.fsencode(home.state))[:8]}.sock"
-        with (
-            listening(path) as passed,
-            LinkClient(home.environment) as link,
-            hub(home, news, passed, *options),
-        ):
-            link.request(0, "initialize", INITIALIZE)
-            assert link.receive()["id"] == 0
-            link.notify("notifications/initialized")
-            link.request(1, "tools/list")
-            tools = {tool["name"] for tool in link.receive()["result"]["tools"]}
+        with listening(path) as passed, hub(home, news, passed, *options):
+            assert news.hear()["READY"] == "1"
+            with LinkClient(home.environment) as link:
+                link.request(0, "initialize", INITIALIZE)
+                assert link.receive()["id"] == 0
+                link.notify("notifications/initialized")
+                link.request(1, "tools/list")
+                tools = {tool["name"] for tool in link.receive()["result"]["tools"]}
     assert "ask_user" in tools
     assert tools & COMMANDS == (set() if options else COMMANDS)
 
@@ -307,7 +305,7 @@ async def test_the_watchdog_is_fed_every_half_of_its_time_while_the_store_respon
 ) -> None:
     systemd = given(monkeypatch, NOTIFY_SOCKET=news.path, WATCHDOG_USEC="60000000")
     clock, store = StillClock(), Store()
-    feeding = asyncio.ensure_future(systemd.feed_watchdog(store.responds, clock))
+    feeding = asyncio.ensure_future(systemd.feed_watchdog(store.responds, clock.sleep))
     try:
         for _ in range(3):
             assert await asyncio.to_thread(news.hear) == {"WATCHDOG": "1"}
@@ -333,7 +331,7 @@ async def test_a_store_that_answers_with_an_error_is_alive(
         raise StoreError("the disk is full")
 
     systemd = given(monkeypatch, NOTIFY_SOCKET=news.path, WATCHDOG_USEC="60000000")
-    feeding = asyncio.ensure_future(systemd.feed_watchdog(full, StillClock()))
+    feeding = asyncio.ensure_future(systemd.feed_watchdog(full, StillClock().sleep))
     assert await asyncio.to_thread(news.hear) == {"WATCHDOG": "1"}
     feeding.cancel()
     await asyncio.wait({feeding})
@@ -341,5 +339,5 @@ async def test_a_store_that_answers_with_an_error_is_alive(
 
 async def test_without_a_watchdog_nothing_is_fed(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store()
-    await given(monkeypatch).feed_watchdog(store.responds, StillClock())
+    await given(monkeypatch).feed_watchdog(store.responds, StillClock().sleep)
     assert not store.asked.is_set()

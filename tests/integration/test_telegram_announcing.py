@@ -101,6 +101,20 @@ async def test_a_list_that_somebody_deleted_begins_anew(telegram: Telegram) -> N
     assert telegram.said() == ["ℹ️ shop-api · Claude Code\nStep 6."]
 
 
+async def test_a_list_that_is_tidied_up_only_minutes_later_has_its_notices_alone(
+    telegram: Telegram,
+) -> None:
+    for i in range(1, 5):
+        await told(telegram, f"Step {i}.")
+    telegram.api.fail("deleteMessage", status=500, times=8)
+    await telegram.desk.notify("Step 5.")
+    await telegram.in_time(told(telegram, "Another project.", project=DOCS))
+    assert telegram.said() == [
+        "ℹ️ shop-api · Claude Code\n\n" + "\n\n".join(f"• Step {i}." for i in range(1, 6)),
+        "ℹ️ docs-site · Claude Code\nAnother project.",
+    ]
+
+
 async def test_warnings_are_never_hidden_in_a_list(telegram: Telegram) -> None:
     for i in range(1, 7):
         await told(telegram, f"Step {i}.", level=Level.WARNING)

@@ -19,7 +19,7 @@ from tests.fakes.clock import StillClock
 from tests.fakes.inbox import COMMAND, LONG_COMMAND, SELECT
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
-from tests.fakes.telegram_desk import Telegram, read, running_telegram
+from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram
 
 ROWS = (("Allow for this session…",), ("Allow once",), ("Deny", "Deny, say why…"))
 ALLOWED, DENIED = Answer(values=("allow",)), Answer(values=("deny",))
@@ -219,8 +219,7 @@ async def test_a_denial_with_a_reason_is_typed_into_a_prompt(telegram: Telegram)
 async def test_silence_denies_and_leaves_nothing_to_tap(telegram: Telegram) -> None:
     ask = await asked(telegram)
     card = await telegram.card(ask)
-    allow = card.keys[1].data
-    assert allow
+    allow = data_of(card, 1)
     over = await telegram.desk.time_out(ask)
     assert over.deadline
     at = clock_time(over.deadline)
@@ -236,8 +235,7 @@ async def test_silence_denies_and_leaves_nothing_to_tap(telegram: Telegram) -> N
 async def test_a_tap_after_the_end_changes_nothing(telegram: Telegram) -> None:
     ask = await asked(telegram)
     card = await read_by(telegram, ask)
-    allow = card.keys[1].data
-    assert allow
+    allow = data_of(card, 1)
     await telegram.tap(card, "Deny")
     over = await telegram.now(ask)
     assert (await telegram.press(card, allow)).startswith("Already answered at")
@@ -247,8 +245,7 @@ async def test_a_tap_after_the_end_changes_nothing(telegram: Telegram) -> None:
 async def test_an_allow_of_an_older_step_changes_nothing(telegram: Telegram) -> None:
     ask = await asked(telegram)
     card = await read_by(telegram, ask)
-    allow = card.keys[1].data
-    assert allow
+    allow = data_of(card, 1)
     await telegram.step(ask, "Deny, say why…")
     before = await telegram.now(ask)
     assert await telegram.press(card, allow) == form.STALE.why

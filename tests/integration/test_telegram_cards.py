@@ -18,7 +18,7 @@ from chatbridge.core.words import clock_time
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
-from tests.fakes.telegram_desk import Telegram, read, running_telegram
+from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram
 
 WEB = Person(name="Ada", channel="web")
 TEN = replace(MULTI, options=tuple(Option(label=f"Check {i}") for i in range(10)))
@@ -89,8 +89,7 @@ async def test_discarding_what_the_agent_has_got_meanwhile_says_so(telegram: Tel
     card = await telegram.step(ask, "No")
     telegram.clock.advance(6)
     card = await telegram.until(card, lambda card: "Kept" in card.text)
-    discard = card.keys[0].data
-    assert discard
+    discard = data_of(card, 0)
     await telegram.desk.broker.callers.delivered(CallName(link="link", request="1"))
     assert (await telegram.press(card, discard)).startswith("Already answered at")
     assert not (await telegram.now(ask)).discarded
@@ -130,14 +129,12 @@ async def test_ten_toggles_tapped_without_waiting_for_the_card_all_count(
 async def test_a_toggle_drawn_earlier_sets_the_state_that_it_showed(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(MULTI)
     first = await telegram.card(ask)
-    on = first.keys[0].data
-    assert on
+    on = data_of(first, 0)
     for _ in range(3):
         await telegram.press(first, on)
     assert (await telegram.now(ask)).draft.entries[0].picked == (0,)
     second = await telegram.current(ask)
-    off = second.keys[0].data
-    assert off
+    off = data_of(second, 0)
     await telegram.press(second, off)
     await telegram.press(second, off)
     assert (await telegram.now(ask)).draft.entries[0].picked == ()
@@ -238,8 +235,7 @@ async def test_a_text_on_the_cancel_screen_is_the_reason(telegram: Telegram, rep
 async def test_an_answer_from_the_web_inbox_retires_the_card(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(SELECT)
     card = await telegram.card(ask)
-    choose = card.keys[0].data
-    assert choose
+    choose = data_of(card, 0)
     await telegram.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=WEB)
     card = await telegram.current(ask)
     assert read(card).startswith("✅ Answered elsewhere · shop-api")
@@ -259,8 +255,7 @@ async def test_every_button_of_an_ended_ask_says_how_it_ended(
     card = await telegram.card(ask)
     data = next(key.data for key in card.keys if key.text == button)
     assert data
-    answer = Answer(values=("SQLite",))
-    await telegram.desk.inbox.answer(ask.id, (answer,), person=WEB)
+    await telegram.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=WEB)
     ended = await telegram.current(ask)
     assert await telegram.press(ended, data) == f"Already answered at {at_now(telegram)}."
     assert await telegram.current(ask) == ended
@@ -295,8 +290,7 @@ async def test_a_tap_of_another_question_with_the_same_step_is_refused(telegram:
 async def test_a_deleted_card_is_posted_again_with_the_next_change(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(MULTI)
     first = await telegram.card(ask)
-    on = first.keys[1].data
-    assert on
+    on = data_of(first, 1)
     telegram.phone.delete(first)
     await telegram.press(first, on)
     second = await telegram.current(ask)

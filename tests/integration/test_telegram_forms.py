@@ -16,7 +16,7 @@ from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
-from tests.fakes.telegram_desk import Telegram, read, running_telegram
+from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram
 
 LONG = replace(SELECT, text="\n\n".join(f"Paragraph {i}: " + "word " * 150 for i in range(8)))
 CODE = "\n".join(f"line {i}" for i in range(50))
@@ -134,8 +134,7 @@ async def test_a_button_of_a_step_that_is_shown_again_is_stale_all_the_same(
 ) -> None:
     ask = await telegram.desk.ask(CONFIRM, SELECT)
     first = await telegram.card(ask)
-    no = first.keys[1].data
-    assert no
+    no = data_of(first, 1)
     card = await telegram.step(ask, "Yes", "‹ Back")
     assert await telegram.press(card, no) == form.STALE.why
     assert (await telegram.now(ask)).draft.at == 0

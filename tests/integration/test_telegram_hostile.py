@@ -253,6 +253,7 @@ FORMS = {
     "negative-update": (200, b'{"ok":true,"result":[{"update_id":-5}]}'),
     "nothing": (200, b"{}"),
     "nested": (200, b"[" * 100_000),
+    "nested-whole": (200, b'{"ok":true,"result":' + b"[" * 5_000 + b"]" * 5_000 + b"}"),
     "description-number": refusal(400, description=7),
     "description-list": refusal(403, description=["a"]),
     "parameters-list": refusal(400, parameters=[1]),

@@ -17,6 +17,7 @@ from chatbridge.core.errors import UnknownAsk
 from chatbridge.hub.terminals import Json, Request, Terminals
 
 PATIENCE = 20.0
+DEEP = b'{"do":"echo","say":' + b"[" * 5000 + b"]" * 5000 + b"}"
 
 
 async def echo(request: Request) -> Json:
@@ -97,7 +98,7 @@ async def test_a_fault_inside_tells_the_terminal_nothing_but_where_to_look() -> 
         assert "log" in reply["error"]
 
 
-@pytest.mark.parametrize("line", [b"", b"[]", b"{", b'{"do":1}', b"\xff\xfe", b"[" * 5000])
+@pytest.mark.parametrize("line", [b"", b"[]", b"{", b'{"do":1}', b"\xff\xfe", b"[" * 5000, DEEP])
 async def test_what_is_no_request_is_refused_and_the_next_one_served(line: bytes) -> None:
     async with terminal(Terminals(ANSWERS)) as mine:
         assert "error" in await mine.ask(line)

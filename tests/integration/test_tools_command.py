@@ -16,7 +16,7 @@ from chatbridge.cli import tool_examples, tools
 from chatbridge.cli.tool_examples import SCHEMA
 from chatbridge.commands.definitions.library import Library
 from tests.fakes.definitions import definition, written
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import ROOT
 
 PROCESS = """
 import sys

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from chatbridge.cli.service import unit_files
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import ROOT
 
 pytestmark = pytest.mark.systemd
 

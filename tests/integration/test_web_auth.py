@@ -70,13 +70,20 @@ async def test_a_code_may_be_typed_in_small_letters_without_dashes(web: Web) -> 
     assert (await web.stranger.post("/login", data={"code": code})).status_code == 303
 
 
-async def test_guessing_codes_is_slowed_down_and_ends_by_itself(web: Web) -> None:
+async def test_who_sends_many_wrong_codes_is_told_so_for_a_minute(web: Web) -> None:
     for _ in range(10):
         assert (await web.stranger.post("/login", data={"code": "AAAA"})).status_code == 401
-    code = await web.new_code()
-    assert (await web.stranger.post("/login", data={"code": code})).status_code == 429
+    assert (await web.stranger.post("/login", data={"code": "AAAA"})).status_code == 429
     web.clock.advance(61)
+    assert (await web.stranger.post("/login", data={"code": "AAAA"})).status_code == 401
+
+
+async def test_who_guesses_keeps_nobody_out_that_has_a_code(web: Web) -> None:
+    for _ in range(20):
+        await web.browser.post("/login", data={"code": "AAAA"})
+    code = await web.new_code()
     assert (await web.stranger.post("/login", data={"code": code})).status_code == 303
+    assert (await web.browser.post("/login", data={"code": code})).status_code == 429
 
 
 async def test_only_the_token_makes_codes(web: Web) -> None:

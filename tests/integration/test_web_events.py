@@ -81,13 +81,12 @@ async def test_open_streams_and_slow_clients_do_not_hold_up_the_end(web: Web) ->
     )
     await slow[1].drain()
     async with stream(web), stream(web):
-        before = asyncio.get_running_loop().time()
         web.running.cancel()
-        await asyncio.wait({web.running}, timeout=5)
+        for _ in range(100):  # a loaded machine's hundredths of a second are longer
+            await asyncio.wait({web.running}, timeout=0.01)
         assert web.running.cancelled()
-        assert asyncio.get_running_loop().time() - before < 1.0
         for reader, writer in (silent, slow):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 await reader.read()
             writer.close()
 
@@ -96,17 +95,20 @@ async def test_a_closed_page_leaves_nothing_behind(web: Web) -> None:
     readers = web.channel._events._readers
     async with stream(web):
         assert len(readers) == 1
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while readers:  # noqa: ASYNC110 - the server has no event for it
             await asyncio.sleep(0)
 
 
-async def test_too_many_pages_are_refused(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_many_streams_are_refused_and_those_of_scripts_keep_no_page_out(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(events, "MAX_STREAMS", 1)
-    async with stream(web):
-        response = await web.script.get("/api/events")
-    assert response.status_code == 503
-    assert response.json()["error"]
+    async with stream(web), stream(web, page=True):
+        for visitor in (web.script, web.browser):
+            response = await visitor.get("/api/events")
+            assert response.status_code == 503
+            assert "Close one." in response.json()["error"]
 
 
 # ── one reader ────────────────────────────────────────────────────────────────────────────────────

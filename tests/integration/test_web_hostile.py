@@ -40,7 +40,7 @@ async def raw(web: Web, *parts: bytes, path: str = "/api/asks/x/cancel") -> byte
 
 
 async def until_closed(reader: asyncio.StreamReader) -> bytes:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         try:
             return await reader.read()
         except ConnectionError:
@@ -105,19 +105,10 @@ async def test_a_connection_with_half_a_second_request_makes_room(
 ) -> None:
     reader, writer = await asyncio.open_connection(web.host, web.port)
     writer.write(f"GET /healthz HTTP/1.1\r\nHost: {web.host}:{web.port}\r\n\r\n".encode())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
     monkeypatch.setattr(server, "REQUEST_SECONDS", 0.05)
     writer.write(b"GET /healthz HTTP/1.1\r\nHo")
-    assert await until_closed(reader) == b""
-    writer.close()
-
-
-async def test_more_connections_than_allowed_are_turned_away(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "MAX_CONNECTIONS", 0)
-    reader, writer = await asyncio.open_connection(web.host, web.port)
     assert await until_closed(reader) == b""
     writer.close()
 
@@ -135,6 +126,7 @@ async def test_more_connections_than_allowed_are_turned_away(
         b'{"answers": [{"questionId": "\\ud800"}]}',
         b"[" * 100_000,
         b'{"a":' * 50_000,
+        b'{"answers":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
         b'{"answers": ' + b"9" * 10_000 + b"}",
         b"[]",
         b"null",
@@ -143,7 +135,7 @@ async def test_more_connections_than_allowed_are_turned_away(
         b"NaN",
         b"\x00",
     ],
-    ids=range(14),
+    ids=range(15),
 )
 @pytest.mark.parametrize("call", ["answer", "cancel"])
 async def test_garbage_is_422_and_changes_nothing(web: Web, body: bytes, call: str) -> None:

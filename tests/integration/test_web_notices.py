@@ -157,7 +157,7 @@ async def test_a_page_that_opens_later_is_noted_for_each_open_ask_once(web: Web)
 
 
 async def until_noted(web: Web, ask_id: str) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while True:
             if await web.desk.inbox.post(ask_id, surface="web") is not None:
                 return

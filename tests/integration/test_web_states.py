@@ -49,7 +49,7 @@ async def after(web: Web, ask: Ask, seconds: float) -> None:
     """Let time pass, and wait until the ask shows a change."""
     before = (await web.desk.inbox.ask(ask.id)).revision
     web.clock.advance(seconds)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while (await web.script.get(f"/api/asks/{ask.id}")).json()["revision"] == before:
             pass
 

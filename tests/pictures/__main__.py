@@ -1,7 +1,7 @@
 """Draws the pictures of the documentation anew: make pictures
 
 Cards are drawn by the channels themselves, the chat around them is only suggested; terminals are
-what the commands show.
+what the commands show; the animated picture is a recording.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.pictures import chats, terminals
+from tests.pictures import chats, round_trip, terminals
 
 FOLDER = Path("docs/pictures")
 PHONE, TERMINAL = 390, 700
@@ -37,6 +37,8 @@ def main() -> int:
             tab.screenshot(path=FOLDER / f"{name}.png", full_page=True)
             print(f"  {FOLDER / name}.png")
             context.close()
+        round_trip.draw(browser, FOLDER / "round-trip.gif")
+        print(f"  {FOLDER / 'round-trip.gif'}")
         browser.close()
     return 0
 

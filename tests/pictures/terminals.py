@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from html import escape
 from pathlib import Path
@@ -28,17 +29,28 @@ def pages() -> dict[str, str]:
 
 
 def _page(client: str) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        home = Home(Path(folder))
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        linked = _linked(Path(folder))
+        home = Home(Path(folder), {"PATH": f"{linked.parent}{os.pathsep}{os.environ['PATH']}"})
         home.has(client, before(client))
         with OnTerminal(home.environ, "connect", client) as terminal:
             shown = terminal.expect(ASKED) + ASKED
             terminal.type("y")
             shown += terminal.finish()[1]
-    lines = shown.replace(program().command, INSTALLED).strip().splitlines()
+    lines = shown.replace(str(linked), INSTALLED).strip().splitlines()
     typed = f'<span class="typed">$ chatbridge connect {client}</span>'
     drawn = "\n".join([typed, *map(_line, lines)])
     return f"<!doctype html><meta charset=utf-8><style>{STYLE}</style><pre>{drawn}</pre>"
+
+
+def _linked(folder: Path) -> Path:
+    """This chatbridge, under a name as long as the one that is shown instead: lines are cut and
+    broken where they would be there."""
+    link = folder / "bin" / "chatbridge"
+    assert len(str(link)) == len(INSTALLED)
+    link.parent.mkdir()
+    link.symlink_to(program().command)
+    return link
 
 
 def _line(text: str) -> str:

@@ -96,6 +96,16 @@ def test_the_limits_themselves_and_whole_floats_are_time_outs(timeout: float) ->
 
 
 @pytest.mark.parametrize(
+    "timeout",
+    [9_999, 1_800_001, 10**400, -(10**400)],
+    ids=["too short", "too long", "huge", "minus huge"],
+)
+def test_a_time_out_beyond_the_limits_is_refused_however_far(timeout: int) -> None:
+    with pytest.raises(ToolInputError, match="timeout is out of range"):
+        parsed({"question": "?", "timeout": timeout})
+
+
+@pytest.mark.parametrize(
     ("more", "kind"),
     [
         ({}, QuestionType.TEXT),

@@ -38,7 +38,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (root / name).symlink_to(target)
     (top / "project_evil").mkdir()
     (top / "alias").symlink_to(root)
-    for i in range(1500):  # more than anything follows
+    for i in range(1500):  # from the first one on more than the system follows
         (root / f"chain{i}").symlink_to(f"chain{i + 1}")
     return root
 
@@ -70,6 +70,7 @@ def path_of(text: str, root: Path, *, folder: Path | None = None, **fields: Any)
         ("~root/x", "~root/x"),
         ("../project/src", "src"),
         ("$HOME", "$HOME"),
+        ("chain1470", "chain1500"),
     ],
 )
 def test_a_path_inside_becomes_the_whole_path_that_is_meant(
@@ -102,6 +103,7 @@ def test_a_path_inside_becomes_the_whole_path_that_is_meant(
         "loop",
         "loop/x",
         "chain0",
+        "chain1400",
         "a" * 300,
         "a/" * 3000,
     ],

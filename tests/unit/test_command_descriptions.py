@@ -65,10 +65,10 @@ def test_what_cannot_be_taken_back_says_so() -> None:
     [
         (45, "45 s"),
         (0.5, "0.5 s"),
-        (90, "90 s"),
+        (90, "1 min 30 s"),
         (600, "10 min"),
         (7200, "2 h"),
-        (604800, "7 days"),
+        (604800, "7 d"),
     ],
 )
 def test_the_time_out_is_in_the_units_that_people_use(seconds: float, spoken: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 from chatbridge.cli.connect import CLIENTS, command, disconnect
 from chatbridge.cli.connect.program import program
 from tests.fakes.client_home import Home, before
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import ROOT, bare
 
 MOVING = ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "NO_COLOR")
 
@@ -289,7 +289,7 @@ def test_nobody_who_reads_is_no_reason_to_complain(home: Home, words: str, code:
     command_line = f'"{sys.executable}" -u -m chatbridge {words}'
     done = subprocess.run(
         ["bash", "-c", f"{command_line}; exit ${{PIPESTATUS[0]}}"],
-        env={"PATH": os.environ["PATH"], "HOME": str(home.path), "PYTHONPATH": str(ROOT)},
+        env=bare({"HOME": str(home.path)}),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

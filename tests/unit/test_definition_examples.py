@@ -200,6 +200,7 @@ def test_make_takes_targets_and_no_variables_or_options(project: Path) -> None:
 def test_pytest_runs_the_named_tests_and_reads_no_options_from_files(project: Path) -> None:
     (project / "test_x.py").write_text("def test_a(): pass\ndef test_b(): assert 0\n")
     (project / "@options").write_text("--collect-only\n")
+    (project / "pytest.ini").write_text("[pytest]\n")  # none of a folder above counts
 
     def outcome(**given: object) -> subprocess.CompletedProcess[str]:
         program, *rest = argv_of(ALL["pytest"], given, project=project)

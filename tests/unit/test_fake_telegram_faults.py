@@ -182,6 +182,11 @@ async def test_a_revoked_token_is_refused_everywhere_until_restored(here: Conver
     await here.send()
 
 
+async def test_an_unknown_method_is_not_found(here: Conversation) -> None:
+    with pytest.raises(InvalidToken, match="Not Found: method not found"):
+        await here.bot._post("nonsense")
+
+
 async def test_a_server_that_is_down_refuses_connections_and_comes_back(here: Conversation) -> None:
     await here.send("before")
     waiting = await here.waiting()

@@ -14,19 +14,11 @@ from telegram import (
     MessageEntity,
     ReplyParameters,
 )
-from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken
+from telegram.error import BadRequest, ChatMigrated, Forbidden
 
 from tests.fakes.telegram.conversation import Conversation, conversation
 
 UNKNOWN = 999_999_999
-YES_NO = InlineKeyboardMarkup(
-    [
-        [
-            InlineKeyboardButton("Yes", callback_data="y"),
-            InlineKeyboardButton("No", callback_data="n"),
-        ]
-    ]
-)
 
 
 @pytest.fixture
@@ -39,6 +31,9 @@ def keyboard(*rows: list[tuple[str, str]]) -> InlineKeyboardMarkup:
     return InlineKeyboardMarkup(
         [[InlineKeyboardButton(text, callback_data=data) for text, data in row] for row in rows]
     )
+
+
+YES_NO = keyboard([("Yes", "y"), ("No", "n")])
 
 
 async def refusal(call: Awaitable[object]) -> str:
@@ -350,8 +345,3 @@ async def test_get_chat_and_chat_actions_work(here: Conversation) -> None:
     assert await here.bot.send_chat_action(here.chat.id, "typing")
     wrong = here.bot.send_chat_action(here.chat.id, "dancing")
     assert await refusal(wrong) == "Wrong parameter action in request"
-
-
-async def test_an_unknown_method_is_not_found(here: Conversation) -> None:
-    with pytest.raises(InvalidToken, match="Not Found: method not found"):
-        await here.bot._post("nonsense")

@@ -23,7 +23,7 @@ from tests.matrix_asks import ADA, SEEN, TYPED, card, check, go, html_text, plai
 from tests.telegram_asks import HOUR, NOW, approval, approvals, ask, codes
 
 COMMAND = approval("terraform apply plan.out", folder="~/code/infra")
-DIFF = "--- a/prod.tf\n+++ b/prod.tf\n@@ -1,2 +1,3 @@\n-a = 1\n+a = 2\n+b = 3"
+DIFF = "@@ every occurrence @@\n-a = 1\n+a = 2\n+b = 3"
 CHANGE = approval(DIFF, question="Change this file?", language="diff", file="deploy/prod.tf")
 LONG = approval("\n".join(f"line {i:03}" for i in range(600)), whole_first=True)
 OPEN = ask(COMMAND)
@@ -77,12 +77,12 @@ def test_a_command_is_shown_to_the_letter_with_where_it_runs_and_what_to_do() ->
 def test_a_change_names_its_file_and_how_much_it_changes() -> None:
     assert body(ask(CHANGE)).startswith(
         "🔐 shop-api · Claude Code\nChange this file?\ndeploy/prod.tf · 2 added, 1 removed\n"
-        "    --- a/prod.tf\n    +++ b/prod.tf\n"
+        "    @@ every occurrence @@\n    -a = 1\n"
     )
 
 
 def test_a_removed_comment_that_looks_like_a_files_name_counts() -> None:
-    code = "--- a comment of SQL\n+++ y"
+    code = "--- a comment of SQL\n+++ y\n@@ 2 of 2 @@"
     change = approval(code, question="Change this file?", language="diff", file="a.sql")
     assert "a.sql · 1 added, 1 removed\n" in body(ask(change))
 

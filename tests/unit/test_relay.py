@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,13 +12,14 @@ from chatbridge.lines import Overlong
 from chatbridge.link.relay import Relay
 
 Message = dict[str, Any]
+DEEP = b'{"a":' * 50_000 + b"1" + b"}" * 50_000
 
 
 class Bench:
     """A relay with its two sides as lists of messages."""
 
-    def __init__(self) -> None:
-        self.relay = Relay({"chatbridge": "link"})
+    def __init__(self, monotonic: Callable[[], float] = lambda: 0.0) -> None:
+        self.relay = Relay({"chatbridge": "link"}, monotonic=monotonic)
 
     def client(self, *messages: Message) -> None:
         for message in messages:
@@ -72,6 +74,19 @@ def test_requests_that_came_before_the_hub_are_sent_when_it_is_found(bench: Benc
     assert bench.connect() == [{"chatbridge": "link"}, request(1), request("1")]
 
 
+def test_the_next_hub_hears_how_long_a_call_has_waited() -> None:
+    now = [100.0]
+    bench = Bench(lambda: now[0])
+    bench.connect()
+    bench.client(request(1), request("list", "tools/list"))
+    now[0] += 65.0
+    bench.client(request(2))
+    bench.relay.hub_lost()
+    age = {"chatbridge": "age", "request": 1, "seconds": 65.0}
+    told = bench.connect()
+    assert told[1:-1] == [age, request(1), request("list", "tools/list"), request(2)]
+
+
 def test_the_next_hub_hears_the_handshake_and_the_open_requests_in_order(bench: Bench) -> None:
     bench.connect()
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -82,7 +97,7 @@ def test_the_next_hub_hears_the_handshake_and_the_open_requests_in_order(bench: 
     bench.relay.hub_lost()
     again = bench.connect()
     assert again[1:3] == [request(0, "initialize"), initialized]
-    assert again[3:] == [request(1), request(3), {"chatbridge": "resumed"}]
+    assert again[3:] == [request(1), request(3), {"chatbridge": "resumed", "pending": [2]}]
 
 
 def test_the_second_answer_to_initialize_does_not_reach_the_client(bench: Bench) -> None:
@@ -127,6 +142,23 @@ def test_an_answer_that_waits_to_be_written_is_withdrawn_by_a_cancellation(bench
     bench.at_hub()
     assert bench.at_client() == [response(1)]
     assert bench.at_hub() == [{"chatbridge": "delivered", "request": 1}]
+
+
+def test_the_next_hub_hears_which_answers_are_still_to_be_written(bench: Bench) -> None:
+    bench.connect()
+    bench.client(request(1), request(2), request(3))
+    bench.hub(response(1), response(2))
+    bench.client(cancelled(2))
+    bench.relay.hub_lost()
+    assert bench.connect()[1:] == [request(3), {"chatbridge": "resumed", "pending": [1]}]
+    bench.at_client()
+    bench.relay.hub_lost()
+    again = bench.connect()
+    assert again[1:] == [
+        {"chatbridge": "delivered", "request": 1},
+        request(3),
+        {"chatbridge": "resumed"},
+    ]
 
 
 def test_a_half_written_answer_that_is_cancelled_is_finished_but_not_confirmed(
@@ -261,6 +293,8 @@ def test_a_hubs_own_cancellation_names_the_request_as_the_client_knows_it(bench:
         (b"{", -32700, None),
         (b'{"a": "\xff"}', -32700, None),
         (b"[" * 100_000, -32700, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"x","params":' + DEEP + b"}", -32700, 7),
+        (b'{"jsonrpc":"2.0","id":7,"result":' + DEEP + b"}", -32700, 7),
         (b"[]", -32600, None),
         (b'{"jsonrpc":"2.0","id":7}', -32600, 7),
         (b'{"id":7,"method":"ping"}', -32600, 7),

@@ -9,7 +9,7 @@ import pytest
 
 from chatbridge.cli.running import complain, run
 from chatbridge.core.errors import ChatbridgeError, HubRefused, HubUnreachable
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import ROOT
 
 
 @pytest.mark.parametrize(

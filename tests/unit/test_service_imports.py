@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chatbridge.hub.service import CHANNELS
-from tests.fakes.link_client import ROOT
+from tests.fakes.program import ROOT
 
 PARTS = ("channels", "core", "hub", "settings", "store", "tools")
 BEFORE = {"hub/start.py", "hub/standalone.py", "hub/http_serving.py"}

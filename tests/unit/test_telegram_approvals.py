@@ -30,8 +30,10 @@ from tests.telegram_asks import (
     PRIVATE,
     approval,
     ask,
+    buttons,
     card,
     labels,
+    read_card,
     read_plainly,
     stepped,
 )
@@ -53,14 +55,6 @@ AT = clock_time(NOW + 60)
 
 def html(shown: Ask, seen: Seen = PRIVATE) -> str:
     return draw_card(card(shown), seen).html.replace("\u2068", "").replace("\u2069", "")
-
-
-def text(shown: Ask, seen: Seen = PRIVATE) -> str:
-    return read_plainly(draw_card(card(shown), seen).html)
-
-
-def buttons(shown: Ask, seen: Seen = PRIVATE) -> list[list[str]]:
-    return labels(draw_card(card(shown), seen).rows)
 
 
 def decided(shown: Ask, verdict: int, why: str | None = None) -> Ask:
@@ -100,11 +94,11 @@ def test_t16_no_button_of_an_approval_stands_out() -> None:
     ids=["markup", "markdown", "blanks", "many lines", "3,000 characters"],
 )
 def test_t16_whatever_is_in_a_command_is_shown_as_it_is(code: str) -> None:
-    assert code in text(ask(approval(code)))
+    assert code in read_card(ask(approval(code)))
 
 
 def test_t16_what_would_turn_text_around_is_made_visible() -> None:
-    assert "rm ⟨U+202E⟩txt.\n" in text(ask(approval("rm \u202etxt.")))
+    assert "rm ⟨U+202E⟩txt.\n" in read_card(ask(approval("rm \u202etxt.")))
 
 
 def test_t16_another_tool_shows_its_name_and_input() -> None:
@@ -115,7 +109,7 @@ def test_t16_another_tool_shows_its_name_and_input() -> None:
 
 
 def test_t16_a_long_command_can_only_be_shown_or_denied() -> None:
-    shown = text(LONG)
+    shown = read_card(LONG)
     assert "x" * 1_500 in shown
     assert "y" * 800 in shown
     assert "hidden" not in shown
@@ -130,23 +124,23 @@ def test_t16_once_all_of_it_is_out_it_can_be_allowed_and_not_before() -> None:
     assert file.content.decode() == "x" * 2_000 + "hidden" + "y" * 2_000
     assert buttons(whole, replace(PRIVATE, unsent=True)) == [["Deny", "Deny, say why…"]]
     assert buttons(whole) == ROWS
-    assert "… 1,706 characters …" in text(whole)
-    assert "All of it is in the file." in text(whole)
+    assert "… 1,706 characters …" in read_card(whole)
+    assert "All of it is in the file." in read_card(whole)
 
 
 def test_t16_a_command_that_no_card_can_hold_comes_as_a_file_before_it() -> None:
     shown = ask(approval("😀" * 2_000))
     (file,) = overflow(shown).before
     assert file.content.decode() == "😀" * 2_000
-    assert "All of it is in the file." in text(shown)
+    assert "All of it is in the file." in read_card(shown)
     assert buttons(shown) == ROWS
 
 
 def test_t16_long_paths_keep_their_end_and_come_whole_in_the_file() -> None:
     path = "/src" + "/deep" * 100 + "/main.tf"
     shown = ask(approval("ls", folder=path))
-    assert "/deep/main.tf\n" in text(shown)
-    assert path not in text(shown)
+    assert "/deep/main.tf\n" in read_card(shown)
+    assert path not in read_card(shown)
     assert path in overflow(shown).before[0].content.decode()
 
 
@@ -162,8 +156,8 @@ def test_t16b_of_a_long_change_first_and_last_lines_are_shown_and_it_can_be_allo
     lines = [f"+line {i}" for i in range(60)]
     question = approval("\n".join(lines), language="diff", file="new.py")
     shown = ask(question)
-    assert "new.py · 60 added, 0 removed\n" in text(shown)
-    assert "+line 13\n… 38 lines …\n+line 52\n" in text(shown)
+    assert "new.py · 60 added, 0 removed\n" in read_card(shown)
+    assert "+line 13\n… 38 lines …\n+line 52\n" in read_card(shown)
     assert buttons(shown) == ROWS
     (file,) = overflow(shown).after
     assert file.content.decode() == "\n".join(lines)
@@ -179,7 +173,7 @@ def test_t16b_of_a_long_change_first_and_last_lines_are_shown_and_it_can_be_allo
     ],
 )
 def test_t16b_every_line_that_comes_or_goes_is_counted(diff: str, counted: str) -> None:
-    shown = text(ask(approval(diff, language="diff", file="a.sql")))
+    shown = read_card(ask(approval(diff, language="diff", file="a.sql")))
     assert f"\na.sql · {counted}\n" in shown
 
 
@@ -199,41 +193,41 @@ def test_t17a_a_destructive_command_asks_once_more() -> None:
 
 
 def test_what_allows_more_than_itself_says_so_and_has_one_way_to_allow() -> None:
-    assert text(BEYOND) == (
+    assert read_card(BEYOND) == (
         "🔐 shop-api · Claude Code\n\nRun this command?\ngit push\nin ~/code/infra\n\n"
         f"{EVERY}\n\nDenied if nobody answers. Ends {clock_time(NOW + HOUR)}"
     )
     assert buttons(BEYOND) == [["Allow"], ["Deny", "Deny, say why…"]]
     both = ask(approval("git push -f", destructive=True, beyond=EVERY))
-    really = text(stepped(both, form.Choose(step=0, option=ALLOW)))
+    really = read_card(stepped(both, form.Choose(step=0, option=ALLOW)))
     assert f"\n{EVERY}\nIt is marked as destructive, so it takes a second tap.\n\n" in really
     hostile = ask(approval("ls", beyond="</pre><b>x</b>\n🔐 \u202e"))
-    assert "\n</pre><b>x</b> 🔐 ⟨U+202E⟩\n\nDenied if" in text(hostile)
+    assert "\n</pre><b>x</b> 🔐 ⟨U+202E⟩\n\nDenied if" in read_card(hostile)
 
 
 def test_what_allowed_more_than_itself_does_not_claim_to_be_allowed_once() -> None:
-    assert text(decided(BEYOND, ALLOW)).startswith("✅ Allowed · shop-api\n\ngit push\n\n")
+    assert read_card(decided(BEYOND, ALLOW)).startswith("✅ Allowed · shop-api\n\ngit push\n\n")
     allowed = advance(BEYOND.questions[0], BEYOND.draft, form.Choose(step=0, option=ALLOW))
     assert toast(BEYOND, allowed) == "Allowed."
 
 
 def test_a_command_of_ours_says_that_it_is_run() -> None:
     shown = replace(decided(COMMAND, ALLOW), dialect="command", delivered_at=None, alone_since=NOW)
-    assert text(shown).endswith(f"\n\nyou, here, {AT} · chatbridge runs it")
+    assert read_card(shown).endswith(f"\n\nyou, here, {AT} · chatbridge runs it")
 
 
 def test_t17b_the_session_asks_once_more() -> None:
     shown = stepped(COMMAND, AskSession(step=0))
-    assert "Allow this exact command until the session ends?\n" + APPLY in text(shown)
+    assert "Allow this exact command until the session ends?\n" + APPLY in read_card(shown)
     assert buttons(shown) == [["Yes, for this session"], ["‹ Back", "Deny"]]
     change = stepped(CHANGE, AskSession(step=0))
-    assert "Allow this exact change until the session ends?" in text(change)
+    assert "Allow this exact change until the session ends?" in read_card(change)
 
 
 def test_denying_with_a_reason_asks_for_it() -> None:
     shown = stepped(COMMAND, form.Other(step=0))
-    assert "Send the reason as text." in text(shown)
-    assert "Reply with the reason." in text(shown, GROUP)
+    assert "Send the reason as text." in read_card(shown)
+    assert "Reply with the reason." in read_card(shown, GROUP)
     assert buttons(shown) == [["Write it…"], ["‹ Back"]]
     assert buttons(shown, replace(PRIVATE, prompted=True)) == [["‹ Back"]]
     assert read_plainly(draw_prompt(card(shown), mention=None)) == "Your reason for infra:"
@@ -254,7 +248,7 @@ def test_the_last_line_stands_out_when_time_runs_out() -> None:
     assert soon.endswith(
         f"Denied if nobody answers. <b>Ends {time_tag(NOW + HOUR, now=NOW)}, soon.</b>"
     )
-    assert text(replace(COMMAND, deadline=None)).endswith("\n\nNo time limit")
+    assert read_card(replace(COMMAND, deadline=None)).endswith("\n\nNo time limit")
 
 
 def test_the_reminder_names_the_command() -> None:
@@ -268,14 +262,14 @@ def test_the_reminder_names_the_command() -> None:
 
 
 def test_an_allowed_command_says_by_whom_and_that_the_agent_has_it() -> None:
-    assert text(decided(COMMAND, ALLOW)) == (
+    assert read_card(decided(COMMAND, ALLOW)) == (
         f"✅ Allowed once · infra\n\n{APPLY}\n\nyou, here, {AT} · the agent has it"
     )
     assert buttons(decided(COMMAND, ALLOW)) == []
 
 
 def test_a_denied_command_has_its_reason() -> None:
-    assert text(decided(COMMAND, DENY, "not on a Friday")) == (
+    assert read_card(decided(COMMAND, DENY, "not on a Friday")) == (
         f"🚫 Denied · infra\n\n{APPLY}\n\nReason: not on a Friday\n\n"
         f"you, here, {AT} · the agent was told"
     )
@@ -283,14 +277,14 @@ def test_a_denied_command_has_its_reason() -> None:
 
 def test_t17_an_approval_that_nobody_answered_is_denied_for_good() -> None:
     over = replace(COMMAND, status=Status.TIMED_OUT, outcome=Outcome(at=NOW + HOUR))
-    assert text(over) == (
+    assert read_card(over) == (
         f"⌛ Denied · infra\n\n{APPLY}\n\nNobody answered by {clock_time(NOW + HOUR)}."
     )
     assert buttons(over) == []
 
 
 def test_a_changed_file_is_named_and_its_diff_is_over() -> None:
-    shown = text(decided(CHANGE, ALLOW))
+    shown = read_card(decided(CHANGE, ALLOW))
     assert "\n\nChange this file?\ndeploy/prod.tf · 2 added, 2 removed\n\nyou" in shown
 
 

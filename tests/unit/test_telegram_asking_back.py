@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatbridge.channels.telegram.render import Seen, draw_card, draw_prompt, placeholder
+from chatbridge.channels.telegram.render import draw_prompt, placeholder
 from chatbridge.core import form
-from chatbridge.core.model import Ask, Outcome, Status
+from chatbridge.core.model import Outcome, Status
 from chatbridge.core.words import clock_time
 from tests.telegram_asks import (
     ADA,
@@ -15,8 +15,9 @@ from tests.telegram_asks import (
     NOW,
     PRIVATE,
     ask,
+    buttons,
     card,
-    labels,
+    read_card,
     read_plainly,
     select,
     stepped,
@@ -27,10 +28,6 @@ BRANCH = select("Which branch is released?", "main", "release/2.4")
 CHECKS = select("Which checks must pass?", "Unit tests", "Load test", multi=True)
 
 
-def read_card(shown: Ask, seen: Seen = PRIVATE) -> str:
-    return read_plainly(draw_card(card(shown), seen).html)
-
-
 def test_t8_asking_to_explain_asks_what_first() -> None:
     shown = stepped(ask(DATABASE), form.AskCancel(step=0), form.AskExplain(step=0))
     assert read_card(shown) == (
@@ -39,9 +36,8 @@ def test_t8_asking_to_explain_asks_what_first() -> None:
     )
     assert "Reply with it, or:" in read_card(shown, GROUP)
     prompted = replace(PRIVATE, prompted=True)
-    assert labels(draw_card(card(shown), prompted).rows) == [["Just explain more"], ["‹ Back"]]
-    rows = draw_card(card(shown), PRIVATE).rows
-    assert labels(rows) == [["Write it…"], ["Just explain more"], ["‹ Back"]]
+    assert buttons(shown, prompted) == [["Just explain more"], ["‹ Back"]]
+    assert buttons(shown) == [["Write it…"], ["Just explain more"], ["‹ Back"]]
     assert read_plainly(draw_prompt(card(shown), mention=None)) == "What to explain, for shop-api:"
     assert placeholder(card(shown)) == "What should be explained?"
 

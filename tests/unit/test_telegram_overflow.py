@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatbridge.channels.telegram.overflow import Overflow, overflow, overflows
+from chatbridge.channels.telegram.overflow import Overflow, overflow
 from chatbridge.channels.telegram.render import draw_card
 from chatbridge.core.model import Answer
 from tests.telegram_asks import PRIVATE, ask, card, read_plainly, select, text
@@ -15,7 +15,6 @@ PARAGRAPH = "Lorem ipsum dolor sit amet. " * 30
 def test_an_ordinary_ask_has_nothing_beside_its_card() -> None:
     shown = ask(select("Which?", "a | b", "c"), text("And?"))
     assert overflow(shown) == Overflow()
-    assert not overflows(shown, 0)
 
 
 def test_a_long_question_comes_before_its_card_in_numbered_parts() -> None:
@@ -38,11 +37,10 @@ def test_a_long_question_comes_before_its_card_in_numbered_parts() -> None:
 
 def test_one_leaflet_needs_no_number() -> None:
     shown = ask(text("Short?"), text(PARAGRAPH * 4))
-    (leaflet,) = overflow(shown).leaflets
+    found = overflow(shown)
+    (leaflet,) = found.leaflets
     assert read_plainly(leaflet).startswith("Question 2 for shop-api\n\nLorem")
-    assert overflows(shown, 1)
-    assert not overflows(shown, 0)
-    assert not overflows(shown, 2)
+    assert found.questions == (1,)
 
 
 def test_more_than_four_messages_are_one_file() -> None:

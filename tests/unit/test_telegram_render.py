@@ -1,4 +1,4 @@
-"""Each state of a card, word for word (T1 to T15), with its prompt, reminder and toasts."""
+"""An open card, word for word (T1 to T9, T13, T15), with its prompt, reminder and toasts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chatbridge.channels.telegram.render import (
     toast,
 )
 from chatbridge.core import form
-from chatbridge.core.model import Answer, Ask, Outcome, Person, Status
+from chatbridge.core.model import Answer, Outcome, Status
 from chatbridge.core.words import clock_time
 from tests.telegram_asks import (
     ADA,
@@ -25,11 +25,14 @@ from tests.telegram_asks import (
     NOW,
     PRIVATE,
     ask,
+    buttons,
     card,
     confirm,
     labels,
+    read_card,
     read_plainly,
     select,
+    stepped,
     text,
 )
 
@@ -42,41 +45,13 @@ BRANCH = select("Which branch is released?", "main", "release/2.4")
 CHECKS = select("Which checks must pass?", "Unit tests", "Load test", multi=True)
 NOTES = text("Anything the notes must mention?", required=False)
 ENDS = f"Ends {clock_time(NOW + HOUR)}"
-AT = clock_time(NOW + 60)
-
-
-def go(shown: Ask, *events: form.Event) -> Ask:
-    """The ask after these events, each of them for the step that it meets."""
-    for event in events:
-        step = form.advance(shown.questions, shown.draft, replace(event, step=shown.draft.step))
-        assert isinstance(step, form.Moved), step
-        shown = replace(shown, draft=step.draft)
-    return shown
-
-
-def read_card(shown: Ask, seen: Seen = PRIVATE) -> str:
-    return read_plainly(draw_card(card(shown), seen).html)
-
-
-def buttons(shown: Ask, seen: Seen = PRIVATE) -> list[list[str]]:
-    return labels(draw_card(card(shown), seen).rows)
-
-
-def ended(
-    shown: Ask, status: Status, *answers: Answer, by: Person | None = ADA, reason: str | None = None
-) -> Ask:
-    outcome = Outcome(at=NOW + 60, answers=answers, by=by, reason=reason)
-    return replace(shown, status=status, outcome=outcome, delivered_at=NOW + 61)
-
-
 CHOSEN = Answer(values=("PostgreSQL in Docker (recommended)",))
-ANSWERED = ended(ask(DATABASE), Status.ANSWERED, CHOSEN)
-RELEASE = go(
+RELEASE = stepped(
     ask(BRANCH, CHECKS, NOTES, title="Release 2.4"),
     form.Choose(step=0, option=1),
     form.Toggle(step=0, option=0, on=True),
 )
-REVIEW = go(RELEASE, form.Done(step=0), form.Skip(step=0))
+REVIEW = stepped(RELEASE, form.Done(step=0), form.Skip(step=0))
 OVER = replace(
     ask(confirm("Delete the old fixtures?")),
     status=Status.TIMED_OUT,
@@ -170,13 +145,13 @@ def test_t6_the_review_has_every_answer_and_a_way_back_to_each() -> None:
 
 
 def test_t6_what_was_written_before_is_shown_when_it_is_edited() -> None:
-    written = go(RELEASE, form.Done(step=0), form.Text(text="two\nlines"))
-    edited = go(written, form.Edit(step=0, question=2))
+    written = stepped(RELEASE, form.Done(step=0), form.Text(text="two\nlines"))
+    edited = stepped(written, form.Edit(step=0, question=2))
     assert "\n\nYour answer so far: two lines\nType your answer" in read_card(edited)
 
 
 def test_t7_other_asks_for_own_words() -> None:
-    shown = go(ask(DATABASE), form.Other(step=0))
+    shown = stepped(ask(DATABASE), form.Other(step=0))
     assert read_card(shown).endswith(f"\n\nWrite your own answer.\n{ENDS}")
     prompted = replace(PRIVATE, prompted=True)
     assert buttons(shown, prompted) == [["‹ Back to the options"]]
@@ -184,7 +159,7 @@ def test_t7_other_asks_for_own_words() -> None:
 
 
 def test_t8_cancelling_asks_once() -> None:
-    shown = go(ask(DATABASE), form.AskCancel(step=0))
+    shown = stepped(ask(DATABASE), form.AskCancel(step=0))
     assert read_card(shown) == (
         "❓ shop-api · Claude Code\n\nWhich database should the integration tests use?\n\n"
         "Cancel this question?\n"
@@ -196,7 +171,7 @@ def test_t8_cancelling_asks_once() -> None:
         ["Cancel without a reason"],
     ]
     assert "Reply with a reason, or:" in read_card(shown, GROUP)
-    assert "Cancel all 3 questions?" in read_card(go(REVIEW, form.AskCancel(step=0)))
+    assert "Cancel all 3 questions?" in read_card(stepped(REVIEW, form.AskCancel(step=0)))
 
 
 def test_t9_the_last_line_stands_out_when_time_runs_out() -> None:
@@ -241,111 +216,6 @@ def test_a_card_that_was_posted_again_says_why() -> None:
     assert "Taps of more than a day ago were not kept. Tap again." in read_card(
         ask(DATABASE), replace(PRIVATE, again=True)
     )
-
-
-# ── ends ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_t10_an_answer_given_here() -> None:
-    assert read_card(ANSWERED) == (
-        "✅ Answered · shop-api\n\n"
-        "Which database should the integration tests use?\nPostgreSQL in Docker\n\n"
-        f"you, here, {AT} · the agent has it"
-    )
-    assert buttons(ANSWERED) == []
-
-
-@pytest.mark.parametrize(
-    ("by", "seen", "who", "first"),
-    [
-        (ADA, GROUP, "Ada, Telegram", "Answered"),
-        (replace(ADA, place="8"), PRIVATE, "Ada, Telegram", "Answered"),
-        (Person(name="Ada", channel="matrix"), PRIVATE, "Ada, Matrix", "Answered elsewhere"),
-        (Person(name="", channel="web"), PRIVATE, "web inbox", "Answered elsewhere"),
-        (Person(name="Ada", channel="terminal"), GROUP, "Ada, terminal", "Answered elsewhere"),
-    ],
-)
-def test_t11_an_answer_says_who_gave_it_and_where(
-    by: Person, seen: Seen, who: str, first: str
-) -> None:
-    lines = read_card(ended(ask(DATABASE), Status.ANSWERED, CHOSEN, by=by), seen).split("\n")
-    assert lines[0] == f"✅ {first} · shop-api"
-    assert lines[-1] == f"{who}, {AT} · the agent has it"
-
-
-def test_t10_an_answer_that_is_on_its_way() -> None:
-    assert read_card(replace(ANSWERED, delivered_at=None)).endswith(f"{AT} · handing over")
-
-
-def test_t10_many_answers_are_folded() -> None:
-    answers = (Answer(values=("main",)), Answer(values=("Unit tests",)), Answer())
-    few = ended(ask(BRANCH, CHECKS, NOTES), Status.ANSWERED, *answers)
-    assert "1. Which branch is released?\nmain\n2. Which" in read_card(few)
-    assert "<blockquote" not in draw_card(card(few), PRIVATE).html
-    many = ended(ask(BRANCH, CHECKS, NOTES, BRANCH), Status.ANSWERED, *answers, answers[0])
-    assert "<blockquote expandable>1. Which" in draw_card(card(many), PRIVATE).html
-
-
-def test_t12_a_cancelled_question_has_its_reason() -> None:
-    shown = ended(ask(DATABASE), Status.CANCELLED, reason="not\nnow")
-    assert read_card(shown).endswith(
-        f"use?\n\nReason: not now\n\nyou, here, {AT} · the agent was told"
-    )
-
-    unheard = replace(shown, delivered_at=None, alone_since=NOW)
-    assert read_card(unheard).endswith(" · no agent was waiting")
-
-
-def test_t13_a_timed_out_question_can_be_answered_anyway() -> None:
-    at = clock_time(NOW + HOUR)
-    assert read_card(OVER) == (
-        "⌛ Timed out · shop-api\n\nDelete the old fixtures?\n\n"
-        f"Nobody answered by {at}. The agent was told so, nothing else."
-    )
-    assert buttons(OVER) == [["Answer anyway"]]
-    assert read_card(replace(OVER, alone_since=NOW)).endswith(f"{at}. No agent was waiting.")
-
-
-def test_t13_a_declared_answer_that_was_used() -> None:
-    used = replace(CHOSEN, decided_by="timeout")
-    shown = ended(ask(DATABASE), Status.TIMED_OUT, used, by=None)
-    assert read_card(shown).endswith(
-        "tests use?\n\nNobody answered by "
-        f"{clock_time(NOW + HOUR)}. Used, as agreed beforehand: PostgreSQL in Docker"
-    )
-    assert buttons(shown) == []
-
-
-LATE = replace(
-    OVER,
-    late=Outcome(at=NOW + 60, answers=(Answer(values=("yes",)),), by=ADA),
-    kept=True,
-    kept_until=NOW + 10 * HOUR,
-)
-
-
-def test_t14_a_late_answer_is_kept_until_it_is_discarded_or_handed_over() -> None:
-    until = clock_time(NOW + 10 * HOUR)
-    assert read_card(LATE) == (
-        "✅ Kept · shop-api\n\nDelete the old fixtures?\nYes\n\n"
-        f"Kept until {until}. The agent gets it when it asks this again."
-    )
-    assert buttons(LATE) == [["Discard"]]
-    assert f"\nAda, Telegram, {AT}\nKept until" in read_card(LATE, GROUP)
-    forgotten = replace(PRIVATE, now=NOW + 11 * HOUR)
-    assert read_card(LATE, forgotten).endswith(f"{until}. The agent did not ask again.")
-    assert buttons(LATE, forgotten) == []
-    handed = replace(LATE, delivered_at=NOW + 70)
-    assert read_card(handed).endswith(f"you, here, {AT} · handed over {clock_time(NOW + 70)}")
-    discarded = replace(LATE, discarded=True)
-    assert read_card(discarded).startswith("🚫 Discarded · shop-api")
-    assert read_card(discarded).endswith(" · the agent does not get it")
-
-
-def test_a_withdrawn_question_needs_no_answer() -> None:
-    shown = ended(ask(DATABASE), Status.WITHDRAWN, by=None)
-    assert read_card(shown).startswith("🚫 Withdrawn · shop-api")
-    assert read_card(shown).endswith("\n\nThe agent no longer needs an answer.")
 
 
 # ── toasts ────────────────────────────────────────────────────────────────────────────────────────

@@ -29,6 +29,8 @@ from tests import strategies as some
         ("x\U000e0041", "x⟨U+E0041⟩"),
         ("\ud800", "⟨U+D800⟩"),
         ("\u200d", "⟨U+200D⟩"),
+        ("a" + "\u0301" * 10, "a" + "\u0301" * 8 + "⟨U+0301⟩⟨U+0301⟩"),
+        ("\u20dd" * 9 + "b\u0301", "\u20dd" * 8 + "⟨U+20DD⟩b\u0301"),
     ],
 )
 def test_what_cannot_be_seen_is_made_visible(text: str, shown: str) -> None:
@@ -45,6 +47,8 @@ def test_what_cannot_be_seen_is_made_visible(text: str, shown: str) -> None:
         "क्\u200dष श्\u200cर",
         "葛\U000e0100",
         "e\u0301",
+        "בְּרֵאשִׁ֖ית ཧཱུྃ ที่นี่ Việt",
+        "x" + "\u0301" * 8,
     ],
 )
 def test_what_a_script_or_an_emoji_needs_stays(text: str) -> None:

@@ -133,7 +133,7 @@ async def test_the_heartbeat_says_where_the_question_waits(monkeypatch: pytest.M
     )
     await asyncio.wait_for(beats.enough.wait(), 30)
     watching.cancel()
-    assert beats.heard[0][1] == "waiting on Telegram, 2 min"
+    assert beats.heard[0][1] == "waiting on Telegram, 2 min 30 s"
 
 
 @pytest.mark.parametrize(("idle", "every"), [(None, 15.0), (1800.0, 15.0), (9.0, 3.0)])

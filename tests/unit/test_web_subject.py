@@ -74,23 +74,27 @@ def test_each_argument_stays_in_one_piece(code: str, arguments: list[str]) -> No
     assert [html.unescape(a) for a in re.findall(r"<span>(.*?)</span>", command(code))] == arguments
 
 
-def test_lines_that_look_like_file_names_still_count_once_the_changes_have_begun() -> None:
-    code = "--- a\n+++ b\n@@ -1,3 +1,2 @@\n--- a comment of SQL\n+++ more\n-x\n same\n"
-    assert changes(code) == (1, 2)
-    shown = diff(code)[0]
-    assert '<span class="place">--- a\n</span>' in shown
-    assert '<span class="removed">--- a comment of SQL\n</span>' in shown
+def test_every_line_of_a_change_says_what_it_does() -> None:
+    shown = diff("@@ 1 of 2 @@\n--- a comment of SQL\n+++ more\n same\n")[0]
+    assert shown == (
+        '<span class="place">@@ 1 of 2 @@\n</span>'
+        '<span class="removed">--- a comment of SQL\n</span>'
+        '<span class="added">+++ more\n</span>'
+        '<span class="same"> same\n</span>'
+    )
 
 
 @pytest.mark.parametrize(
     ("code", "count"),
-    [("--- a comment of SQL\n-x\n+++ y\n+z", (2, 2)), ("+++ y\n c", (1, 0)), ("--- x", (0, 1))],
+    [
+        ("--- a comment of SQL\n-x\n+++ y\n+z", (2, 2)),
+        ("--- a comment of SQL\n+++ y\n@@ 2 of 2 @@\n+z", (2, 1)),
+        ("+++ y\n c", (1, 0)),
+        ("--- x", (0, 1)),
+    ],
 )
-def test_a_change_that_names_no_files_has_no_names_to_be_passed_over(
-    code: str, count: tuple[int, int]
-) -> None:
+def test_lines_that_look_like_names_of_files_count(code: str, count: tuple[int, int]) -> None:
     assert changes(code) == count
-    assert "place" not in diff(code)[0]
 
 
 def test_only_a_long_diff_is_cut_and_its_ends_are_seen() -> None:

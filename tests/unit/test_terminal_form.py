@@ -1,4 +1,4 @@
-"""What a line typed at the demo's question leads to."""
+"""What a line typed at a question in the terminal leads to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.demo_terminal import TerminalForm
+from chatbridge.cli.terminal_form import TerminalForm
 from chatbridge.core.model import Answer
 
 ASK: dict[str, Any] = {

@@ -1,0 +1,115 @@
+"""An agent that has chosen every word it can, its project's folder included, against the commands
+that its owner types: what they print can be read, and does nothing else."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from chatbridge.cli import answer, cancel, history, pending, people, status, tools
+from chatbridge.cli.connect import command as connect
+from chatbridge.cli.doctor.run import run as examine
+from chatbridge.cli.doctor.situation import Situation
+from tests.fakes.house import INITIALIZE, House, house
+
+Json = dict[str, Any]
+
+TRICKS = (
+    "\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil\x1b\\link\x1b]52;c;ZXZpbA==\x07\x9b31m\x90q\x9c"
+    "\x7f\r\u202e\u2067\u200b\ufeff\u2028\U000e0041\nID  PROJECT  AGENT\n✓ hub  all is well"
+    f"{chr(0x301) * 20}"
+)
+"""Colours, titles, links, the clipboard, C1, directions, what is not seen, lines that look like
+ours, and a tower of accents."""
+CONTROLS = ("Cc", "Cf", "Cs", "Zl", "Zp")
+FOLDER = TRICKS.replace("/", "|")[:80]
+ASK: Json = {
+    "title": TRICKS[:90],
+    "questions": [
+        {
+            "id": f"q{TRICKS}",
+            "question": TRICKS * 4,
+            "type": "select",
+            "options": [{"label": f"{n}{TRICKS}", "description": TRICKS} for n in "ab"],
+        },
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[House]:
+    with house() as machine:
+        yield machine.with_project(FOLDER)
+
+
+@pytest.fixture(scope="module")
+def asked(machine: House) -> Iterator[tuple[str, str]]:
+    """The ids of an open ask, and of one that ended with words of the same kind."""
+    client = {"name": TRICKS, "version": TRICKS, "title": TRICKS}
+    with machine.agent() as agent:
+        agent.request("init", "initialize", {**INITIALIZE, "clientInfo": client})
+        agent.receive()
+        agent.notify("notifications/initialized")
+        agent.ask(1, ASK)
+        ended = machine.until()
+        machine.api(f"/api/asks/{ended['id']}/cancel", {"reason": TRICKS})
+        agent.receive()
+        agent.ask(2, ASK)
+        still_open = machine.until(lambda ask: bool(ask["id"] != ended["id"]))
+        yield still_open["id"], ended["id"]
+
+
+COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
+    "pending": (pending.main, []),
+    "history": (history.main, []),
+    "status": (status.main, []),
+    "people": (people.main, []),
+    "tools list": (tools.main, ["list"]),
+    "tools check": (tools.main, ["check", f"{FOLDER}.json"]),
+    "connect": (connect.main, []),
+    "connect in the project": (connect.main, ["claude-code", "--project"]),
+    "doctor": (lambda _: examine(Situation.here(), as_json=False), []),  # main ends processes
+    "answer": (answer.main, ["OPEN"]),
+    "an option that is not there": (answer.main, ["OPEN", "99"]),
+    "an answer to what has ended": (answer.main, ["ENDED", "1"]),
+    "the end of what has ended": (cancel.main, ["ENDED"]),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_an_agent_wrote_cannot_steer_the_terminal_of_a_command(
+    machine: House,
+    asked: tuple[str, str],
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for variable, value in machine.environment.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(machine.project)
+    main, words = COMMANDS[name]
+    main([{"OPEN": asked[0], "ENDED": asked[1]}.get(word, word) for word in words])
+    printed = capsys.readouterr()
+    shown = printed.out + printed.err
+    assert shown.strip()
+    for char in shown:
+        assert char in "\n\u2068\u2069" or unicodedata.category(char) not in CONTROLS, repr(shown)
+    assert all(not line.startswith(("ID  P", "✓ hub  all")) for line in shown.splitlines())
+    assert "\u0301" * 9 not in shown
+
+
+def test_the_trick_is_in_what_they_print(
+    machine: House,
+    asked: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Else the test above would show nothing."""
+    for variable, value in machine.environment.items():
+        monkeypatch.setenv(variable, value)
+    pending.main([])
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if asked[0][:6] in line]
+    assert row.count("⟨U+001B⟩") >= 2

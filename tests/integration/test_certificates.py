@@ -1,0 +1,84 @@
+"""The bot's token is part of every request, so nobody may hear one who only claims the name; and
+the person is told that it is the certificate, and what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import pytest
+
+from chatbridge.channels.matrix.api import Api as MatrixApi
+from chatbridge.channels.telegram.api import Api as TelegramApi
+from chatbridge.cli import prompts
+from chatbridge.cli.setup import telegram as setup
+from chatbridge.core.errors import RetryLater
+from tests.fakes.impostor import impostor, self_signed
+
+TOKEN = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
+WHAT_TO_DO = "Check this computer's clock and {}; where a proxy reads along, set SSL_CERT_FILE to"
+
+
+async def ask_telegram(base: str) -> None:
+    api = TelegramApi(TOKEN, base=base, hint="config.toml")
+    try:
+        await api.open()
+    finally:
+        await api.close()
+
+
+async def ask_the_homeserver(base: str) -> None:
+    api = MatrixApi(base, "@bot:localhost", hint="config.toml")
+    try:
+        await api.device_of(TOKEN)
+    finally:
+        await api.close()
+
+
+SERVICES = {
+    "telegram": (ask_telegram, "telegram's certificate is not trusted", "telegram.api_base"),
+    "matrix": (ask_the_homeserver, "matrix: the homeserver's certificate", "matrix.homeserver"),
+}
+
+
+async def test_setup_says_that_it_is_the_certificate_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(prompts, "enter_or_escape", lambda: False)  # the person presses Esc
+    async with impostor(self_signed(tmp_path)) as (port, _):
+        asked = asyncio.to_thread(ended_by_escape, f"https://localhost:{port}")
+        assert await asked
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("✗ localhost cannot be reached. telegram's certificate is not trusted")
+    assert WHAT_TO_DO.format("telegram.api_base") in said
+    assert said.endswith("Then press Enter to try again.")
+
+
+def ended_by_escape(base: str) -> bool:
+    with pytest.raises(KeyboardInterrupt):
+        setup.check(TOKEN, base)
+    return True
+
+
+@pytest.mark.parametrize("service", SERVICES)
+async def test_a_server_whose_certificate_nobody_vouches_for_never_hears_the_token(
+    tmp_path: Path, service: str
+) -> None:
+    asking, beginning, setting = SERVICES[service]
+    certificate = self_signed(tmp_path)
+    async with impostor(certificate) as (port, heard):
+        with pytest.raises(RetryLater) as caught:
+            await asking(f"https://localhost:{port}")
+        said = str(caught.value)
+        assert said.startswith(beginning)
+        assert "(self-signed certificate" in said or "(self signed certificate" in said
+        assert WHAT_TO_DO.format(setting) in said
+        assert heard == []
+
+        trusting = ssl.create_default_context(cafile=certificate)
+        reader, writer = await asyncio.open_connection("localhost", port, ssl=trusting)
+        writer.write(b"it listens\n")
+        assert await reader.read() == b""
+        assert heard == [b"it listens\n"]
+        writer.close()

@@ -1,0 +1,150 @@
+"""What each command has imported when it is ready to read its arguments, and when it has done its
+work: a start stays quick as long as nothing heavy gets in. Counted, not timed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from chatbridge.__main__ import COMMANDS
+from tests.fakes.house import INITIALIZE, House, house
+from tests.fakes.program import ROOT, bare
+
+SLOW = {"asyncio", "sqlite3", "ssl"}
+"""Of the standard library, those that cost a command noticeably."""
+NAMES = """
+def heavy():
+    names = {name.partition(".")[0] for name in sys.modules if not name.startswith("_")}
+    ours = {"chatbridge"}
+    # What Python itself has imported before: editable installations, virtual environments.
+    return sorted((names - set(sys.stdlib_module_names) - ours - before) | names & SLOW)
+"""
+EACH = f"""
+import json, os, sys
+before = set(sys.modules)
+SLOW = {SLOW!r}
+{NAMES}
+from importlib import import_module
+from chatbridge.__main__ import COMMANDS
+for word, (module, _) in COMMANDS.items():
+    if os.fork() == 0:
+        command = import_module(module)
+        if hasattr(command, "parser") and word != "completion":  # which has that of all
+            command.parser()
+        print(json.dumps([word, heavy()]), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0, word
+"""
+ONE = f"""
+import json, sys
+before = set(sys.modules)
+SLOW = {SLOW!r}
+{NAMES}
+from chatbridge.__main__ import main
+try:
+    code = main(sys.argv[1:])
+except SystemExit as end:
+    code = end.code
+sys.stderr.write("\\n" + json.dumps([code, heavy()]))
+"""
+LOADED = {
+    "demo": {"asyncio", "ssl"},
+}
+"""What a command may have imported before it has read its arguments; every other: nothing."""
+
+
+def test_no_command_imports_more_than_its_share_before_it_reads_its_arguments() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EACH], capture_output=True, text=True, timeout=60, env=bare({})
+    )
+    assert done.returncode == 0, done.stderr
+    found = dict(json.loads(line) for line in done.stdout.splitlines())
+    assert found.keys() == COMMANDS.keys()
+    too_many = {word: set(names) - LOADED.get(word, set()) for word, names in found.items()}
+    assert {word: names for word, names in too_many.items() if names} == {}
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[House]:
+    with house() as home, home.agent() as agent:
+        agent.initialize()
+        yield home
+
+
+def started(home: House, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", ONE, *words],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=home.project,
+        env=bare(home.environment),
+    )
+
+
+def ended(process: subprocess.Popen[str], given: str = "") -> tuple[int, list[str]]:
+    """With which code, and what of the heavy there was in the end."""
+    _, said = process.communicate(given, timeout=60)
+    code, heavy = json.loads(said.rpartition("\n")[2])
+    return code, heavy
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["notify", "Built."],
+        ["pending"],
+        ["history"],
+        ["status", "--json"],
+        ["version"],
+        ["tools", "--help"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_command_in_a_script_has_imported_nothing_heavy_in_the_end(
+    home: House, words: list[str]
+) -> None:
+    assert ended(started(home, *words)) == (0, [])
+
+
+def test_an_ask_has_imported_nothing_heavy_when_it_is_answered(home: House) -> None:
+    asking = started(home, "ask", "Which?", "-o", "blue")
+    home.answer(home.until())
+    assert ended(asking) == (0, [])
+
+
+def test_a_link_and_a_hook_have_imported_nothing_heavy_in_the_end(home: House) -> None:
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+    assert ended(started(home, "mcp"), json.dumps(hello) + "\n") == (0, [])
+    event = {"hook_event_name": "Notification", "message": "Done.", "cwd": str(home.project)}
+    assert ended(started(home, "hook"), json.dumps(event)) == (0, [])
+
+
+def test_a_hook_imports_nothing_that_a_link_does_not() -> None:
+    script = (
+        "import sys; before = set(sys.modules); import chatbridge.cli.hook; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=30
+    )
+    found = done.stdout.split()
+    assert "chatbridge.link.loop" in found
+    heavy = {"asyncio", "pydantic", "mcp", "mcp_types", "anyio", "ssl", "dataclasses"}
+    assert not heavy & set(found)
+
+
+def test_a_link_does_without_what_only_types_need() -> None:
+    script = "import sys; before = set(sys.modules); import chatbridge.link.loop; " + (
+        "print(sorted({'typing', 'dataclasses', 'asyncio', 'ssl'} & (set(sys.modules) - before)))"
+    )
+    # -S: an editable installation's own hook may have imported typing before.
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script], capture_output=True, text=True, env=bare({})
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")

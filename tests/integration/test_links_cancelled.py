@@ -1,0 +1,87 @@
+"""A call that its client has cancelled has no caller, whatever came in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core.errors import StoreError
+from tests.fakes.door import Link, door
+from tests.fakes.world import BLUE, OWNER, world
+
+CANCELLED = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+
+
+async def full_disk(_: object) -> None:
+    raise StoreError("the disk is full")
+
+
+async def test_a_cancelled_call_that_cannot_be_stored_has_no_caller_after_the_links_return(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
+        link = await Link.connect(tmp_path / "s")
+        await link.hear()
+        await link.ask(1)
+        ask = await hub.until(lambda ask: ask.open)
+        with monkeypatch.context() as broken:
+            broken.setattr(hub.store, "write", full_disk)
+            link.say(CANCELLED)
+            assert await link.hear() == {}, "it was not cut off"
+        link.close()
+        again = await Link.connect(tmp_path / "s")
+        await again.hear()
+        again.say({"chatbridge": "resumed"})
+        await hub.until(lambda seen: seen.id == ask.id and seen.alone_since is not None)
+        assert (await hub.inbox.answer(ask.id, BLUE, person=OWNER)).kept
+        again.close()
+
+
+@pytest.mark.parametrize("pending", [False, True])
+async def test_an_answer_to_a_call_that_the_link_has_forgotten_is_kept_unless_it_is_being_written(
+    tmp_path: Path, pending: bool
+) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as links:
+        link = await Link.connect(tmp_path / "s")
+        await link.hear()
+        await link.ask(1)
+        ask = await hub.until(lambda ask: ask.open)
+        await links.close()
+        link.close()
+    async with world(tmp_path, hub.clock) as after, door(after, tmp_path / "t"):
+        await after.inbox.answer(ask.id, BLUE, person=OWNER)  # before its link is back
+        link = await Link.connect(tmp_path / "t")
+        await link.hear()
+        link.say({"chatbridge": "resumed", **({"pending": [1]} if pending else {})})
+        await link.ask(2)
+        if pending:
+            assert (await after.until(lambda seen: seen.open)).id != ask.id
+        else:
+            assert (await link.hear())["id"] == 2
+        link.close()
+
+
+async def test_a_repeated_call_whose_answer_is_on_its_way_is_not_taken_for_forgotten(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as links:
+        link = await Link.connect(tmp_path / "s")
+        await link.hear()
+        await link.ask(1)
+        ask = await hub.until(lambda ask: ask.open)
+        await links.close()
+        link.close()
+    async with world(tmp_path, hub.clock) as after, door(after, tmp_path / "t"):
+        await after.inbox.answer(ask.id, BLUE, person=OWNER)
+        link = await Link.connect(tmp_path / "t")
+        await link.hear()
+        await link.ask(1)
+        assert (await link.hear())["id"] == 1
+        link.say({"chatbridge": "resumed"}, {"jsonrpc": "2.0", "id": 9, "method": "ping"})
+        assert (await link.hear())["id"] == 9
+        assert not (await after.inbox.ask(ask.id)).kept
+        link.say({"chatbridge": "delivered", "request": 1})
+        assert (await link.hear())["chatbridge"] == "acknowledged"
+        assert (await after.inbox.ask(ask.id)).delivered_at is not None
+        link.close()

@@ -1,0 +1,40 @@
+"""The README's first screen: one sentence, the animated picture, two commands, who can be where."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from PIL import Image, ImageSequence
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FIRST_SCREEN = README.partition("\n## ")[0]
+PICTURE = re.compile(r'<img src="(docs/pictures/[\w-]+\.gif)" width="(\d+)" alt="([^"]+)">')
+MOST_BYTES = 800_000
+SHORTEST, LONGEST = 8_000, 13_000
+LAST_FRAME = 3_000
+
+
+def test_the_first_screen_is_a_sentence_a_picture_two_commands_and_a_table() -> None:
+    _title, sentence, picture, block, _needs, table = FIRST_SCREEN.strip().split("\n\n")
+    assert sentence.count(".") == 1
+    assert PICTURE.fullmatch(picture)
+    commands = [line.split("#")[0].strip() for line in block.strip("`\n").splitlines()]
+    assert commands == ["make demo", "make test"]
+    for name in ("Telegram", "Matrix", "web inbox", "Claude Code", "Codex", "any other MCP client"):
+        assert name in table
+
+
+def test_the_picture_moves_ends_on_the_answer_and_is_small_enough_to_load() -> None:
+    found = PICTURE.search(FIRST_SCREEN)
+    assert found is not None
+    path, width, told = ROOT / found[1], int(found[2]), found[3]
+    assert len(told) > 100, "it says what happens to those who do not see it"
+    assert path.stat().st_size <= MOST_BYTES
+    with Image.open(path) as picture:
+        assert picture.width >= width
+        assert picture.info["loop"] == 0
+        shown = [frame.info["duration"] for frame in ImageSequence.Iterator(picture)]
+    assert SHORTEST <= sum(shown) <= LONGEST
+    assert shown[-1] == max(shown) >= LAST_FRAME
