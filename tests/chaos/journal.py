@@ -78,7 +78,7 @@ class Journal:
             waiting=tuple(waiting),
             queries=tuple(queries),
             next_update=updates._next,
-            last_message=service._last_id,
+            last_message=service.last_id,
             allowed=updates._allowed,
             commands=tuple(service.commands.items()),
         )
@@ -115,7 +115,7 @@ class Journal:
         updates._next, updates._allowed = record.next_update, record.allowed
         service.queries.update(record.queries)
         service.commands.update(record.commands)
-        service._last_id = record.last_message
+        service.last_id = record.last_message
         self._note(record, waiting)
 
     def _message(self, flat: dict[str, Any]) -> Message:

@@ -13,7 +13,7 @@ from chatbridge.core.notice import Level
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import SELECT, SHOP
 from tests.fakes.telegram.server import BotApi
-from tests.fakes.telegram_desk import Telegram, read, running_telegram
+from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
 from tests.fakes.telegram_hub import Scene
 
 DOCS = Project(key="/code/docs-site", name="docs-site")
@@ -191,3 +191,27 @@ async def test_a_notice_follows_a_group_that_becomes_a_supergroup(tmp_path: Path
             new = scene.chat.migrate()
             await hub.desk.notify("Moved.")
             await hub.in_time(asyncio.to_thread(new.phone(scene.phone.person).sees, "Moved."))
+
+
+async def test_a_list_from_before_a_group_moved_overwrites_no_card_of_the_new_one(
+    tmp_path: Path,
+) -> None:
+    clock = StillClock()
+    with BotApi.running(clock=clock) as api:
+        api.service.last_id = 0  # a new bot's messages have numbers like a new supergroup's
+        group = api.group("team", ada := api.person("Ada"))
+        async with running_telegram(
+            tmp_path, api=api, clock=clock, chat=group, phone=group.phone(ada)
+        ) as telegram:
+            for i in range(1, 5):
+                await told(telegram, f"Step {i}.")
+            last = await telegram.sees("Step 4.")
+            phone = group.migrate().phone(ada)
+            await telegram.dealt_with()
+            numbers = set[int]()
+            while last.id not in numbers:
+                card = await telegram.card(await telegram.desk.ask(SELECT), phone=phone)
+                numbers.add(card.id)
+            await telegram.desk.notify("Step 5.")
+            await waiting(phone.sees)("Step 5.")
+            assert phone.now(card).text == card.text

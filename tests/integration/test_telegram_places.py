@@ -161,6 +161,24 @@ async def test_a_group_that_gets_topics_by_becoming_a_supergroup_gets_one_for_th
         assert after.thread in new.topics
 
 
+async def test_a_card_whose_group_moves_while_it_is_being_posted_is_in_the_new_ones_topic(
+    tmp_path: Path, api: BotApi, clock: StillClock
+) -> None:
+    ada = api.person("Ada")
+    group = api.group("team", ada)
+    async with hub(tmp_path, api, clock, group, topics=True) as telegram:
+        held = api.hold("createForumTopic", after_effect=True)
+        ask = await telegram.desk.ask(SELECT)
+        await waiting(held.arrived)()
+        new = group.migrate()
+        api.service.chats[new.id].forum = True
+        await telegram.dealt_with()
+        held.release()
+        card = await telegram.card(ask, phone=new.phone(ada))
+        assert card.thread in new.topics
+        assert len(telegram.said(new.phone(ada))) == 1
+
+
 # ── several chats ─────────────────────────────────────────────────────────────────────────────────
 
 

@@ -57,6 +57,7 @@ class Chat:
         self, api: Api, chat: int, *, clock: Clock, topics: bool, pace: Pace | None = None
     ) -> None:
         self.name = f"telegram:{chat}"
+        self.id = chat
         self.private = chat > 0
         self.pace = pace or (PRIVATE if self.private else GROUP)
         self.wishes = Wishes()
@@ -72,13 +73,10 @@ class Chat:
         self._fresh: dict[str, float] = {}
         """Since when an ask's card has had its present buttons, as far as this process knows."""
 
-    @property
-    def id(self) -> int:
-        return self._writer.chat
-
     def move(self, number: int) -> None:
-        """It is known by another number from now on."""
-        self._writer.chat = number
+        """It is known by another number from now on. What is being shown stays where it began:
+        messages are numbered anew there."""
+        self.id = number
 
     @property
     def trouble(self) -> str | None:
@@ -125,9 +123,11 @@ class Chat:
     async def announce(self, notice: Notice) -> bool:
         with self._writer.watched():
             try:
+                self._write_here()
                 await self._announcer.announce(notice)
             except Migrated as error:
                 self._migrated(self, error.chat)
+                self._write_here()
                 await self._announcer.announce(notice)
         return True
 
@@ -135,6 +135,7 @@ class Chat:
         """One new message at a time, the card first: each is noted before the next is sent."""
         with self._writer.watched():
             try:
+                self._write_here()
                 return await self._show(ask, from_text(place) if place else None)
             except Migrated as error:
                 self._migrated(self, error.chat)
@@ -144,9 +145,17 @@ class Chat:
                     raise
                 raise PostGone from None
 
+    def _write_here(self) -> None:
+        """Where the chat is now. Nothing that is known of messages elsewhere counts here."""
+        if self._writer.chat != self.id:
+            self._writer.chat = self.id
+            self._announcer = Announcer(self._writer, clock=self._clock)
+            self._drawn.clear()
+            self._before.clear()
+
     async def _show(self, ask: Ask, place: Place | None) -> Shown:
         wish = self.wishes.of(ask.id)
-        if place is not None and place.chat != self.id:
+        if place is not None and place.chat != self._writer.chat:
             raise PostGone  # it is in the group that this one was
         old: tuple[int, ...] = ()
         if place is not None and ask.open and (wish.anew or wish.again):
@@ -191,7 +200,7 @@ class Chat:
             self._fresh.pop(ask.id, None)
         return Shown(
             place=to_text(place),
-            handles=tuple(handle(self.id, part) for part in (place.card, *parts)),
+            handles=tuple(handle(place.chat, part) for part in (place.card, *parts)),
             messages=messages,
             complete=not (missing or place.old or (seen.unsent and ask.open)),
         )
@@ -222,7 +231,7 @@ class Chat:
         self._fresh[ask.id] = self._clock.monotonic()
         due = remind_at(ask)
         place = Place(
-            chat=self.id,
+            chat=self._writer.chat,
             card=sent.id,
             step=ask.draft.step,
             since=sent.at,

@@ -85,7 +85,7 @@ class Service:
         self.queries: dict[str, Query] = {}
         self.commands: dict[str, list[Json]] = {}
         self.files: dict[str, Document] = {}
-        self._last_id = random.randrange(100, 10_000)
+        self.last_id = random.randrange(100, 10_000)
 
     def now(self) -> int:
         return int(self.clock.time())
@@ -99,8 +99,8 @@ class Service:
         """Supergroups count their own messages; all other chats share one count."""
         if chat.type == "supergroup":
             return max(chat.messages, default=0) + 1
-        self._last_id += 1
-        return self._last_id
+        self.last_id += 1
+        return self.last_id
 
     def post(
         self,
