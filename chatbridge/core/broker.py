@@ -91,9 +91,7 @@ class Broker:
             await tx.save_call(first)
             return fresh, first
 
-        ask, call = await self._store.write(work)
-        self._committed(ask)
-        return ask, call
+        return await self._store.write(work, then=lambda found: self._committed(found[0]))
 
     async def _earlier(self, tx: Transaction, fresh: Ask, call: Call) -> tuple[Ask, Call] | None:
         """What this call goes on with instead of the `fresh` ask that it would open."""
@@ -156,12 +154,10 @@ class Broker:
             return await self.callers.welcome(tx, ask), call
 
         try:
-            ask, call = await self._store.write(work)
+            return await self._store.write(work, then=lambda found: self._committed(found[0]))
         except UnknownAsk:
             here = [ask.id for ask in await self._store.open_asks() if fits(ask)]
             raise UnknownAsk(ask_id, known=tuple(here)) from None
-        self._committed(ask)
-        return ask, call
 
     async def ended(self, ask_id: str) -> Ask:
         """Wait until this ask has ended, however long that takes."""
@@ -236,13 +232,14 @@ class Broker:
                 return AskEnded(ask_id, status="by another")
             return after, True
 
-        result = await self._store.write(work)
+        def tell(result: tuple[Ask, bool] | ChatbridgeError) -> None:
+            if not isinstance(result, ChatbridgeError) and result[1]:
+                self._committed(result[0])
+
+        result = await self._store.write(work, then=tell)
         if isinstance(result, ChatbridgeError):
             raise result
-        ask, changed = result
-        if changed:
-            self._committed(ask)
-        return ask
+        return result[0]
 
     async def _waited_for(self, tx: Transaction, ask_id: str) -> bool:
         """Whether the ask has a caller. One that waits here is known without the store; the others

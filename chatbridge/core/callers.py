@@ -64,7 +64,7 @@ class Callers:
 
         while link not in self._present:
             try:
-                self._tell(await self._store.write(work))
+                await self._store.write(work, then=self._tell)
                 return
             except StoreError as error:
                 log.warning("link %s: its calls stay live for now: %s", link, error)
@@ -90,7 +90,7 @@ class Callers:
             ended = [call] if call is not None and waits else []
             return await self._end(tx, ended, for_good=True)
 
-        self._tell(await self._store.write(work))
+        await self._store.write(work, then=self._tell)
 
     async def resumed(self, link: str, *, repeated: set[str]) -> None:
         """A link is back and has repeated its calls, but for those whose response it has and will
@@ -110,7 +110,7 @@ class Callers:
                     back.append(after)
             return [*back, *await self._end(tx, gone, for_good=True)]
 
-        self._tell(await self._store.write(work))
+        await self._store.write(work, then=self._tell)
 
     async def forget_absent_links(self) -> None:
         """After a start: links that have not come back in time have gone."""
@@ -146,8 +146,7 @@ class Callers:
             return wait, changed
 
         if not self._absent_forgotten.is_set():
-            wait, changed = await self._store.write(work)
-            self._tell(changed)
+            wait, _ = await self._store.write(work, then=lambda found: self._tell(found[1]))
             if wait:
                 await self._absent_forgotten.wait()
 
@@ -158,7 +157,7 @@ class Callers:
 
         while True:
             try:
-                self._tell(await self._store.write(work))
+                await self._store.write(work, then=self._tell)
                 return
             except StoreError as error:
                 log.warning("calls of before the start stay live for now: %s", error)
@@ -297,7 +296,7 @@ class Callers:
             after = asks.delivered(ask, now=now)
             return [after] if await tx.save_ask(after, was=ask.status) else []
 
-        self._tell(await self._store.write(work))
+        await self._store.write(work, then=self._tell)
 
     async def count_until(self, name: CallName, until: float) -> None:
         """A response to this call reaches nobody after that time."""

@@ -83,10 +83,11 @@ class Notices:
                     raise TooManyNotices(limit=TOGETHER * MOST_A_MINUTE)
             return kept
 
-        notice = await self._store.write(work)
-        if notice.id == fresh.id:
-            self._delivery.announce(notice)
-        return notice
+        def announce(notice: Notice) -> None:
+            if notice.id == fresh.id:
+                self._delivery.announce(notice)
+
+        return await self._store.write(work, then=announce)
 
     def _tried(self, notice_id: str) -> None:
         if waiting := self._waiting.get(notice_id):

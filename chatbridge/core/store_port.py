@@ -95,8 +95,16 @@ class Store(Protocol):
     @property
     def operations(self) -> OperationStore: ...
 
-    async def write(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+    async def write(
+        self,
+        work: Callable[[Transaction], Awaitable[T]],
+        *,
+        then: Callable[[T], None] | None = None,
+    ) -> T:
         """Run `work` in one transaction and commit it durably before returning.
+
+        What others have to be told of the result, `then` tells them: the caller may be cancelled
+        in the middle of the commit.
 
         Works run one after another. Several may share a commit, and a work may be run again when
         another one in its commit failed: it must have no effect but through its transaction.

@@ -127,8 +127,13 @@ class SqliteStore:
         await self._reading.close()
         await self._writing.close()
 
-    async def write(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        return await self._writer.run(work)
+    async def write(
+        self,
+        work: Callable[[Transaction], Awaitable[T]],
+        *,
+        then: Callable[[T], None] | None = None,
+    ) -> T:
+        return await self._writer.run(work, then)
 
     async def ask(self, ask_id: str) -> Ask | None:
         self._reading.check_open()

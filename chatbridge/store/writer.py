@@ -29,11 +29,19 @@ log = logging.getLogger(__name__)
 @dataclass(eq=False, slots=True)
 class _Job(Generic[T]):
     work: Work[T]
+    then: Callable[[T], None] | None
     done: asyncio.Future[T]
 
     def succeed(self, result: T) -> None:
         if not self.done.done():
             self.done.set_result(result)
+        elif self.then is not None:  # its caller went while it was being committed
+            asyncio.get_running_loop().call_soon(self.then, result)
+
+    @property
+    def succeeded(self) -> bool:
+        done = self.done
+        return done.done() and not done.cancelled() and done.exception() is None
 
     def fail(self, error: BaseException) -> None:
         if not self.done.done():
@@ -56,16 +64,20 @@ class Writer:
         self._closing = False
         self._task = asyncio.create_task(self._serve(), name="store writer")
 
-    async def run(self, work: Work[T]) -> T:
+    async def run(self, work: Work[T], then: Callable[[T], None] | None = None) -> T:
         """:raises StoreError: nothing of it was committed."""
         if asyncio.current_task() is self._task:
             raise RuntimeError("a work called write: it would wait for itself")
         if self._closing:
             raise self._closed()
-        job: _Job[T] = _Job(work, asyncio.get_running_loop().create_future())
+        job: _Job[T] = _Job(work, then, asyncio.get_running_loop().create_future())
         self._queue.append(job)
         self._wake.set()
-        return await job.done
+        try:
+            return await job.done
+        finally:
+            if then is not None and job.succeeded:  # also for a caller that has just been cancelled
+                then(job.done.result())
 
     async def close(self) -> None:
         """Finishes what is queued."""
@@ -117,7 +129,7 @@ class Writer:
     async def _run(self, job: _Job[Any], changes: Changes) -> Callable[[], None]:
         """What tells the caller, to be called after the commit. :raises _Spoiled:"""
         if job.done.done():
-            return partial(job.succeed, None)
+            return _nothing
         transaction = SqliteTransaction(self._connection, self._recent, changes)
         try:
             result = await job.work(transaction)
@@ -141,6 +153,10 @@ class Writer:
 
     def _closed(self) -> StoreError:
         return StoreError(f"the database {self._connection.path} has been closed: nothing written")
+
+
+def _nothing() -> None:
+    """Nobody waits for this work any more, and it has not been run."""
 
 
 def _being_cancelled() -> bool:

@@ -179,9 +179,12 @@ async def test_a_read_does_not_see_what_is_not_committed(store: Store) -> None:
 async def test_a_caller_that_is_cancelled_in_the_queue_leaves_the_others_alone(
     store: Store,
 ) -> None:
+    def unheard(_: object) -> None:
+        raise AssertionError("nothing was committed, and yet it was told")
+
     given_up, others = an_ask(), [an_ask() for _ in range(3)]
     async with held_up(store):
-        leaving = asyncio.create_task(store.write(adding(given_up)))
+        leaving = asyncio.create_task(store.write(adding(given_up), then=unheard))
         staying = [asyncio.create_task(store.write(adding(ask))) for ask in others]
         await asyncio.sleep(0)
         leaving.cancel()
@@ -195,6 +198,7 @@ async def test_a_caller_that_is_cancelled_while_its_work_runs_breaks_nothing(
     store: Store,
 ) -> None:
     ask, neighbour = an_ask(), an_ask()
+    told: list[str] = []
     started, release = asyncio.Event(), asyncio.Event()
 
     async def work(tx: Transaction) -> None:
@@ -202,14 +206,28 @@ async def test_a_caller_that_is_cancelled_while_its_work_runs_breaks_nothing(
         started.set()
         await release.wait()
 
-    leaving = asyncio.create_task(store.write(work))
+    leaving = asyncio.create_task(store.write(work, then=lambda _: told.append(ask.id)))
     await asyncio.wait_for(started.wait(), 10)
     staying = asyncio.create_task(store.write(adding(neighbour)))
     leaving.cancel()
     release.set()
     await asyncio.wait_for(staying, 10)
+    assert leaving.cancelled()
     assert await store.ask(ask.id) == ask
+    assert told == [ask.id]
     assert await store.ask(neighbour.id) == neighbour
+
+
+async def test_what_fails_in_the_telling_is_its_callers_alone(store: Store) -> None:
+    ask, neighbour = an_ask(), an_ask()
+
+    def fail(_: object) -> None:
+        raise LookupError(ask.id)
+
+    with pytest.raises(LookupError, match=ask.id):
+        await store.write(adding(ask), then=fail)
+    await asyncio.wait_for(store.write(adding(neighbour)), 10)
+    assert await store.ask(ask.id) == ask
 
 
 async def test_a_work_that_is_cancelled_from_inside_stops_only_itself(store: Store) -> None:

@@ -58,10 +58,12 @@ async def test_a_link_that_closes_while_the_disk_is_full_counts_as_gone_afterwar
         ask = await hub.ask(link="a", timeout=1800.0)
         works, faults = hub.store.write, [StoreError("the disk is full")]
 
-        async def write(work: Callable[[Transaction], Awaitable[object]]) -> object:
+        async def write(
+            work: Callable[[Transaction], Awaitable[object]], *, then: Callable[[object], None]
+        ) -> object:
             if faults:
                 raise faults.pop()
-            return await works(work)
+            return await works(work, then=then)
 
         monkeypatch.setattr(hub.store, "write", write)
         closing = asyncio.ensure_future(gone(hub, "a"))

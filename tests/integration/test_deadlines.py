@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.core import asks
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, Status
 from chatbridge.store.sqlite import SqliteStore
@@ -174,3 +175,22 @@ async def test_more_time_takes_the_old_turns_back(tmp_path: Path) -> None:
         assert ask.deadline
         hub.clock.advance(ask.deadline - 15 * 60 - hub.clock.time())
         assert await hub.now(ask) == later
+
+
+async def test_who_ends_an_ask_and_is_cancelled_in_the_middle_of_it_has_ended_it_for_all(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask()
+        waiting = asyncio.ensure_future(hub.ended(ask))
+        leaving: asyncio.Task[Ask]
+
+        def ended(ask: Ask) -> Ask:
+            leaving.cancel()
+            return asks.timed_out(ask, now=hub.clock.time(), policy=hub.broker.policy)
+
+        leaving = asyncio.ensure_future(hub.broker.change(ask.id, ended))
+        with pytest.raises(asyncio.CancelledError):
+            await leaving
+        assert (await waiting).status is Status.TIMED_OUT
+        await hub.until(lambda change: change.status is Status.TIMED_OUT)
