@@ -52,6 +52,13 @@ collect: $(VENV)
 	@echo "  collect   byte code of the tests"
 	@$(BIN)/python -m pytest --collect-only --quiet >/dev/null || true # the run itself says what is wrong
 
+# Without the tests that count on an event of the kernel being there at the loop's next turn.
+.PHONY: races
+races: ## Look for races: tests with every event late by chance
+	@PYTHONPATH=$(CURDIR)/tests/late $(MAKE) test PYTEST_ARGS="\
+		tests/integration tests/acceptance tests/contract --deselect tests/integration/test_watch.py \
+		--deselect tests/integration/test_watch_property.py $(PYTEST_ARGS)"
+
 .PHONY: check
 check: lint types contracts ## Style, types and import contracts, without the tests
 
