@@ -17,7 +17,7 @@ from tests.ended_operations import BADLY, HOSTILE, OPERATION, WELL
 from tests.fakes.clock import StillClock
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
-from tests.fakes.telegram_desk import Telegram, read, running_telegram
+from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
 
 NAME = "output-5e0f3a7c.txt"
 
@@ -153,14 +153,17 @@ async def test_many_that_end_well_become_one_list_apart_from_what_agents_say(
     telegram: Telegram,
 ) -> None:
     ends = [replace(WELL, id=str(uuid.uuid4()), title=f"make {i}", whole=True) for i in range(5)]
+    single = list[Card]()
     for i, end in enumerate(ends):
         telegram.desk.outputs[end.id] = f"output {i}".encode()
         if i:
             await telegram.desk.notify(f"Agents say {i}.")
             await telegram.sees(f"Agents say {i}.")
         await telegram.desk.tell_end(end)
-        await telegram.sees(end.title)
+        single.append(await telegram.sees(end.title))
     listed = await telegram.sees("5 commands finished")
+    for card in single[:3]:  # the fourth one has become the list
+        await waiting(telegram.phone.gone)(card)
     assert read(listed) == "✅ 5 commands finished · shop-api\n\n" + "\n".join(
         f"• make {i} · 4 min 12 s" for i in range(5)
     )
