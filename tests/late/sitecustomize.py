@@ -23,8 +23,9 @@ SHARES = (0.05, 0.2, 0.4)
 class LateSelector(selectors.EpollSelector):
     def __init__(self) -> None:
         super().__init__()
-        self._share = random.choice(SHARES)
-        self._longest = 10 ** random.uniform(SHORTEST, LONGEST)
+        self._chance = random.Random()  # of its own: Hypothesis watches over everybody's
+        self._share = self._chance.choice(SHARES)
+        self._longest = 10 ** self._chance.uniform(SHORTEST, LONGEST)
         self._held: dict[int, float] = {}
         """Until when the events of a descriptor are not told."""
 
@@ -46,9 +47,9 @@ class LateSelector(selectors.EpollSelector):
 
     def _is_told(self, fd: int, now: float) -> bool:
         if fd not in self._held:
-            if random.random() >= self._share:
+            if self._chance.random() >= self._share:
                 return True
-            self._held[fd] = now + random.uniform(0, self._longest)
+            self._held[fd] = now + self._chance.uniform(0, self._longest)
         if self._held[fd] > now:
             return False
         del self._held[fd]

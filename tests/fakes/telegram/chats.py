@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,8 @@ from tests.fakes.telegram.entities import Entity, Formatted, entity_json
 Json = dict[str, Any]
 EMPTY = Formatted(text="")
 TOPIC_COLOUR = 7322096
+CHANCE = random.SystemRandom()
+"""Not everybody's: Hypothesis sets that one to the same state for each example."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ asynchronous tests can both use it.
 from __future__ import annotations
 
 import asyncio
-import random
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ from typing import Any, Self
 import uvloop
 
 from tests.fakes.telegram.api import Api
-from tests.fakes.telegram.chats import ChatRecord, Document, Json, User
+from tests.fakes.telegram.chats import CHANCE, ChatRecord, Document, Json, User
 from tests.fakes.telegram.faults import GARBAGE, PATIENCE, Fault, Hold, Params, failure
 from tests.fakes.telegram.people import Chat
 from tests.fakes.telegram.replies import Cut, Later, Outcome, Refusal, Reply
@@ -89,7 +88,7 @@ class BotApi:
     # People and chats
 
     def person(self, name: str, *, id: int | None = None, username: str | None = None) -> User:
-        person = User(id=id or random.randrange(10**8, 10**10), name=name, username=username)
+        person = User(id=id or CHANCE.randrange(10**8, 10**10), name=name, username=username)
         with self.service.changed:
             self.service.people[person.id] = person
         return person
@@ -110,7 +109,7 @@ class BotApi:
     ) -> Chat:
         """A group with the bot in it. With `privacy` it sees only what is meant for it."""
         large = forum or supergroup
-        number = random.randrange(10**9, 10**10)
+        number = CHANCE.randrange(10**9, 10**10)
         return self._chat(
             ChatRecord(
                 id=-1_000_000_000_000 - number if large else -number,

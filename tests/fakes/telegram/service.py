@@ -5,7 +5,6 @@ Everything is done under one lock, `changed`, which tells who waits that somethi
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.chats import (
+    CHANCE,
     EMPTY,
     ChatRecord,
     Document,
@@ -72,8 +72,8 @@ class Service:
         self.clock: Times = clock or time
         self.features = features
         self.changed = threading.Condition(threading.RLock())
-        bot_id = random.randrange(10**9, 10**10)
-        self.token = f"{bot_id}:" + "".join(random.choices("ABCDEFGHabcdefgh0123456789_-", k=35))
+        bot_id = CHANCE.randrange(10**9, 10**10)
+        self.token = f"{bot_id}:" + "".join(CHANCE.choices("ABCDEFGHabcdefgh0123456789_-", k=35))
         self.bot = User(id=bot_id, name="Test bot", username=f"test_{bot_id}_bot", is_bot=True)
         self.revoked = False
         self.people: dict[int, User] = {}
@@ -85,7 +85,7 @@ class Service:
         self.queries: dict[str, Query] = {}
         self.commands: dict[str, list[Json]] = {}
         self.files: dict[str, Document] = {}
-        self.last_id = random.randrange(100, 10_000)
+        self.last_id = CHANCE.randrange(100, 10_000)
 
     def now(self) -> int:
         return int(self.clock.time())
@@ -153,7 +153,7 @@ class Service:
 
     def tap(self, chat: ChatRecord, message_id: int, person: User, data: str) -> str:
         """A callback query; its id."""
-        query_id = str(random.randrange(10**17, 10**18))
+        query_id = str(CHANCE.randrange(10**17, 10**18))
         self.queries[query_id] = Query(at=self.clock.time())
         message = chat.message(message_id)
         shown = gone_json(chat, message_id) if message is None else message_json(message)
@@ -200,7 +200,7 @@ class Service:
 
     def migrate(self, old: ChatRecord, by: User) -> ChatRecord:
         new = ChatRecord(
-            id=-1_000_000_000_000 - random.randrange(10**9, 10**10),
+            id=-1_000_000_000_000 - CHANCE.randrange(10**9, 10**10),
             type="supergroup",
             title=old.title,
             people=old.people,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.fakes.telegram.chats import CHANCE
 from tests.fakes.telegram.replies import Later, Refusal, Reply, refused, result
 
 KEPT = 24 * 3600
@@ -50,7 +50,7 @@ class Updates:
         self._now = now
         self._lock = lock
         self._changed = lock.notify_all
-        self._next = random.randrange(10_000_000, 500_000_000)
+        self._next = CHANCE.randrange(10_000_000, 500_000_000)
         self._queue: list[Update] = []
         self._poll: _Poll | None = None
         self._previous: tuple[int, float] | None = None
@@ -91,7 +91,7 @@ class Updates:
 
     def restart_ids(self, at: int | None = None) -> None:
         """Let ids go on elsewhere, as after a week without updates."""
-        self._next = random.randrange(10_000_000, 500_000_000) if at is None else at
+        self._next = CHANCE.randrange(10_000_000, 500_000_000) if at is None else at
 
     def clear(self) -> None:
         self._queue.clear()

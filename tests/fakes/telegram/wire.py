@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 from collections.abc import Callable
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote
 
-from tests.fakes.telegram.chats import Document, Json
+from tests.fakes.telegram.chats import CHANCE, Document, Json
 from tests.fakes.telegram.replies import Cut, Later, Outcome, Refusal, Reply, refused
 
 Call = Callable[[str, str, Json, dict[str, Document]], Outcome | Later]
@@ -160,6 +159,6 @@ def multipart(body: bytes, boundary: str) -> tuple[Json, dict[str, Document]]:
             name=options["filename"],
             content=content,
             kind=kinds[0] if kinds else "application/octet-stream",
-            id=f"BQAC{random.getrandbits(96):024x}",
+            id=f"BQAC{CHANCE.getrandbits(96):024x}",
         )
     return fields, files
