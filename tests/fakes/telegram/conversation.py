@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from telegram import Bot, Update
+from telegram.request import HTTPXRequest
 
 from tests.fakes.clock import StillClock
 from tests.fakes.telegram.server import BotApi
@@ -48,5 +49,15 @@ async def conversation() -> AsyncIterator[Conversation]:
     """On a clock that stands still."""
     clock = StillClock()
     with BotApi.running(clock=clock) as telegram:
-        async with Bot(telegram.token, base_url=telegram.address + "/bot") as bot:
+        async with Bot(
+            telegram.token,
+            base_url=telegram.address + "/bot",
+            request=_plain(),
+            get_updates_request=_plain(),
+        ) as bot:
             yield Conversation(telegram, bot, clock)
+
+
+def _plain() -> HTTPXRequest:
+    """Without verify=False each would load the machine's certificates, for plain HTTP."""
+    return HTTPXRequest(httpx_kwargs={"verify": False})
