@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,7 @@ def test_the_commands_page_has_each_commands_help_word_for_word(command: tuple[s
     assert not command or f"\n## chatbridge {' '.join(command)}\n" in page
 
 
+@cache
 def functions_of(file: Path) -> set[str]:
     tree = ast.parse(file.read_text())
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -76,13 +76,14 @@ def test_the_largest_question_fits_an_event(fill: str, count: int) -> None:
     shown = ask(question, project=big, agent=big, title=big)
     entry = Entry(picked=tuple(range(count)), text=fill * 2_000)
     shown = replace(shown, draft=replace(shown.draft, entries=(entry,), by=ADA))
-    drawing = draw_card(card(shown), SEEN)
+    drawn = card(shown)
+    drawing = draw_card(drawn, SEEN)
     check(drawing)
     assert "The whole question is in the web inbox." in drawing.body
     assert "React with every number you want" in drawing.body
     sent = Outcome(at=NOW, answers=(Answer(values=(big,), custom_text=big),), by=ADA)
     check(draw_card(card(replace(shown, status=Status.ANSWERED, outcome=sent)), SEEN))
-    check(draw_root(card(shown), SEEN))
+    check(draw_root(drawn, SEEN))
     check(draw_past(shown, view=View.QUESTION, at=0))
 
 
