@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,6 +121,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "nspawn: boots a container with systemd, see .ci/nspawn")
     config.addinivalue_line("markers", "systemd: uses systemd-analyze")
     config.addinivalue_line("markers", "root: becomes another user, which only root can")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Without looking for garbage among all that is imported and collected, neither now nor ever
+    again: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
