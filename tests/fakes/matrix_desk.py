@@ -61,8 +61,7 @@ class Matrix:
 
     async def settled(self) -> None:
         """Once Ada sees all that the bot has sent until now."""
-        mark = await self.ada.send_raw(self.room, "test.mark", {}, plain=True)
-        await self.ada.sees_event(self.room, mark)
+        await self.ada.sees_event(self.room, await self.ada.newest(self.room))
 
     async def tap(self, ask: Ask, *emojis: str) -> None:
         """React to what is to be answered, one after the other, each on what is there then."""

@@ -109,6 +109,12 @@ class Person(Client):
         redaction: str = (await self._in_room("PUT", room, path, {}))["event_id"]
         return redaction
 
+    async def newest(self, room: str) -> str:
+        """The last event that the homeserver has, whether it has been seen here or not."""
+        found = await self._in_room("GET", room, "messages?dir=b&limit=1")
+        event_id: str = found["chunk"][0]["event_id"]
+        return event_id
+
     async def send_raw(self, room: str, type: str, content: Event, *, plain: bool = False) -> str:
         """Encrypted where the room is, but for reactions, which clients send in clear.
 
