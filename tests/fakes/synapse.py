@@ -277,6 +277,8 @@ class Synapse:
             "presence": {"enabled": False},
             "push": {"enabled": False},
             "user_directory": {"enabled": False},
+            "update_user_directory": False,
+            "stats": {"enabled": False},
             "caches": {"per_cache_factors": {"get_user_by_access_token": 0}},  # `soft_log_out`
             "rc_registration": UNLIMITED,
             "rc_login": {"address": UNLIMITED, "account": UNLIMITED, "failed_attempts": UNLIMITED},
