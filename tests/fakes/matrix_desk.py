@@ -45,7 +45,7 @@ class Matrix:
                 post = await self.desk.inbox.post(ask.id, surface=name)
                 if post is not None and post.revision >= ask.revision:
                     return from_text(post.place)
-                await asyncio.sleep(0.005)
+                await asyncio.sleep(0.02)
 
     async def root(self, ask: Ask) -> Message:
         """The ask's message in the room itself, once it shows how the ask is now."""
@@ -88,7 +88,7 @@ class Matrix:
             while not fits():
                 if step:
                     self._still.advance(step)
-                await asyncio.sleep(0.005)
+                await asyncio.sleep(0.02)
 
     async def in_time(self, work: Coroutine[Any, Any, T], *, step: float = 1.0) -> T:
         """What this waits for, while the clock goes on: pauses after a failure pass."""
