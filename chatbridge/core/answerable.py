@@ -30,6 +30,15 @@ async def shown_on(inbox: Inbox, surface: str) -> list[tuple[Ask, Post]]:
     return found
 
 
+async def any_unnoted(inbox: Inbox, surface: str) -> bool:
+    """Whether words on this surface may be for an ask that is not known to be there: its card is
+    out, but nobody heard so."""
+    for ask in await inbox.open_asks():
+        if takes_text(ask) and await inbox.post(ask.id, surface=surface) is None:
+            return True
+    return False
+
+
 async def any_ended_since(inbox: Inbox, at: float) -> bool:
     """Whether what was written then may have been for an ask that has ended."""
     ended = await inbox.history(limit=LOOKED_BACK)

@@ -30,6 +30,7 @@ from tests.chaos.world import ChaosWorld
 
 SETTLES_WITHIN = 90.0
 PROGRESS_EVERY = 10.0
+LASTING = Path("/var/tmp")
 
 
 def main() -> int:
@@ -44,12 +45,20 @@ def main() -> int:
     try:
         found = asyncio.run(Run(given, folder).whole())
     except (KeyboardInterrupt, asyncio.CancelledError):
-        print(f"\nStopped. Nothing was checked; the logs are in {folder}.", file=sys.stderr)
+        where = folder if kept else _saved(folder)
+        print(f"\nStopped. Nothing was checked; the logs are in {where}.", file=sys.stderr)
         return 130
+    if found.violations and not kept:
+        folder = _saved(folder)
     print("\n".join(report.lines(found, folder)))
     if not found.violations and not kept:
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if found.violations else 0
+
+
+def _saved(folder: Path) -> Path:
+    """`make chaos` works in memory, which is swept when it has ended."""
+    return Path(shutil.move(folder, LASTING / folder.name))
 
 
 def _arguments() -> argparse.Namespace:

@@ -14,7 +14,7 @@ from chatbridge.core.model import Answer, Ask, Person, Project, Status
 from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, OPTIONAL, SELECT, TEXT
-from tests.fakes.telegram.faults import Hold
+from tests.fakes.telegram.faults import Hold, Params
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram
@@ -86,6 +86,26 @@ async def test_two_questions_that_wait_for_text_are_offered_and_one_tap_decides(
     assert (await telegram.now(first)).open
     await telegram.gone(which)
     await telegram.until(sent, lambda sent: sent.reactions == ("👍",))
+
+
+async def test_a_text_for_a_card_whose_sending_was_never_confirmed_is_not_anothers_answer(
+    telegram: Telegram,
+) -> None:
+    def is_first(call: Params) -> bool:
+        return TEXT.text in str(call.get("text")) and "reply_parameters" not in call
+
+    telegram.api.cut("sendMessage", after_effect=True)
+    unnoted = await telegram.desk.ask(TEXT)
+    await telegram.sees(lambda card: card.from_bot)
+    telegram.api.fail("sendMessage", status=500, times=100, when=is_first)
+    noted = await telegram.desk.ask(OPTIONAL)
+    card = asyncio.ensure_future(telegram.card(noted))
+    while not card.done():
+        telegram.clock.advance(1)  # the pauses after the failures pass
+        await asyncio.sleep(0.01)
+    await shown(telegram, noted)
+    await asked(telegram, "fix: it")
+    assert [(await telegram.now(ask)).open for ask in (noted, unnoted)] == [True, True]
 
 
 async def test_neither_takes_the_question_back_away(telegram: Telegram) -> None:

@@ -17,7 +17,7 @@ from chatbridge.channels.matrix.texts import Texts, text_of
 from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core import form
-from chatbridge.core.answerable import any_ended_since, shown_on
+from chatbridge.core.answerable import any_ended_since, any_unnoted, shown_on
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Ask, Note
@@ -149,6 +149,8 @@ class Plain:
             newest = each.place.newest
             if newest.step != each.ask.draft.step or self._echoes.is_ahead(newest.event):
                 return None
+        if await any_unnoted(self._inbox, chat.name):
+            return None
         return None if await any_ended_since(self._inbox, event.at) else waiting[0]
 
 

@@ -17,7 +17,7 @@ from chatbridge.channels.telegram.place import Place, from_text, handle
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.channels.telegram.voice import Voice, thread_of
 from chatbridge.core import form
-from chatbridge.core.answerable import any_ended_since, shown_on
+from chatbridge.core.answerable import any_ended_since, any_unnoted, shown_on
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.model import Ask, Note, Person, View
@@ -166,6 +166,7 @@ class Texts:
         # A reply to anything else, or somebody else's words, may be meant otherwise.
         foreign = message.forward_origin or message.via_bot or replied_to(message)
         clear = chat.private and not foreign and len(waiting) == 1
+        clear = clear and not await any_unnoted(self._inbox, chat.name)
         if clear and await self._clearly_for(waiting[0], here, message):
             await self._put(message, waiting[0].ask, chat, cursor)
         elif len(waiting) > 1:
