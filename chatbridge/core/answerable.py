@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.attention import Attention
 from chatbridge.core.model import Ask, Post
 from chatbridge.core.ports import Inbox
 from chatbridge.core.typed import takes_text
@@ -30,16 +31,13 @@ async def shown_on(inbox: Inbox, surface: str) -> list[tuple[Ask, Post]]:
     return found
 
 
-async def any_unnoted(inbox: Inbox, surface: str) -> bool:
-    """Whether words on this surface may be for an ask that is not known to be there: its card is
-    out, but nobody heard so."""
-    for ask in await inbox.open_asks():
-        if takes_text(ask) and await inbox.post(ask.id, surface=surface) is None:
+async def any_unseen(inbox: Inbox, surface: str, attention: Attention) -> bool:
+    """Whether words on this surface may be for an ask that it does not show as it is: its card is
+    out, but nobody heard so; or it has ended, and its card still asks."""
+    for ask in await inbox.behind(surface=surface):
+        if not ask.open:
+            if not attention.knows_end_of(ask):
+                return True
+        elif takes_text(ask) and await inbox.post(ask.id, surface=surface) is None:
             return True
     return False
-
-
-async def any_ended_since(inbox: Inbox, at: float) -> bool:
-    """Whether what was written then may have been for an ask that has ended."""
-    ended = await inbox.history(limit=LOOKED_BACK)
-    return any((ask.settled_at or 0.0) >= at for ask in ended)

@@ -278,11 +278,9 @@ class Lane:
         try:
             shown = await self._sent(ask, place)
         except PostGone:
-            if not ask.open:
-                self._posted.discard(ask.id)
-                return True
-            place = None
-            shown = await self._sent(ask, None)
+            # Nobody sees any more how an ask ended whose card was removed.
+            shown = await self._sent(ask, None) if ask.open else Shown(place=place or "")
+            place = None if ask.open else place
         if ask.open:
             self._posted.add(ask.id)
         else:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from chatbridge.core import asks, form
 from chatbridge.core.broker import Broker
+from chatbridge.core.delivery import REPAIR_FOR
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.model import Answer, Ask, Note, Person, Post
 from chatbridge.core.notice import Notice
@@ -121,6 +122,10 @@ class Intake:
 
     async def show_again(self, ask_id: str) -> None:
         await self._broker.show_again(ask_id)
+
+    async def behind(self, *, surface: str) -> Sequence[Ask]:
+        since = self._clock.time() - REPAIR_FOR
+        return await self._store.behind(surface=surface, since=since)
 
     async def post(self, ask_id: str, *, surface: str) -> Post | None:
         return await self._store.post(ask_id=ask_id, surface=surface)

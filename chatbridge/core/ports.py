@@ -92,6 +92,11 @@ class Inbox(Protocol):
         """Let every surface look whether it shows the ask as it is; one that does sends nothing."""
         ...
 
+    async def behind(self, *, surface: str) -> Sequence[Ask]:
+        """Asks that this surface may not show as they are: open ones, and ended ones that have a
+        post there."""
+        ...
+
     async def post(self, ask_id: str, *, surface: str) -> Post | None: ...
 
     async def post_at(self, handle: str, *, surface: str) -> Post | None:

@@ -7,6 +7,7 @@ they say is `render`'s business, what is to be done next `plan`'s, what a person
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -37,6 +38,7 @@ from chatbridge.channels.matrix.plan import (
     too_late_to_remind,
 )
 from chatbridge.channels.matrix.wire import Mark, marked
+from chatbridge.core.attention import Attention
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
@@ -70,6 +72,9 @@ class Chat:
         self._clock = clock
         self._reactions = reactions
         self._down_since: float | None = None
+        self.attention = Attention("matrix")
+        self._endings: dict[str, Ask] = {}
+        """Our messages that say how an ask ended, and have not come back yet."""
         self._sure: set[str] = set()
         """Asks of which every reaction is known: all were sent by this hub, and none in doubt."""
 
@@ -272,7 +277,20 @@ class Chat:
     ) -> None:
         tx = transaction("edit", part.event, str(ask.revision), digest(drawing))
         new = content.edit(drawing, part.event, notice=notice)
-        await self._api.send(room, new, tx=tx)
+        sent = await self._api.send(room, new, tx=tx)
+        self._echoes.sent(sent)
+        if not ask.open:
+            self._endings[sent] = ask
+            self.came_back(sent)
+
+    def came_back(self, event: str) -> None:
+        """A message of ours is in the timeline, or has been sent: until it is there, nobody can
+        have read in it that an ask has ended."""
+        if (ask := self._endings.get(event)) is not None:
+            at = self._echoes.when(event)
+            self.attention.ended(ask, at=at, viewer=self.viewer)
+            if at < math.inf:
+                del self._endings[event]
 
     async def _seed(self, part: Part, emoji: str, place: Place, room: str, ask_id: str) -> Place:
         try:

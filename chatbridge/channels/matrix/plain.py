@@ -17,7 +17,7 @@ from chatbridge.channels.matrix.texts import Texts, text_of
 from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core import form
-from chatbridge.core.answerable import any_ended_since, any_unnoted, shown_on
+from chatbridge.core.answerable import any_unseen, shown_on
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Ask, Note
@@ -68,7 +68,7 @@ class Plain:
             self._old[event.room] = (event, chat)
         elif text.strip().casefold() in HELP:
             self._voice.say(notices.help_text(reactions=self._reactions), to=event)
-        elif only := await self._clearly_meant(event, chat):
+        elif only := await self._clearly_meant(chat):
             drawing = await self._texts.put(event, text, only, cursor)
             if drawing is not None:
                 self._voice.say(drawing, to=event)
@@ -138,20 +138,27 @@ class Plain:
         found = await shown_on(self._inbox, chat.name)
         return [Open(ask=ask, place=from_text(post.place)) for ask, post in found]
 
-    async def _clearly_meant(self, event: RoomEvent, chat: Chat) -> Ask | None:
+    async def _clearly_meant(self, chat: Chat) -> Ask | None:
         """The one question that waits for text now, if it was the only one when the message was
-        written: nothing here has moved on or ended since."""
+        written: nothing here has moved on or ended since, or just before without the person."""
         here = await self._open_in(chat)
         waiting = [ask for ask in _questions(here) if takes_text(ask)]
-        if len(waiting) != 1:
+        now = self._clock.monotonic()
+        if len(waiting) != 1 or any(self._is_news(each, now, chat) for each in here):
             return None
-        for each in here:
-            newest = each.place.newest
-            if newest.step != each.ask.draft.step or self._echoes.is_ahead(newest.event):
-                return None
-        if await any_unnoted(self._inbox, chat.name):
+        if chat.attention.may_miss_an_end(now, but=[each.ask.id for each in here]):
             return None
-        return None if await any_ended_since(self._inbox, event.at) else waiting[0]
+        unseen = await any_unseen(self._inbox, chat.name, chat.attention)
+        return None if unseen else waiting[0]
+
+    def _is_news(self, each: Open, now: float, chat: Chat) -> bool:
+        """Whether who wrote what is read now may not have seen the step that waits."""
+        newest = each.place.newest
+        if newest.step != each.ask.draft.step:
+            return True
+        moved_on = newest.step > 0
+        lag = chat.attention.lag(each.ask.draft.by, viewer=chat.viewer) if moved_on else 0.0
+        return now < self._echoes.when(newest.event) + lag
 
 
 def _questions(here: Sequence[Open]) -> list[Ask]:

@@ -45,6 +45,7 @@ class Receiver:
         self._chats = chats
         self._people = people
         self._echoes = echoes
+        self._clock = clock
         self._replaced = replaced
         voice = Voice(api, clock=clock, spawn=spawn)
         self._voice = voice
@@ -74,8 +75,9 @@ class Receiver:
         :raises RetryLater: likewise.
         """
         if event.sender == self._api.user_id:
-            self._echoes.passed(event.id)
+            self._echoes.passed(event.id, at=self._clock.monotonic())
             if (own := self._chat(event.room)) is not None:
+                own.came_back(event.id)
                 await self._cards.returned(event, own)
             return
         chat = self._chat(event.room)

@@ -28,6 +28,7 @@ from chatbridge.channels.telegram.render import (
 from chatbridge.channels.telegram.topics import Topics
 from chatbridge.channels.telegram.wishes import Wish, Wishes
 from chatbridge.channels.telegram.writer import Writer
+from chatbridge.core.attention import Attention
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import PostGone
@@ -61,6 +62,7 @@ class Chat:
         self.private = chat > 0
         self.pace = pace or (PRIVATE if self.private else GROUP)
         self.wishes = Wishes()
+        self.attention = Attention("telegram")
         self._api = api
         self._clock = clock
         self._with_topics = topics
@@ -81,6 +83,11 @@ class Chat:
     @property
     def trouble(self) -> str | None:
         return self._writer.trouble
+
+    @property
+    def viewer(self) -> str | None:
+        """Whose chat this is, if it is one person's alone."""
+        return str(self.id) if self.private else None
 
     def attach(
         self, inbox: Inbox, *, private_topics: bool, migrated: Callable[[Chat, int], None]
@@ -170,7 +177,7 @@ class Chat:
         prompting = await self._prompts(ask, card, wish, place)
         seen = Seen(
             private=self.private,
-            viewer=str(self.id) if self.private else None,
+            viewer=self.viewer,
             now=self._clock.time(),
             prompted=prompting,
             again=wish.again if place is None else place.again and place.step == card.step,
@@ -250,8 +257,11 @@ class Chat:
         edited = await self._writer.edit(place.card, drawing.html, drawing.rows)
         if known is None or known[1].rows != drawing.rows:
             self._fresh[ask.id] = self._clock.monotonic()
+        since = edited or self._clock.time()
+        if not ask.open:
+            # Telegram's seconds are whole: what was written in this one may be older.
+            self.attention.ended(ask, at=int(since) + 1, viewer=self.viewer)
         if place.step != ask.draft.step:
-            since = edited or self._clock.time()
             place = replace(place, step=ask.draft.step, since=since, again=False)
         self._drawn[ask.id] = (place.card, drawing)
         return place

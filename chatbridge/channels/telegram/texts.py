@@ -17,7 +17,7 @@ from chatbridge.channels.telegram.place import Place, from_text, handle
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.channels.telegram.voice import Voice, thread_of
 from chatbridge.core import form
-from chatbridge.core.answerable import any_ended_since, any_unnoted, shown_on
+from chatbridge.core.answerable import any_unseen, shown_on
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.model import Ask, Note, Person, View
@@ -166,8 +166,7 @@ class Texts:
         # A reply to anything else, or somebody else's words, may be meant otherwise.
         foreign = message.forward_origin or message.via_bot or replied_to(message)
         clear = chat.private and not foreign and len(waiting) == 1
-        clear = clear and not await any_unnoted(self._inbox, chat.name)
-        if clear and await self._clearly_for(waiting[0], here, message):
+        if clear and await self._clearly_for(waiting[0], here, message, chat):
             await self._put(message, waiting[0].ask, chat, cursor)
         elif len(waiting) > 1:
             asks = [each.ask for each in waiting]
@@ -188,16 +187,29 @@ class Texts:
         found = await shown_on(self._inbox, chat.name)
         return [Open(ask=ask, place=from_text(post.place)) for ask, post in found]
 
-    async def _clearly_for(self, only: Open, here: Sequence[Open], message: Message) -> bool:
+    async def _clearly_for(
+        self, only: Open, here: Sequence[Open], message: Message, chat: Chat
+    ) -> bool:
         """Whether this was the one question that waited for text when the message was written, as
-        it is now: nothing here has moved on or ended since. What was written while no hub was
-        there may have been meant for anything."""
+        it is now: nothing here has moved on or ended since, or just before without the person.
+        What was written while no hub was there may have been meant for anything."""
         written = _written(message)
         if written < self._began or thread_of(message) != only.place.thread:
             return False
-        if any(it.place.step != it.ask.draft.step or it.place.since >= written for it in here):
+        if any(_is_news(it, written, chat) for it in here):
             return False
-        return not await any_ended_since(self._inbox, written)
+        if chat.attention.may_miss_an_end(written, but=[it.ask.id for it in here]):
+            return False
+        return not await any_unseen(self._inbox, chat.name, chat.attention)
+
+
+def _is_news(it: Open, written: float, chat: Chat) -> bool:
+    """Whether who wrote then may not have seen the step that waits."""
+    if it.place.step != it.ask.draft.step:
+        return True
+    moved_on = it.place.step > 0
+    lag = chat.attention.lag(it.ask.draft.by, viewer=chat.viewer) if moved_on else 0.0
+    return written <= it.place.since + lag
 
 
 def _steps(card: Message) -> set[int]:
