@@ -7,6 +7,7 @@ clock a channel can compare messages by; the hub's wall clock is none.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Container
 
@@ -22,8 +23,8 @@ class Attention:
 
     def __init__(self, channel: str) -> None:
         self._channel = channel
-        self._ended: OrderedDict[str, float] = OrderedDict()
-        """Until when somebody may not know that an ask has ended."""
+        self._ended: OrderedDict[tuple[str, bool], float] = OrderedDict()
+        """Until when somebody may not know that an ask has ended, or has its late answer."""
 
     def lag(self, by: Person | None, *, viewer: str | None) -> float:
         """For how long the viewer may not notice what somebody did: their own deeds they know."""
@@ -33,15 +34,19 @@ class Attention:
     def ended(self, ask: Ask, *, at: float, viewer: str | None) -> None:
         """From then on its card says so for certain; infinite while nobody knows."""
         outcome = ask.late or ask.outcome
-        lag = self.lag(outcome.by if outcome else None, viewer=viewer)
-        self._ended[ask.id] = at + lag
-        self._ended.move_to_end(ask.id)
+        until = at + self.lag(outcome.by if outcome else None, viewer=viewer)
+        # What a card says later of its answer is no other end.
+        self._ended[_end_of(ask)] = min(until, self._ended.get(_end_of(ask), math.inf))
         while len(self._ended) > REMEMBERED:
             self._ended.popitem(last=False)
 
     def knows_end_of(self, ask: Ask) -> bool:
-        return ask.id in self._ended
+        return _end_of(ask) in self._ended
 
     def may_miss_an_end(self, written: float, *, but: Container[str]) -> bool:
         """Whether who wrote then may have meant an ask that has ended, other than these."""
-        return any(written < at for ask_id, at in self._ended.items() if ask_id not in but)
+        return any(written < until for (ask, _), until in self._ended.items() if ask not in but)
+
+
+def _end_of(ask: Ask) -> tuple[str, bool]:
+    return ask.id, ask.late is not None

@@ -278,9 +278,11 @@ class Lane:
         try:
             shown = await self._sent(ask, place)
         except PostGone:
-            # Nobody sees any more how an ask ended whose card was removed.
-            shown = await self._sent(ask, None) if ask.open else Shown(place=place or "")
-            place = None if ask.open else place
+            if ask.open:
+                place = None
+                shown = await self._sent(ask, None)
+            else:  # nobody looks there for how it ended
+                shown = Shown(place=place or "")
         if ask.open:
             self._posted.add(ask.id)
         else:

@@ -17,6 +17,7 @@ from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk
 from tests.fakes.telegram.chats import User
+from tests.fakes.telegram.faults import Hold
 from tests.fakes.telegram.people import Card, Chat, Phone
 from tests.fakes.telegram.server import BotApi
 
@@ -105,6 +106,13 @@ class Telegram:
     async def dealt_with(self) -> None:
         """Once the bot has confirmed all that people did until now."""
         await waiting(self.api.until_confirmed)()
+
+    async def out_of_reach(self) -> Hold:
+        """What people do is read only once this is released."""
+        held = self.api.hold("getUpdates")
+        self.api.raw_update({})
+        await asyncio.to_thread(held.arrived)
+        return held
 
     async def now(self, ask: Ask) -> Ask:
         return await self.desk.inbox.ask(ask.id)

@@ -150,6 +150,20 @@ async def test_a_card_that_was_deleted_is_posted_again_while_the_ask_is_open(
         assert again != gone
 
 
+async def test_a_deleted_card_of_an_ask_that_has_ended_is_left_and_not_looked_for_again(
+    tmp_path: Path,
+) -> None:
+    chat = Chat()
+    async with world(tmp_path) as hub, serving(hub, chat):
+        ask = await hub.ask()
+        del chat.messages[await shown(chat, ask)]
+        await hub.inbox.cancel(ask.id, reason=None, person=OWNER)
+        async with asyncio.timeout(PATIENCE):
+            while await hub.inbox.behind(surface=chat.name):
+                await asyncio.sleep(0)
+        assert chat.messages == {}
+
+
 async def test_a_channel_that_breaks_is_tried_again_and_disturbs_no_other(tmp_path: Path) -> None:
     broken, sound = Chat(), Chat()
     sound.name = "other"

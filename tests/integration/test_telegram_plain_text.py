@@ -14,7 +14,7 @@ from chatbridge.core.model import Answer, Ask, Person, Project, Status
 from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, OPTIONAL, SELECT, TEXT
-from tests.fakes.telegram.faults import Hold, Params
+from tests.fakes.telegram.faults import Params
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram
@@ -193,20 +193,12 @@ async def test_a_message_from_before_the_hub_began_is_asked_about(tmp_path: Path
             assert await again.answers(ask) == (Answer(values=("hello?",)),)
 
 
-async def out_of_reach(telegram: Telegram) -> Hold:
-    """What people do is read only once this is released."""
-    held = telegram.api.hold("getUpdates")
-    telegram.api.raw_update({})
-    await asyncio.to_thread(held.arrived)
-    return held
-
-
 async def test_a_second_question_that_has_ended_since_the_message_was_written_counts(
     telegram: Telegram,
 ) -> None:
     ask, other = await telegram.desk.ask(TEXT), await telegram.desk.ask(OPTIONAL)
     await shown(telegram, ask, other)
-    held = await out_of_reach(telegram)
+    held = await telegram.out_of_reach()
     sent = telegram.phone.say("for which?")
     telegram.clock.advance(3)
     await telegram.desk.inbox.answer(other.id, (Answer(values=("done",)),), person=WEB)
@@ -222,7 +214,7 @@ async def test_a_form_that_has_left_its_text_step_since_the_message_was_written_
 ) -> None:
     ask, other = await telegram.desk.ask(TEXT), await telegram.desk.ask(OPTIONAL, CONFIRM)
     await shown(telegram, ask, other)
-    held = await out_of_reach(telegram)
+    held = await telegram.out_of_reach()
     sent = telegram.phone.say("for which?")
     telegram.clock.advance(3)
     events: list[form.Event] = [form.Skip(step=0)]

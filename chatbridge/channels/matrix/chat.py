@@ -280,6 +280,8 @@ class Chat:
         sent = await self._api.send(room, new, tx=tx)
         self._echoes.sent(sent)
         if not ask.open:
+            if len(self._endings) >= REMEMBERED:
+                self._endings.clear()
             self._endings[sent] = ask
             self.came_back(sent)
 

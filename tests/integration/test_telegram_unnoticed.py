@@ -1,0 +1,114 @@
+"""A text beside the cards is for what the chat showed when it was written, whatever was true in the
+hub by then and whatever its clock says; and who may not have noticed a change is asked."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core import form
+from chatbridge.core.attention import UNNOTICED
+from chatbridge.core.model import Answer, Ask, Person
+from tests.fakes.clock import StillClock
+from tests.fakes.inbox import CONFIRM, OPTIONAL, TEXT
+from tests.fakes.telegram.server import BotApi
+from tests.fakes.telegram_desk import Telegram, running_telegram
+
+WEB = Person(name="Ada", channel="web")
+
+
+@pytest.fixture
+async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
+    async with running_telegram(tmp_path) as telegram:
+        yield telegram
+
+
+async def two_open(telegram: Telegram) -> tuple[Ask, Ask]:
+    """Questions whose cards are older than what is written now."""
+    asks = await telegram.desk.ask(TEXT), await telegram.desk.ask(OPTIONAL)
+    for ask in asks:
+        await telegram.card(ask)
+    telegram.clock.advance(5)
+    return asks
+
+
+async def is_asked_about(telegram: Telegram, text: str) -> None:
+    sent = await telegram.say(text)
+    about = await telegram.sees(lambda card: card.reply_to == sent.id)
+    assert about.rows == (("Use it", "No"),)
+
+
+async def answer_elsewhere(telegram: Telegram, ask: Ask) -> None:
+    await telegram.desk.inbox.answer(ask.id, (Answer(values=("done",)),), person=WEB)
+
+
+async def test_a_card_that_still_asks_though_its_ask_has_ended_may_be_meant(
+    telegram: Telegram,
+) -> None:
+    ask, other = await two_open(telegram)
+    held = telegram.api.hold("editMessageText")
+    await answer_elsewhere(telegram, other)
+    telegram.clock.advance(2 * UNNOTICED)
+    await is_asked_about(telegram, "for the other")
+    assert (await telegram.now(ask)).open
+    held.release()
+
+
+async def test_who_may_not_have_noticed_that_a_question_has_ended_is_asked_for_a_minute(
+    telegram: Telegram,
+) -> None:
+    ask, other = await two_open(telegram)
+    await answer_elsewhere(telegram, other)
+    await telegram.current(other)
+    telegram.clock.advance(UNNOTICED)
+    await is_asked_about(telegram, "for the other")
+    assert (await telegram.now(ask)).open
+    telegram.clock.advance(1)
+    await telegram.say("fix: it")
+    assert await telegram.answers(ask) == (Answer(values=("fix: it",)),)
+
+
+async def test_who_has_ended_a_question_here_can_write_for_the_next_at_once(
+    telegram: Telegram,
+) -> None:
+    ask, other = await two_open(telegram)
+    await telegram.say("done", reply_to=await telegram.card(other))
+    await telegram.answers(other)
+    await telegram.current(other)
+    telegram.clock.advance(1)
+    await telegram.say("fix: it")
+    assert await telegram.answers(ask) == (Answer(values=("fix: it",)),)
+
+
+async def test_who_may_not_have_noticed_that_a_form_has_moved_on_is_asked_for_a_minute(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(CONFIRM, TEXT)
+    await telegram.card(ask)
+    await telegram.desk.inbox.put(ask.id, form.Choose(step=0, option=0), person=WEB)
+    await telegram.current(ask)
+    telegram.clock.advance(UNNOTICED)
+    await is_asked_about(telegram, "yes, do")
+    telegram.clock.advance(1)
+    await telegram.say("fix: it")
+    assert (await telegram.now(ask)).draft.entries[1].text == "fix: it"
+
+
+async def test_a_hub_whose_clock_is_behind_knows_what_was_written_before_the_end(
+    tmp_path: Path,
+) -> None:
+    with BotApi.running(clock=(theirs := StillClock())) as api:
+        clock = StillClock(theirs.time() - 7200)
+        async with running_telegram(tmp_path, api=api, clock=clock) as telegram:
+            ask, other = await two_open(telegram)
+            theirs.advance(5)
+            held = await telegram.out_of_reach()
+            sent = telegram.phone.say("for the other")
+            theirs.advance(5)
+            await answer_elsewhere(telegram, other)
+            await telegram.current(other)
+            held.release()
+            await telegram.sees(lambda card: card.reply_to == sent.id)
+            assert (await telegram.now(ask)).open
