@@ -35,9 +35,10 @@ async def any_unseen(inbox: Inbox, surface: str, attention: Attention) -> bool:
     """Whether words on this surface may be for an ask that it does not show as it is: its card is
     out, but nobody heard so; or it has ended, and its card still asks."""
     for ask in await inbox.behind(surface=surface):
-        if not ask.open:
-            if not attention.knows_end_of(ask):
-                return True
-        elif takes_text(ask) and await inbox.post(ask.id, surface=surface) is None:
+        if ask.open:
+            unseen = takes_text(ask) and await inbox.post(ask.id, surface=surface) is None
+        else:
+            unseen = not attention.knows_end_of(ask)
+        if unseen:
             return True
     return False

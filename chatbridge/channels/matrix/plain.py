@@ -146,10 +146,11 @@ class Plain:
         now = self._clock.monotonic()
         if len(waiting) != 1 or any(self._is_news(each, now, chat) for each in here):
             return None
-        if chat.attention.may_miss_an_end(now, but=[each.ask.id for each in here]):
+        if await any_unseen(self._inbox, chat.name, chat.attention):
             return None
-        unseen = await any_unseen(self._inbox, chat.name, chat.attention)
-        return None if unseen else waiting[0]
+        # Last: an end that is shown meanwhile is known here before it is unseen no more.
+        missed = chat.attention.may_miss_an_end(now, but=[each.ask.id for each in here])
+        return None if missed else waiting[0]
 
     def _is_news(self, each: Open, now: float, chat: Chat) -> bool:
         """Whether who wrote what is read now may not have seen the step that waits."""

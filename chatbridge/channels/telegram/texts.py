@@ -198,9 +198,10 @@ class Texts:
             return False
         if any(_is_news(it, written, chat) for it in here):
             return False
-        if chat.attention.may_miss_an_end(written, but=[it.ask.id for it in here]):
+        if await any_unseen(self._inbox, chat.name, chat.attention):
             return False
-        return not await any_unseen(self._inbox, chat.name, chat.attention)
+        # Last: an end that is shown meanwhile is known here before it is unseen no more.
+        return not chat.attention.may_miss_an_end(written, but=[it.ask.id for it in here])
 
 
 def _is_news(it: Open, written: float, chat: Chat) -> bool:
