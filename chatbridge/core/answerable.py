@@ -32,13 +32,13 @@ async def shown_on(inbox: Inbox, surface: str) -> list[tuple[Ask, Post]]:
 
 
 async def any_unseen(inbox: Inbox, surface: str, attention: Attention) -> bool:
-    """Whether words on this surface may be for an ask that it does not show as it is: its card is
-    out, but nobody heard so; or it has ended, and its card still asks."""
+    """Whether words on this surface may be for an ask of which it is not known what its card shows:
+    it is out, but nobody heard so; or an earlier hub has shown it, and it has ended since."""
     for ask in await inbox.behind(surface=surface):
         if ask.open:
             unseen = takes_text(ask) and await inbox.post(ask.id, surface=surface) is None
         else:
-            unseen = not attention.knows_end_of(ask)
+            unseen = not (ask.approval or attention.knows(ask))
         if unseen:
             return True
     return False

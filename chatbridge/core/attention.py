@@ -1,52 +1,87 @@
-"""What a person in a chat may not have noticed yet.
+"""Which questions a person who types beside the cards of a chat may mean.
 
-They write for what their phone shows. An ask can end elsewhere while its card still asks, and who
-is writing just then does not see at once that it no longer does. The times here are of whatever
-clock a channel can compare messages by; the hub's wall clock is none.
+They write for what their phone shows. A question can end or move on elsewhere while its card still
+asks, and who is writing just then does not see at once that it no longer does. The times here are
+of whatever clock a channel can compare messages by; the hub's wall clock is none.
 """
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
-from collections.abc import Container
+from typing import TypeVar
 
+from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.model import Ask, Person
+from chatbridge.core.typed import takes_text
 
 UNNOTICED = 60.0
 """For so many seconds somebody may go on writing for a card that has changed without them."""
-REMEMBERED = 500
+REMEMBERED = 1_000
+UNKNOWN = -1
+"""A step that an earlier hub has shown."""
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Attention:
     """Of whoever reads one chat. A viewer is the person whose chat it is."""
 
-    def __init__(self, channel: str) -> None:
+    def __init__(self, channel: str, *, unnoticed: float = UNNOTICED) -> None:
         self._channel = channel
-        self._ended: OrderedDict[tuple[str, bool], float] = OrderedDict()
-        """Until when somebody may not know that an ask has ended, or has its late answer."""
+        self._unnoticed = unnoticed
+        self._asking: OrderedDict[str, int | None] = OrderedDict()
+        """The step for which each card asks for text; None if it asks for none."""
+        self._left: OrderedDict[str, float] = OrderedDict()
+        """Until when somebody may still write for what a card showed before."""
 
-    def lag(self, by: Person | None, *, viewer: str | None) -> float:
-        """For how long the viewer may not notice what somebody did: their own deeds they know."""
+    def shown(self, ask: Ask, *, at: float, viewer: str | None, new: bool = False) -> None:
+        """Its card shows it as it is, for certain from then on; `new` if there was none before."""
+        asks = ask.draft.step if waits_for_text(ask) else None
+        same = new or asks == 0 or ask.approval
+        before = self._asking.get(ask.id, asks if same else UNKNOWN)
+        if before != asks:
+            _remember(self._left, ask.id, at + self._lag(ask, viewer))
+        _remember(self._asking, ask.id, asks)
+
+    def gone(self, ask: Ask) -> None:
+        """It has no card here any more."""
+        self._asking.pop(ask.id, None)
+
+    def knows(self, ask: Ask) -> bool:
+        return ask.id in self._asking
+
+    def may_be_elsewhere(self, written: float, *, than: str) -> bool:
+        """Whether who wrote then may have meant another ask than this one, or another of its
+        steps than the one that its card shows now."""
+        if any(step is not None for ask, step in self._asking.items() if ask != than):
+            return True
+        return any(written < until for until in self._left.values())
+
+    def _lag(self, ask: Ask, viewer: str | None) -> float:
+        """Their own deeds people know, and what they saw to do them."""
+        by = _changed_by(ask)
         own = by is not None and by.channel == self._channel and by.place == viewer
-        return 0.0 if own else UNNOTICED
-
-    def ended(self, ask: Ask, *, at: float, viewer: str | None) -> None:
-        """From then on its card says so for certain; infinite while nobody knows."""
-        outcome = ask.late or ask.outcome
-        until = at + self.lag(outcome.by if outcome else None, viewer=viewer)
-        # What a card says later of its answer is no other end.
-        self._ended[_end_of(ask)] = min(until, self._ended.get(_end_of(ask), math.inf))
-        while len(self._ended) > REMEMBERED:
-            self._ended.popitem(last=False)
-
-    def knows_end_of(self, ask: Ask) -> bool:
-        return _end_of(ask) in self._ended
-
-    def may_miss_an_end(self, written: float, *, but: Container[str]) -> bool:
-        """Whether who wrote then may have meant an ask that has ended, other than these."""
-        return any(written < until for (ask, _), until in self._ended.items() if ask not in but)
+        return 0.0 if own else self._unnoticed
 
 
-def _end_of(ask: Ask) -> tuple[str, bool]:
-    return ask.id, ask.late is not None
+def waits_for_text(ask: Ask) -> bool:
+    return takes_text(ask) and (ask.open or _is_answered_late(ask))
+
+
+def _is_answered_late(ask: Ask) -> bool:
+    return ask.draft.late and takes_late_answer(ask)
+
+
+def _changed_by(ask: Ask) -> Person | None:
+    outcome = ask.late or ask.outcome
+    if ask.open or _is_answered_late(ask) or outcome is None:
+        return ask.draft.by
+    return outcome.by
+
+
+def _remember(known: OrderedDict[K, V], key: K, value: V) -> None:
+    known[key] = value
+    known.move_to_end(key)
+    while len(known) > REMEMBERED:
+        known.popitem(last=False)

@@ -93,8 +93,8 @@ class Inbox(Protocol):
         ...
 
     async def behind(self, *, surface: str) -> Sequence[Ask]:
-        """Asks that this surface may not show as they are: open ones, and ended ones that have a
-        post there."""
+        """Asks that this surface may not show as they are: open ones, and of those that ended
+        lately the ones that have a post there."""
         ...
 
     async def post(self, ask_id: str, *, surface: str) -> Post | None: ...

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.matrix.poll import WAIT
 from chatbridge.core import form
 from chatbridge.core.attention import UNNOTICED
 from chatbridge.core.model import Answer, Ask, Person
@@ -20,6 +21,8 @@ from tests.fakes.synapse import Synapse
 
 WEB = Person(name="Ada", channel="web")
 SEND = r"PUT .*/send/"
+UNSEEN = UNNOTICED + WAIT
+"""When somebody has written is known to one wait."""
 
 
 @pytest.fixture
@@ -54,6 +57,13 @@ async def says_so(matrix: Matrix, ask: Ask) -> None:
     await matrix.dealt_with()
 
 
+async def passes(matrix: Matrix, seconds: float) -> None:
+    """So much time, in which nobody writes."""
+    assert isinstance(matrix.clock, StillClock)
+    matrix.clock.advance(seconds)
+    await matrix.dealt_with()
+
+
 async def is_asked_about(matrix: Matrix, text: str) -> None:
     sent = await matrix.ada.say(matrix.room, text)
     told = await matrix.ada.sees(lambda m: m.in_reply_to == sent, room=matrix.room)
@@ -75,14 +85,13 @@ async def test_a_card_that_still_asks_though_its_ask_has_ended_may_be_meant(
 async def test_who_may_not_have_noticed_that_a_question_has_ended_is_asked_for_a_minute(
     matrix: Matrix,
 ) -> None:
-    assert isinstance(matrix.clock, StillClock)
     ask, other = await two_open(matrix)
     await answer_elsewhere(matrix, other)
     await says_so(matrix, other)
-    matrix.clock.advance(UNNOTICED - 1)
+    await passes(matrix, UNSEEN - 1)
     await is_asked_about(matrix, "for the other")
     assert (await matrix.now(ask)).open
-    matrix.clock.advance(1)
+    await passes(matrix, 1)
     await matrix.ada.say(matrix.room, "fix: it")
     await matrix.dealt_with()
     assert await matrix.answers(ask) == (Answer(values=("fix: it",)),)
@@ -103,15 +112,14 @@ async def test_who_has_ended_a_question_here_can_write_for_the_next_at_once(
 async def test_who_may_not_have_noticed_that_a_form_has_moved_on_is_asked_for_a_minute(
     matrix: Matrix,
 ) -> None:
-    assert isinstance(matrix.clock, StillClock)
     ask = await matrix.desk.ask(CONFIRM, TEXT)
     await matrix.card(ask)
     await matrix.desk.inbox.put(ask.id, form.Choose(step=0, option=0), person=WEB)
     await matrix.card(await matrix.now(ask))
     await matrix.dealt_with()
-    matrix.clock.advance(UNNOTICED - 1)
+    await passes(matrix, UNSEEN - 1)
     await is_asked_about(matrix, "yes, do")
-    matrix.clock.advance(1)
+    await passes(matrix, 1)
     await matrix.ada.say(matrix.room, "fix: it")
     await matrix.dealt_with()
     assert (await matrix.now(ask)).draft.entries[1].text == "fix: it"

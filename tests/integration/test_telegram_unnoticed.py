@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.telegram.sightings import DOUBTED
 from chatbridge.core import form
 from chatbridge.core.attention import UNNOTICED
-from chatbridge.core.model import Answer, Ask, Person
+from chatbridge.core.model import Answer, Ask, Person, Question
+from chatbridge.core.policy import HOUR
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import CONFIRM, OPTIONAL, TEXT
+from tests.fakes.inbox import COMMAND, CONFIRM, OPTIONAL, TEXT
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, running_telegram
 
@@ -94,6 +96,87 @@ async def test_who_may_not_have_noticed_that_a_form_has_moved_on_is_asked_for_a_
     telegram.clock.advance(1)
     await telegram.say("fix: it")
     assert (await telegram.now(ask)).draft.entries[1].text == "fix: it"
+
+
+@pytest.mark.parametrize("beside", [CONFIRM, COMMAND], ids=["confirm", "approval"])
+async def test_a_card_that_takes_no_text_is_not_meant_when_it_ends(
+    telegram: Telegram, beside: Question
+) -> None:
+    ask, other = await telegram.desk.ask(TEXT), await telegram.desk.ask(beside)
+    for each in (ask, other):
+        await telegram.card(each)
+    await telegram.desk.inbox.put(other.id, form.Choose(step=0, option=0), person=WEB)
+    await telegram.current(other)
+    telegram.clock.advance(5)
+    await telegram.say("fix: it")
+    assert await telegram.answers(ask) == (Answer(values=("fix: it",)),)
+
+
+@pytest.mark.parametrize("shown", [True, False], ids=["shown", "not yet shown"])
+@pytest.mark.parametrize("closes", [True, False], ids=["closed", "moved on"])
+async def test_a_late_form_that_changes_elsewhere_may_be_meant(
+    telegram: Telegram, closes: bool, shown: bool
+) -> None:
+    late = await telegram.desk.ask(OPTIONAL, CONFIRM)
+    await telegram.card(late)
+    await telegram.desk.time_out(late)
+    await telegram.current(late)
+    ask = await telegram.desk.ask(TEXT, timeout=HOUR)
+    await telegram.card(ask)
+    await telegram.step(late, "Answer anyway")
+    telegram.clock.advance(2 * UNNOTICED)
+    step = (await telegram.now(late)).draft.step
+    event = form.Cancel(step=step) if closes else form.Skip(step=step)
+    held = None if shown else telegram.api.hold("editMessageText")
+    await telegram.desk.inbox.put(late.id, event, person=WEB)
+    if held is None:
+        await telegram.current(late)
+    telegram.clock.advance(5)
+    await is_asked_about(telegram, "for the late one")
+    assert (await telegram.now(ask)).open
+    if held is not None:
+        held.release()
+
+
+async def test_a_card_may_be_meant_before_anybody_heard_that_it_arrived(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(TEXT)
+    await telegram.card(ask)
+    held = telegram.api.hold("sendMessage", after_effect=True)
+    other = await telegram.desk.ask(OPTIONAL)
+    await telegram.sees(OPTIONAL.text)
+    await answer_elsewhere(telegram, other)
+    telegram.clock.advance(5)
+    await is_asked_about(telegram, "for the other")
+    assert (await telegram.now(ask)).open
+    held.release()
+
+
+async def test_a_card_of_which_nobody_ever_heard_may_be_meant_for_some_minutes(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(TEXT, timeout=HOUR)
+    await telegram.card(ask)
+    telegram.api.cut("sendMessage", after_effect=True)
+    other = await telegram.desk.ask(OPTIONAL)
+    await telegram.sees(OPTIONAL.text)
+    await telegram.clock.until_asleep(1)  # after the failure
+    await answer_elsewhere(telegram, other)
+    telegram.clock.advance(DOUBTED - 1)
+    await is_asked_about(telegram, "for the other")
+    assert (await telegram.now(ask)).open
+    telegram.clock.advance(1)
+    await telegram.say("fix: it")
+    assert await telegram.answers(ask) == (Answer(values=("fix: it",)),)
+
+
+async def test_a_deleted_card_is_not_meant(telegram: Telegram) -> None:
+    ask, other = await two_open(telegram)
+    telegram.phone.delete(await telegram.card(other))
+    await answer_elsewhere(telegram, other)
+    while await telegram.desk.inbox.behind(surface=telegram.channel.surfaces[0].name):
+        await telegram.dealt_with()
+    await telegram.say("fix: it")
+    assert await telegram.answers(ask) == (Answer(values=("fix: it",)),)
 
 
 async def test_a_hub_whose_clock_is_behind_knows_what_was_written_before_the_end(

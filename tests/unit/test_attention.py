@@ -1,8 +1,7 @@
-"""Who may still mean a question that has ended, and for how long."""
+"""Who may mean another question than the one that waits, and for how long."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -10,62 +9,144 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.core.attention import REMEMBERED, UNNOTICED, Attention
-from chatbridge.core.model import Ask, Outcome, Person
-from tests.contract.asks import an_ask, answered
+from chatbridge.core.model import Ask, Outcome, Person, QuestionType, Status
+from tests.contract.asks import an_ask, answered, timed_out
 
 ADA = Person(name="Ada", channel="telegram", place="7")
 BOB = replace(ADA, name="Bob", place="8")
 WEB = Person(name="Ada", channel="web", place="7")
+PEOPLE = st.sampled_from([ADA, BOB, WEB, None])
 
 
-def ended(by: Person | None = None, number: int = 0) -> Ask:
-    return replace(answered(an_ask()), id=f"ask-{number}", outcome=Outcome(at=1.0, by=by))
+def lag(by: Person | None) -> float:
+    return 0.0 if by is ADA else UNNOTICED
 
 
-@given(st.sampled_from([ADA, BOB, WEB, None]), st.floats(-200, 200))
+def question(type: QuestionType = QuestionType.TEXT, number: int = 0) -> Ask:
+    ask = an_ask()
+    questions = tuple(replace(each, type=type) for each in ask.questions)
+    return replace(ask, id=f"ask-{number}", questions=questions)
+
+
+def ended(ask: Ask, by: Person | None = None) -> Ask:
+    return replace(answered(ask), outcome=Outcome(at=1.0, by=by))
+
+
+def shown(attention: Attention, *asks: Ask, at: float = 1000.0, new: bool = False) -> None:
+    for ask in asks:
+        attention.shown(ask, at=at, viewer="7", new=new)
+
+
+@pytest.fixture
+def attention() -> Attention:
+    return Attention("telegram")
+
+
+def test_a_card_that_asks_for_text_may_be_meant_for_as_long_as_it_does(
+    attention: Attention,
+) -> None:
+    shown(attention, question(), new=True)
+    assert attention.may_be_elsewhere(1e12, than="another")
+    assert not attention.may_be_elsewhere(1e12, than="ask-0")
+
+
+@given(PEOPLE, st.floats(-200, 200))
 def test_who_ended_it_here_knows_at_once_and_everybody_else_within_a_minute(
     by: Person | None, later: float
 ) -> None:
     attention = Attention("telegram")
-    attention.ended(ended(by), at=1000.0, viewer="7")
-    patience = 0.0 if by is ADA else UNNOTICED
-    assert attention.may_miss_an_end(1000.0 + later, but=()) == (1000.0 + later < 1000.0 + patience)
+    shown(attention, question(), at=500.0, new=True)
+    shown(attention, ended(question(), by))
+    written = 1000.0 + later
+    assert attention.may_be_elsewhere(written, than="another") == (written < 1000.0 + lag(by))
 
 
-def test_while_nobody_knows_whether_the_card_says_so_it_may_be_meant() -> None:
-    attention, ask = Attention("telegram"), ended(ADA)
-    attention.ended(ask, at=math.inf, viewer="7")
-    assert attention.may_miss_an_end(1e12, but=())
-    attention.ended(ask, at=1000.0, viewer="7")
-    assert not attention.may_miss_an_end(1000.0, but=())
-
-
-def test_what_its_card_says_later_is_no_other_end() -> None:
-    attention, ask = Attention("telegram"), ended(WEB)
-    attention.ended(ask, at=1000.0, viewer="7")
-    attention.ended(ask, at=2000.0, viewer="7")
-    assert not attention.may_miss_an_end(1000.0 + UNNOTICED, but=())
-    attention.ended(replace(ask, late=Outcome(at=2.0, by=WEB)), at=2000.0, viewer="7")
-    assert attention.may_miss_an_end(2000.0, but=())
-
-
-def test_one_that_is_still_answered_here_is_not_missed() -> None:
+@given(PEOPLE, st.floats(-200, 200))
+def test_the_same_holds_for_a_form_that_moved_on_whatever_it_asks_next(
+    by: Person | None, later: float
+) -> None:
     attention = Attention("telegram")
-    attention.ended(ended(WEB), at=1000.0, viewer="7")
-    assert not attention.may_miss_an_end(1000.0, but=["ask-0"])
+    shown(attention, question(), at=500.0, new=True)
+    ask = question()
+    shown(attention, replace(ask, draft=replace(ask.draft, step=1, by=by)))
+    written = 1000.0 + later
+    assert attention.may_be_elsewhere(written, than="ask-0") == (written < 1000.0 + lag(by))
 
 
-def test_who_gave_a_late_answer_here_knows_it() -> None:
-    attention = Attention("telegram")
-    attention.ended(replace(ended(), late=Outcome(at=2.0, by=ADA)), at=1000.0, viewer="7")
-    assert not attention.may_miss_an_end(1000.0, but=())
+@given(PEOPLE)
+def test_a_late_answer_is_one_more_end(by: Person | None) -> None:
+    attention, late = Attention("telegram"), timed_out(question())
+    late = replace(late, draft=replace(late.draft, step=1, late=True))
+    shown(attention, question(), at=500.0, new=True)
+    shown(attention, late, at=600.0)
+    assert attention.may_be_elsewhere(900.0, than="another")
+    shown(attention, replace(late, late=Outcome(at=2.0, by=by)))
+    assert not attention.may_be_elsewhere(1000.0 + UNNOTICED, than="another")
+    assert attention.may_be_elsewhere(1000.0, than="another") == (by is not ADA)
+
+
+def test_a_late_form_that_was_closed_may_be_meant_for_a_minute(attention: Attention) -> None:
+    closed = timed_out(question())
+    late = replace(closed, draft=replace(closed.draft, step=1, late=True, by=ADA))
+    shown(attention, late, at=500.0, new=True)
+    shown(attention, replace(closed, draft=replace(closed.draft, step=2)))
+    assert attention.may_be_elsewhere(1000.0, than="another")
+    assert not attention.may_be_elsewhere(1000.0 + UNNOTICED, than="another")
+
+
+def test_who_does_something_with_a_card_has_seen_what_became_of_it(attention: Attention) -> None:
+    over = timed_out(question())
+    shown(attention, question(), at=500.0, new=True)
+    shown(attention, over, at=999.0)
+    shown(attention, replace(over, draft=replace(over.draft, step=1, late=True, by=ADA)))
+    assert not attention.may_be_elsewhere(1000.0, than="ask-0")
+
+
+def test_what_a_card_says_later_of_its_answer_is_no_other_end(attention: Attention) -> None:
+    shown(attention, question(), at=500.0, new=True)
+    shown(attention, ended(question(), WEB))
+    shown(attention, ended(question(), WEB), at=2000.0)
+    assert not attention.may_be_elsewhere(1000.0 + UNNOTICED, than="another")
+
+
+@pytest.mark.parametrize("new", [True, False], ids=["this hub's", "an earlier one's"])
+def test_a_card_that_never_asked_for_text_is_not_meant(attention: Attention, new: bool) -> None:
+    confirm = question(QuestionType.CONFIRM)
+    if new:
+        shown(attention, confirm, at=500.0, new=True)
+    shown(attention, ended(confirm, WEB))
+    # What an earlier hub showed before is not known.
+    assert attention.may_be_elsewhere(1000.0, than="another") == (not new)
+
+
+@pytest.mark.parametrize("new", [True, False], ids=["this hub's", "an earlier one's"])
+def test_a_step_that_came_without_the_person_is_not_meant_for_a_minute(
+    attention: Attention, new: bool
+) -> None:
+    ask = question()
+    if new:
+        shown(attention, question(QuestionType.CONFIRM), at=500.0, new=True)
+    shown(attention, replace(ask, draft=replace(ask.draft, step=1, by=WEB)))
+    assert attention.may_be_elsewhere(1000.0, than="ask-0")
+    assert not attention.may_be_elsewhere(1000.0 + UNNOTICED, than="ask-0")
+
+
+def test_a_card_that_is_gone_is_not_meant(attention: Attention) -> None:
+    shown(attention, question(), new=True)
+    attention.gone(question())
+    assert not attention.may_be_elsewhere(0.0, than="another")
+    assert not attention.knows(question())
 
 
 @pytest.mark.parametrize("newer", [REMEMBERED - 1, REMEMBERED])
-def test_so_many_ends_are_remembered_and_no_more(newer: int) -> None:
-    attention, first = Attention("telegram"), ended(WEB)
-    attention.ended(first, at=1000.0, viewer="7")
-    for number in range(newer):
-        attention.ended(ended(WEB, number + 1), at=0.0, viewer="7")
-    assert attention.knows_end_of(first) == (newer < REMEMBERED)
-    assert attention.may_miss_an_end(1000.0, but=()) == (newer < REMEMBERED)
+def test_so_many_cards_are_remembered_and_no_more(attention: Attention, newer: int) -> None:
+    for number in range(newer + 1):
+        shown(attention, question(number=number), new=True)
+    assert attention.knows(question()) == (newer < REMEMBERED)
+
+
+def test_every_way_to_end_is_one(attention: Attention) -> None:
+    for status in (Status.CANCELLED, Status.WITHDRAWN, Status.TIMED_OUT):
+        shown(attention, question(), at=500.0, new=True)
+        shown(attention, replace(ended(question()), status=status))
+        assert not attention.may_be_elsewhere(1000.0 + UNNOTICED, than="another")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,22 +13,13 @@ def test_a_message_is_ahead_until_it_has_come_back() -> None:
     assert not echoes.is_ahead("$a")
     echoes.sent("$a")
     assert echoes.is_ahead("$a")
-    echoes.passed("$a", at=1.0)
+    echoes.passed("$a")
     assert not echoes.is_ahead("$a")
-
-
-def test_when_it_came_back_is_known_once_it_has() -> None:
-    echoes = Echoes()
-    assert echoes.when("$of-an-earlier-hub") == -math.inf
-    echoes.sent("$a")
-    assert echoes.when("$a") == math.inf
-    echoes.passed("$a", at=7.0)
-    assert echoes.when("$a") == 7.0
 
 
 def test_a_message_that_came_back_before_its_answer_did_is_not_ahead() -> None:
     echoes = Echoes()
-    echoes.passed("$a", at=1.0)
+    echoes.passed("$a")
     echoes.sent("$a")
     assert not echoes.is_ahead("$a")
 
@@ -38,7 +27,7 @@ def test_a_message_that_came_back_before_its_answer_did_is_not_ahead() -> None:
 def test_what_an_earlier_hub_sent_is_ahead_while_it_is_still_to_be_read() -> None:
     echoes = Echoes()
     echoes.coming(["$a", "$b"])
-    echoes.passed("$a", at=1.0)
+    echoes.passed("$a")
     assert (echoes.is_ahead("$a"), echoes.is_ahead("$b")) == (False, True)
     echoes.coming(["$a", "$b"])  # the same batch once more, after a full disk
     assert (echoes.is_ahead("$a"), echoes.is_ahead("$b")) == (False, True)
@@ -55,7 +44,7 @@ def test_ahead_is_what_was_sent_and_never_passed(calls: list[tuple[str, int]]) -
             echoes.sent(event)
             sent.add(event)
         else:
-            echoes.passed(event, at=1.0)
+            echoes.passed(event)
             passed.add(event)
         for each in sent | passed:
             assert echoes.is_ahead(each) == (each in sent and each not in passed)
@@ -64,7 +53,7 @@ def test_ahead_is_what_was_sent_and_never_passed(calls: list[tuple[str, int]]) -
 def test_a_thousand_events_are_remembered() -> None:
     echoes = Echoes()
     for number in range(REMEMBERED + 1):
-        echoes.passed(f"${number}", at=1.0)
+        echoes.passed(f"${number}")
     echoes.sent("$1")
     assert not echoes.is_ahead("$1")
     echoes.sent("$0")

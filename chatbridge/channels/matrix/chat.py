@@ -7,7 +7,6 @@ they say is `render`'s business, what is to be done next `plan`'s, what a person
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -37,8 +36,8 @@ from chatbridge.channels.matrix.plan import (
     next_deed,
     too_late_to_remind,
 )
+from chatbridge.channels.matrix.sightings import Sightings
 from chatbridge.channels.matrix.wire import Mark, marked
-from chatbridge.core.attention import Attention
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
@@ -68,13 +67,11 @@ class Chat:
         self.trouble: str | None = None
         self._api = api
         self._people = people
+        self.sightings = Sightings(echoes=echoes, clock=clock)
         self._echoes = echoes
         self._clock = clock
         self._reactions = reactions
         self._down_since: float | None = None
-        self.attention = Attention("matrix")
-        self._endings: dict[str, Ask] = {}
-        """Our messages that say how an ask ended, and have not come back yet."""
         self._sure: set[str] = set()
         """Asks of which every reaction is known: all were sent by this hub, and none in doubt."""
 
@@ -141,6 +138,7 @@ class Chat:
 
     async def _show(self, ask: Ask, place: Place | None, room: str) -> Shown:
         if place is not None and place.room != room:
+            self.sightings.attention.gone(ask)
             raise PostGone  # it is in the room that this one was
         removed = await self._removed(ask)
         place, old = _without(place, removed)
@@ -204,7 +202,9 @@ class Chat:
                 return replace(place, pages=(*place.pages, sent))
             case Edit(part=part, drawing=drawing):
                 notice = part.event != place.root.event
-                await self._edit(part, drawing, ask, room, notice=notice)
+                sent = await self._edit(part, drawing, ask, room, notice=notice)
+                if card.view is None and part.event == place.newest.event:
+                    self.sightings.shown(ask, by=sent, viewer=self.viewer)
                 return place.having(replace(part, shows=digest(drawing)))
             case AddSeed(part=part, emoji=emoji):
                 return await self._seed(part, emoji, place, room, ask.id)
@@ -248,6 +248,10 @@ class Chat:
         tx = transaction("card", self.name, ask.id, str(card.step), *removed)
         sent = await self._api.send(room, new, tx=tx)
         self._echoes.sent(sent)
+        if place is None:
+            self.sightings.posted(ask, viewer=self.viewer)
+        else:
+            self.sightings.shown(ask, by=sent, viewer=self.viewer)
         part = Part(
             event=sent,
             step=card.step,
@@ -274,25 +278,10 @@ class Chat:
 
     async def _edit(
         self, part: Part, drawing: Drawing, ask: Ask, room: str, *, notice: bool
-    ) -> None:
+    ) -> str:
         tx = transaction("edit", part.event, str(ask.revision), digest(drawing))
         new = content.edit(drawing, part.event, notice=notice)
-        sent = await self._api.send(room, new, tx=tx)
-        self._echoes.sent(sent)
-        if not ask.open:
-            if len(self._endings) >= REMEMBERED:
-                self._endings.clear()
-            self._endings[sent] = ask
-            self.came_back(sent)
-
-    def came_back(self, event: str) -> None:
-        """A message of ours is in the timeline, or has been sent: until it is there, nobody can
-        have read in it that an ask has ended."""
-        if (ask := self._endings.get(event)) is not None:
-            at = self._echoes.when(event)
-            self.attention.ended(ask, at=at, viewer=self.viewer)
-            if at < math.inf:
-                del self._endings[event]
+        return await self._api.send(room, new, tx=tx)
 
     async def _seed(self, part: Part, emoji: str, place: Place, room: str, ask_id: str) -> Place:
         try:

@@ -6,7 +6,6 @@ person wrote before our message was there, by that order, cannot have been meant
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Iterable
 
@@ -16,7 +15,7 @@ REMEMBERED = 1_000
 class Echoes:
     def __init__(self) -> None:
         self._ahead: set[str] = set()
-        self._passed: OrderedDict[str, float] = OrderedDict()
+        self._passed: OrderedDict[str, None] = OrderedDict()
 
     def sent(self, event: str) -> None:
         """A message of ours has been taken by the server. It may have come back already."""
@@ -28,16 +27,12 @@ class Echoes:
         for event in events:
             self.sent(event)
 
-    def passed(self, event: str, *, at: float) -> None:
+    def passed(self, event: str) -> None:
         self._ahead.discard(event)
-        self._passed[event] = at
+        self._passed[event] = None
         while len(self._passed) > REMEMBERED:
             self._passed.popitem(last=False)
 
     def is_ahead(self, event: str) -> bool:
         """Whether what is being read now was there before this message."""
         return event in self._ahead
-
-    def when(self, event: str) -> float:
-        """When it came back, by the clock of `passed`; infinite while it has not."""
-        return math.inf if event in self._ahead else self._passed.get(event, -math.inf)

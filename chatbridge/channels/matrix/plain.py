@@ -141,25 +141,17 @@ class Plain:
     async def _clearly_meant(self, chat: Chat) -> Ask | None:
         """The one question that waits for text now, if it was the only one when the message was
         written: nothing here has moved on or ended since, or just before without the person."""
+        if await any_unseen(self._inbox, chat.name, chat.sightings.attention):
+            return None
         here = await self._open_in(chat)
         waiting = [ask for ask in _questions(here) if takes_text(ask)]
-        now = self._clock.monotonic()
-        if len(waiting) != 1 or any(self._is_news(each, now, chat) for each in here):
+        if len(waiting) != 1:
             return None
-        if await any_unseen(self._inbox, chat.name, chat.attention):
-            return None
-        # Last: an end that is shown meanwhile is known here before it is unseen no more.
-        missed = chat.attention.may_miss_an_end(now, but=[each.ask.id for each in here])
-        return None if missed else waiting[0]
-
-    def _is_news(self, each: Open, now: float, chat: Chat) -> bool:
-        """Whether who wrote what is read now may not have seen the step that waits."""
-        newest = each.place.newest
-        if newest.step != each.ask.draft.step:
-            return True
-        moved_on = newest.step > 0
-        lag = chat.attention.lag(each.ask.draft.by, viewer=chat.viewer) if moved_on else 0.0
-        return now < self._echoes.when(newest.event) + lag
+        for each in here:
+            newest = each.place.newest
+            if newest.step != each.ask.draft.step or self._echoes.is_ahead(newest.event):
+                return None
+        return None if chat.sightings.may_be_elsewhere(than=waiting[0]) else waiting[0]
 
 
 def _questions(here: Sequence[Open]) -> list[Ask]:

@@ -45,7 +45,6 @@ class Receiver:
         self._chats = chats
         self._people = people
         self._echoes = echoes
-        self._clock = clock
         self._replaced = replaced
         voice = Voice(api, clock=clock, spawn=spawn)
         self._voice = voice
@@ -75,9 +74,10 @@ class Receiver:
         :raises RetryLater: likewise.
         """
         if event.sender == self._api.user_id:
-            self._echoes.passed(event.id, at=self._clock.monotonic())
+            self._echoes.passed(event.id)
+            for each in self._chats:  # a room's successor may be its chat's already
+                each.sightings.came_back(event.id)
             if (own := self._chat(event.room)) is not None:
-                own.came_back(event.id)
                 await self._cards.returned(event, own)
             return
         chat = self._chat(event.room)
@@ -110,6 +110,8 @@ class Receiver:
     async def after(self, *, keys: bool) -> None:
         """After each batch; with some, keys may have come."""
         await self._plain.settle()
+        for chat in self._chats:
+            chat.sightings.read_on()
         if keys:
             await self.unreadable.try_again()
 

@@ -25,10 +25,10 @@ from chatbridge.channels.telegram.render import (
     draw_reminder,
     placeholder,
 )
+from chatbridge.channels.telegram.sightings import Sightings
 from chatbridge.channels.telegram.topics import Topics
 from chatbridge.channels.telegram.wishes import Wish, Wishes
 from chatbridge.channels.telegram.writer import Writer
-from chatbridge.core.attention import Attention
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import PostGone
@@ -62,7 +62,7 @@ class Chat:
         self.private = chat > 0
         self.pace = pace or (PRIVATE if self.private else GROUP)
         self.wishes = Wishes()
-        self.attention = Attention("telegram")
+        self.sightings = Sightings(viewer=str(chat) if self.private else None, clock=clock)
         self._api = api
         self._clock = clock
         self._with_topics = topics
@@ -83,11 +83,6 @@ class Chat:
     @property
     def trouble(self) -> str | None:
         return self._writer.trouble
-
-    @property
-    def viewer(self) -> str | None:
-        """Whose chat this is, if it is one person's alone."""
-        return str(self.id) if self.private else None
 
     def attach(
         self, inbox: Inbox, *, private_topics: bool, migrated: Callable[[Chat, int], None]
@@ -146,11 +141,11 @@ class Chat:
                 return await self._show(ask, from_text(place) if place else None)
             except Migrated as error:
                 self._migrated(self, error.chat)
-                raise PostGone from None
             except Rejected as error:
                 if not error.message_gone:
                     raise
-                raise PostGone from None
+            self.sightings.attention.gone(ask)
+            raise PostGone
 
     def _write_here(self) -> None:
         """Where the chat is now. Nothing that is known of messages elsewhere counts here."""
@@ -177,7 +172,7 @@ class Chat:
         prompting = await self._prompts(ask, card, wish, place)
         seen = Seen(
             private=self.private,
-            viewer=self.viewer,
+            viewer=str(self.id) if self.private else None,
             now=self._clock.time(),
             prompted=prompting,
             again=wish.again if place is None else place.again and place.step == card.step,
@@ -226,13 +221,15 @@ class Chat:
         for part in first[len(out) :]:
             sent, thread = await self._writer.send(ask.project, thread, part, silent=True)
             out.append(sent.id)
-        sent, thread = await self._writer.send(
-            ask.project,
-            thread,
-            drawing.html,
-            drawing.rows,
-            silent=wish.anew,  # who asked for it is looking
-        )
+        with self.sightings.posting(ask):
+            sent, thread = await self._writer.send(
+                ask.project,
+                thread,
+                drawing.html,
+                drawing.rows,
+                silent=wish.anew,  # who asked for it is looking
+            )
+        self.sightings.shown(ask, at=self.sightings.date(sent.at), new=not old)
         del self._before[ask.id]
         self._drawn[ask.id] = (sent.id, drawing)
         self._fresh[ask.id] = self._clock.monotonic()
@@ -257,10 +254,8 @@ class Chat:
         edited = await self._writer.edit(place.card, drawing.html, drawing.rows)
         if known is None or known[1].rows != drawing.rows:
             self._fresh[ask.id] = self._clock.monotonic()
-        since = edited or self._clock.time()
-        if not ask.open:
-            # Telegram's seconds are whole: what was written in this one may be older.
-            self.attention.ended(ask, at=int(since) + 1, viewer=self.viewer)
+        since = self.sightings.date(edited)
+        self.sightings.shown(ask, at=since)
         if place.step != ask.draft.step:
             place = replace(place, step=ask.draft.step, since=since, again=False)
         self._drawn[ask.id] = (place.card, drawing)

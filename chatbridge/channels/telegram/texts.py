@@ -160,13 +160,14 @@ class Texts:
 
     async def _plain(self, message: Message, chat: Chat, cursor: Note) -> None:
         assert message.text is not None
+        unseen = await any_unseen(self._inbox, chat.name, chat.sightings.attention)
         here = await self._open_in(chat)
         waiting = [each for each in here if takes_text(each.ask)]
         takes_words = [each for each in here if takes_text(each.ask) or not each.ask.approval]
         # A reply to anything else, or somebody else's words, may be meant otherwise.
         foreign = message.forward_origin or message.via_bot or replied_to(message)
-        clear = chat.private and not foreign and len(waiting) == 1
-        if clear and await self._clearly_for(waiting[0], here, message, chat):
+        clear = chat.private and not foreign and not unseen and len(waiting) == 1
+        if clear and self._clearly_for(waiting[0], here, message, chat):
             await self._put(message, waiting[0].ask, chat, cursor)
         elif len(waiting) > 1:
             asks = [each.ask for each in waiting]
@@ -187,30 +188,16 @@ class Texts:
         found = await shown_on(self._inbox, chat.name)
         return [Open(ask=ask, place=from_text(post.place)) for ask, post in found]
 
-    async def _clearly_for(
-        self, only: Open, here: Sequence[Open], message: Message, chat: Chat
-    ) -> bool:
+    def _clearly_for(self, only: Open, here: Sequence[Open], message: Message, chat: Chat) -> bool:
         """Whether this was the one question that waited for text when the message was written, as
         it is now: nothing here has moved on or ended since, or just before without the person.
         What was written while no hub was there may have been meant for anything."""
         written = _written(message)
         if written < self._began or thread_of(message) != only.place.thread:
             return False
-        if any(_is_news(it, written, chat) for it in here):
+        if any(it.place.step != it.ask.draft.step or it.place.since >= written for it in here):
             return False
-        if await any_unseen(self._inbox, chat.name, chat.attention):
-            return False
-        # Last: an end that is shown meanwhile is known here before it is unseen no more.
-        return not chat.attention.may_miss_an_end(written, but=[it.ask.id for it in here])
-
-
-def _is_news(it: Open, written: float, chat: Chat) -> bool:
-    """Whether who wrote then may not have seen the step that waits."""
-    if it.place.step != it.ask.draft.step:
-        return True
-    moved_on = it.place.step > 0
-    lag = chat.attention.lag(it.ask.draft.by, viewer=chat.viewer) if moved_on else 0.0
-    return written <= it.place.since + lag
+        return not chat.sightings.may_be_elsewhere(written, than=only.ask)
 
 
 def _steps(card: Message) -> set[int]:
