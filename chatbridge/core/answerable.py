@@ -33,7 +33,8 @@ async def shown_on(inbox: Inbox, surface: str) -> list[tuple[Ask, Post]]:
 
 async def any_unseen(inbox: Inbox, surface: str, attention: Attention) -> bool:
     """Whether words on this surface may be for an ask of which it is not known what its card shows:
-    it is out, but nobody heard so; or an earlier hub has shown it, and it has ended since."""
+    it may be out without anybody having heard so; or an earlier hub has shown it, and it has ended
+    since."""
     for ask in await inbox.behind(surface=surface):
         if ask.open:
             unseen = takes_text(ask) and await inbox.post(ask.id, surface=surface) is None

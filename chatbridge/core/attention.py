@@ -7,6 +7,7 @@ of whatever clock a channel can compare messages by; the hub's wall clock is non
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from typing import TypeVar
 
@@ -16,33 +17,53 @@ from chatbridge.core.typed import takes_text
 
 UNNOTICED = 60.0
 """For so many seconds somebody may go on writing for a card that has changed without them."""
+ABANDONED = 3600.0
+"""After so many nobody means a late form any more that still asks."""
 REMEMBERED = 1_000
 UNKNOWN = -1
-"""A step that an earlier hub has shown."""
+"""A step of which it is not known whether, or that, it was shown."""
 
-K = TypeVar("K")
 V = TypeVar("V")
 
 
 class Attention:
     """Of whoever reads one chat. A viewer is the person whose chat it is."""
 
-    def __init__(self, channel: str, *, unnoticed: float = UNNOTICED) -> None:
+    def __init__(self, channel: str) -> None:
         self._channel = channel
-        self._unnoticed = unnoticed
         self._asking: OrderedDict[str, int | None] = OrderedDict()
         """The step for which each card asks for text; None if it asks for none."""
+        self._late: OrderedDict[str, float] = OrderedDict()
+        """Until when a late form may be meant that asks."""
         self._left: OrderedDict[str, float] = OrderedDict()
         """Until when somebody may still write for what a card showed before."""
 
-    def shown(self, ask: Ask, *, at: float, viewer: str | None, new: bool = False) -> None:
-        """Its card shows it as it is, for certain from then on; `new` if there was none before."""
+    def showing(self, ask: Ask) -> None:
+        """A card that is there is about to show it as it is."""
+        if waits_for_text(ask) and ask.draft.step not in (0, self._asking.get(ask.id)):
+            _remember(self._asking, ask.id, UNKNOWN)
+
+    def shown(
+        self,
+        ask: Ask,
+        *,
+        at: float,
+        viewer: str | None,
+        known_at: float | None = None,
+        new: bool = False,
+    ) -> None:
+        """Its card shows it as it is, for certain from then on, which is known only now; `new` if
+        there was none before."""
         asks = ask.draft.step if waits_for_text(ask) else None
-        same = new or asks == 0 or ask.approval
+        same = new or (ask.open and not ask.draft.step) or ask.approval
         before = self._asking.get(ask.id, asks if same else UNKNOWN)
         if before != asks:
-            _remember(self._left, ask.id, at + self._lag(ask, viewer))
+            unnoticed = (at if known_at is None else known_at) + UNNOTICED
+            until = at if self._is_own(ask, viewer) else unnoticed
+            _remember(self._left, ask.id, until)
         _remember(self._asking, ask.id, asks)
+        if not ask.open:
+            _remember(self._late, ask.id, at + ABANDONED)
 
     def gone(self, ask: Ask) -> None:
         """It has no card here any more."""
@@ -54,15 +75,15 @@ class Attention:
     def may_be_elsewhere(self, written: float, *, than: str) -> bool:
         """Whether who wrote then may have meant another ask than this one, or another of its
         steps than the one that its card shows now."""
-        if any(step is not None for ask, step in self._asking.items() if ask != than):
+        asking = [ask for ask, step in self._asking.items() if step is not None and ask != than]
+        if any(written < self._late.get(ask, math.inf) for ask in asking):
             return True
         return any(written < until for until in self._left.values())
 
-    def _lag(self, ask: Ask, viewer: str | None) -> float:
-        """Their own deeds people know, and what they saw to do them."""
+    def _is_own(self, ask: Ask, viewer: str | None) -> bool:
+        """People know what they did, and what they saw to do it."""
         by = _changed_by(ask)
-        own = by is not None and by.channel == self._channel and by.place == viewer
-        return 0.0 if own else self._unnoticed
+        return by is not None and by.channel == self._channel and by.place == viewer
 
 
 def waits_for_text(ask: Ask) -> bool:
@@ -80,7 +101,7 @@ def _changed_by(ask: Ask) -> Person | None:
     return outcome.by
 
 
-def _remember(known: OrderedDict[K, V], key: K, value: V) -> None:
+def _remember(known: OrderedDict[str, V], key: str, value: V) -> None:
     known[key] = value
     known.move_to_end(key)
     while len(known) > REMEMBERED:

@@ -282,7 +282,8 @@ class Lane:
                 place = None
                 shown = await self._sent(ask, None)
             else:  # nobody looks there for how it ended
-                shown = Shown(place=place or "")
+                assert place is not None
+                shown = Shown(place=place)
         if ask.open:
             self._posted.add(ask.id)
         else:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix.poll import WAIT
 from chatbridge.core import form
 from chatbridge.core.attention import UNNOTICED
 from chatbridge.core.model import Answer, Ask, Person
@@ -21,8 +20,6 @@ from tests.fakes.synapse import Synapse
 
 WEB = Person(name="Ada", channel="web")
 SEND = r"PUT .*/send/"
-UNSEEN = UNNOTICED + WAIT
-"""When somebody has written is known to one wait."""
 
 
 @pytest.fixture
@@ -88,7 +85,7 @@ async def test_who_may_not_have_noticed_that_a_question_has_ended_is_asked_for_a
     ask, other = await two_open(matrix)
     await answer_elsewhere(matrix, other)
     await says_so(matrix, other)
-    await passes(matrix, UNSEEN - 1)
+    await passes(matrix, UNNOTICED - 1)
     await is_asked_about(matrix, "for the other")
     assert (await matrix.now(ask)).open
     await passes(matrix, 1)
@@ -117,7 +114,7 @@ async def test_who_may_not_have_noticed_that_a_form_has_moved_on_is_asked_for_a_
     await matrix.desk.inbox.put(ask.id, form.Choose(step=0, option=0), person=WEB)
     await matrix.card(await matrix.now(ask))
     await matrix.dealt_with()
-    await passes(matrix, UNSEEN - 1)
+    await passes(matrix, UNNOTICED - 1)
     await is_asked_about(matrix, "yes, do")
     await passes(matrix, 1)
     await matrix.ada.say(matrix.room, "fix: it")

@@ -169,6 +169,48 @@ async def test_a_card_of_which_nobody_ever_heard_may_be_meant_for_some_minutes(
     assert await telegram.answers(ask) == (Answer(values=("fix: it",)),)
 
 
+@pytest.mark.parametrize("shown", [True, False], ids=["shown", "not yet shown"])
+async def test_a_step_of_which_nobody_heard_may_be_meant_though_its_ask_has_ended(
+    telegram: Telegram, shown: bool
+) -> None:
+    ask, other = await telegram.desk.ask(TEXT), await telegram.desk.ask(CONFIRM, OPTIONAL)
+    for each in (ask, other):
+        await telegram.card(each)
+    telegram.api.cut("editMessageText", after_effect=True)
+    await telegram.desk.inbox.put(other.id, form.Choose(step=0, option=0), person=WEB)
+    await telegram.clock.until_asleep(1)  # after the failure
+    telegram.clock.advance(0.5)
+    answers = (Answer(values=("yes",)), Answer(values=("done",)))
+    await telegram.desk.inbox.answer(other.id, answers, person=WEB)
+    if shown:
+        telegram.clock.advance(1)
+        await telegram.current(other)
+        telegram.clock.advance(5)
+    await is_asked_about(telegram, "for the other")
+    assert (await telegram.now(ask)).open
+
+
+@pytest.mark.parametrize("next_step", [CONFIRM, TEXT], ids=["confirm", "text"])
+async def test_a_card_of_which_nobody_heard_may_be_meant_though_another_shows_the_next_step(
+    telegram: Telegram, next_step: Question
+) -> None:
+    ask = await telegram.desk.ask(TEXT) if next_step is CONFIRM else None
+    if ask is not None:
+        await telegram.card(ask)
+    telegram.api.cut("sendMessage", after_effect=True)
+    form_ask = await telegram.desk.ask(OPTIONAL, next_step)
+    await telegram.sees(OPTIONAL.text)
+    await telegram.clock.until_asleep(1)  # after the failure
+    await telegram.desk.inbox.put(form_ask.id, form.Skip(step=0), person=WEB)
+    telegram.clock.advance(1)
+    await telegram.current(form_ask)
+    telegram.clock.advance(5)
+    await is_asked_about(telegram, "for the first question")
+    for each in filter(None, (ask, form_ask)):
+        assert (await telegram.now(each)).open
+    assert (await telegram.now(form_ask)).draft.entries[1].text is None
+
+
 async def test_a_deleted_card_is_not_meant(telegram: Telegram) -> None:
     ask, other = await two_open(telegram)
     telegram.phone.delete(await telegram.card(other))

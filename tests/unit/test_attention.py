@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core.attention import REMEMBERED, UNNOTICED, Attention
+from chatbridge.core.attention import ABANDONED, REMEMBERED, UNNOTICED, Attention
 from chatbridge.core.model import Ask, Outcome, Person, QuestionType, Status
 from tests.contract.asks import an_ask, answered, timed_out
 
@@ -129,6 +129,31 @@ def test_a_step_that_came_without_the_person_is_not_meant_for_a_minute(
     shown(attention, replace(ask, draft=replace(ask.draft, step=1, by=WEB)))
     assert attention.may_be_elsewhere(1000.0, than="ask-0")
     assert not attention.may_be_elsewhere(1000.0 + UNNOTICED, than="ask-0")
+
+
+def test_a_card_that_is_about_to_ask_for_text_may_be_meant(attention: Attention) -> None:
+    confirm = question(QuestionType.CONFIRM)
+    shown(attention, confirm, at=500.0, new=True)
+    attention.showing(replace(question(), draft=replace(confirm.draft, step=1, by=WEB)))
+    assert attention.may_be_elsewhere(1e12, than="another")
+    shown(attention, ended(confirm, WEB))  # whoever showed the step heard nothing of it
+    assert attention.may_be_elsewhere(1000.0, than="another")
+    assert not attention.may_be_elsewhere(1000.0 + UNNOTICED, than="another")
+
+
+def test_a_card_of_an_earlier_hub_that_is_drawn_anew_is_the_same(attention: Attention) -> None:
+    for ask in (question(), question(QuestionType.CONFIRM, number=1)):
+        attention.showing(ask)
+        shown(attention, ask)
+    assert not attention.may_be_elsewhere(0.0, than="ask-0")
+
+
+def test_a_late_form_that_nobody_went_on_with_is_not_meant_for_ever(attention: Attention) -> None:
+    over = timed_out(question())
+    shown(attention, question(), at=500.0, new=True)
+    shown(attention, replace(over, draft=replace(over.draft, step=1, late=True, by=ADA)))
+    assert attention.may_be_elsewhere(1000.0 + ABANDONED - 1, than="another")
+    assert not attention.may_be_elsewhere(1000.0 + ABANDONED, than="another")
 
 
 def test_a_card_that_is_gone_is_not_meant(attention: Attention) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from chatbridge.channels.matrix.echoes import Echoes
-from chatbridge.channels.matrix.poll import WAIT
 from chatbridge.channels.matrix.sightings import BATCHES, Sightings
 from chatbridge.core.attention import UNNOTICED
 from chatbridge.core.model import Outcome, Person, QuestionType, View
@@ -75,9 +74,47 @@ def test_what_somebody_else_ended_counts_for_a_minute_of_which_all_has_been_read
 ) -> None:
     echoes.passed("$end")
     sightings.shown(replace(ENDED, outcome=Outcome(at=1.0)), by="$end", viewer=ADA.place)
-    clock.advance(UNNOTICED + WAIT)
+    clock.advance(UNNOTICED)
     assert not is_clear(sightings)  # it may have been written all that time ago
     sightings.read_on()
+    assert is_clear(sightings)
+
+
+def test_after_an_outage_the_minute_begins_with_the_first_reading(
+    sightings: Sightings, echoes: Echoes, clock: StillClock
+) -> None:
+    clock.advance(10 * UNNOTICED)
+    echoes.passed("$end")
+    sightings.shown(replace(ENDED, outcome=Outcome(at=1.0)), by="$end", viewer=ADA.place)
+    clock.advance(UNNOTICED - 1)
+    sightings.read_on()
+    assert not is_clear(sightings)
+    clock.advance(1)
+    sightings.read_on()
+    assert is_clear(sightings)
+
+
+def test_an_end_of_what_an_earlier_hub_showed_counts_once_its_message_has_come_back(
+    echoes: Echoes, clock: StillClock
+) -> None:
+    sightings = Sightings(echoes=echoes, clock=clock)
+    sightings.shown(ENDED, by="$end", viewer=ADA.place)
+    assert not is_clear(sightings)
+    echoes.passed("$end")
+    sightings.came_back("$end")
+    assert is_clear(sightings)
+
+
+def test_an_older_message_that_never_comes_back_does_not_undo_a_newer_one(
+    sightings: Sightings, echoes: Echoes
+) -> None:
+    step = replace(ASK, draft=replace(ASK.draft, step=1, by=ADA))
+    sightings.shown(step, by="$step", viewer=ADA.place)
+    sightings.shown(ENDED, by="$end", viewer=ADA.place)
+    echoes.passed("$end")
+    sightings.came_back("$end")
+    for _ in range(BATCHES):
+        sightings.read_on()
     assert is_clear(sightings)
 
 

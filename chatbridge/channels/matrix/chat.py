@@ -246,6 +246,8 @@ class Chat:
         if place is not None:
             new |= content.in_thread(place.root.event, after=place.newest.event)
         tx = transaction("card", self.name, ask.id, str(card.step), *removed)
+        if place is not None:
+            self.sightings.showing(ask)
         sent = await self._api.send(room, new, tx=tx)
         self._echoes.sent(sent)
         if place is None:

@@ -221,6 +221,7 @@ class Chat:
         for part in first[len(out) :]:
             sent, thread = await self._writer.send(ask.project, thread, part, silent=True)
             out.append(sent.id)
+        stray = bool(old) or self.sightings.is_doubtful(ask)
         with self.sightings.posting(ask):
             sent, thread = await self._writer.send(
                 ask.project,
@@ -229,7 +230,7 @@ class Chat:
                 drawing.rows,
                 silent=wish.anew,  # who asked for it is looking
             )
-        self.sightings.shown(ask, at=self.sightings.date(sent.at), new=not old)
+        self.sightings.shown(ask, at=self.sightings.date(sent.at), new=not stray)
         del self._before[ask.id]
         self._drawn[ask.id] = (sent.id, drawing)
         self._fresh[ask.id] = self._clock.monotonic()
@@ -251,6 +252,7 @@ class Chat:
         known = self._drawn.get(ask.id)
         if known == (place.card, drawing):
             return place
+        self.sightings.attention.showing(ask)
         edited = await self._writer.edit(place.card, drawing.html, drawing.rows)
         if known is None or known[1].rows != drawing.rows:
             self._fresh[ask.id] = self._clock.monotonic()

@@ -39,24 +39,26 @@ class Sightings:
 
     @contextmanager
     def posting(self, ask: Ask) -> Iterator[None]:
-        """While its card is on its way."""
-        until = self._doubtful.pop(ask.id, None)
+        """While its card is on its way. Nobody may hear whether it arrived, and another is sent."""
+        until = self._doubtful.get(ask.id, 0.0)
         if waits_for_text(ask):
             self._doubtful[ask.id] = math.inf
         try:
             yield
         except RetryLater as error:
-            if error.after is None:
+            if error.after is None and waits_for_text(ask):
                 until = self._clock.monotonic() + DOUBTED
             raise
         finally:
-            if self._doubtful.pop(ask.id, None) is not None and until is not None:
-                self._doubtful[ask.id] = until
+            now, self._doubtful[ask.id] = self._clock.monotonic(), until
+            self._doubtful = {key: until for key, until in self._doubtful.items() if now < until}
+
+    def is_doubtful(self, ask: Ask) -> bool:
+        return self._clock.monotonic() < self._doubtful.get(ask.id, 0.0)
 
     def may_be_elsewhere(self, written: float, *, than: Ask) -> bool:
         """Whether who wrote then may have meant another question than the one that waits."""
         now = self._clock.monotonic()
-        self._doubtful = {ask: until for ask, until in self._doubtful.items() if now < until}
-        if any(ask != than.id for ask in self._doubtful):
+        if any(now < until for ask, until in self._doubtful.items() if ask != than.id):
             return True
         return self.attention.may_be_elsewhere(written, than=than.id)
