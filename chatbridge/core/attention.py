@@ -52,8 +52,8 @@ class Attention:
         known_at: float | None = None,
         new: bool = False,
     ) -> None:
-        """Its card shows it as it is, for certain from then on, which is known only now; `new` if
-        there was none before."""
+        """Its card shows it as it is, for certain from then on; `known_at` if that is known only
+        later, `new` if there was no card before."""
         asks = ask.draft.step if waits_for_text(ask) else None
         same = new or (ask.open and not ask.draft.step) or ask.approval
         before = self._asking.get(ask.id, asks if same else UNKNOWN)

@@ -31,7 +31,8 @@ class Sightings:
         now = self._clock.monotonic()
         if told is not None:
             self._ahead = told - now
-        return now + (self._clock.time() - now if self._ahead is None else self._ahead)
+            return told
+        return self._clock.time() if self._ahead is None else now + self._ahead
 
     def shown(self, ask: Ask, *, at: float, new: bool = False) -> None:
         # Telegram's seconds are whole: what was written in this one may be older.
@@ -50,15 +51,20 @@ class Sightings:
                 until = self._clock.monotonic() + DOUBTED
             raise
         finally:
-            now, self._doubtful[ask.id] = self._clock.monotonic(), until
-            self._doubtful = {key: until for key, until in self._doubtful.items() if now < until}
+            self._doubtful[ask.id] = until
+            self._forget_what_is_over()
 
     def is_doubtful(self, ask: Ask) -> bool:
-        return self._clock.monotonic() < self._doubtful.get(ask.id, 0.0)
+        self._forget_what_is_over()
+        return ask.id in self._doubtful
 
     def may_be_elsewhere(self, written: float, *, than: Ask) -> bool:
         """Whether who wrote then may have meant another question than the one that waits."""
-        now = self._clock.monotonic()
-        if any(now < until for ask, until in self._doubtful.items() if ask != than.id):
+        self._forget_what_is_over()
+        if any(ask != than.id for ask in self._doubtful):
             return True
         return self.attention.may_be_elsewhere(written, than=than.id)
+
+    def _forget_what_is_over(self) -> None:
+        now = self._clock.monotonic()
+        self._doubtful = {ask: until for ask, until in self._doubtful.items() if now < until}
