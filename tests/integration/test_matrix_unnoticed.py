@@ -106,6 +106,17 @@ async def test_who_has_ended_a_question_here_can_write_for_the_next_at_once(
     assert await matrix.answers(ask) == (Answer(values=("fix: it",)),)
 
 
+async def test_who_fills_in_a_form_here_is_not_asked(matrix: Matrix) -> None:
+    ask = await matrix.desk.ask(TEXT, OPTIONAL)
+    for words in ("fix: it", "no more"):
+        await matrix.card(await matrix.now(ask))
+        await matrix.dealt_with()
+        await matrix.ada.say(matrix.room, words)
+        await matrix.dealt_with()
+    entries = (await matrix.now(ask)).draft.entries
+    assert [entry.text for entry in entries] == ["fix: it", "no more"]
+
+
 async def test_who_may_not_have_noticed_that_a_form_has_moved_on_is_asked_for_a_minute(
     matrix: Matrix,
 ) -> None:

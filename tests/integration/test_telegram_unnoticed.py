@@ -84,6 +84,23 @@ async def test_who_has_ended_a_question_here_can_write_for_the_next_at_once(
     assert await telegram.answers(ask) == (Answer(values=("fix: it",)),)
 
 
+async def test_who_fills_in_a_form_here_is_not_asked(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(TEXT, CONFIRM, OPTIONAL)
+    await telegram.card(ask)
+    telegram.clock.advance(1)
+    await telegram.say("fix: it")
+    await telegram.current(ask)
+    await telegram.step(ask, "Yes")
+    telegram.clock.advance(1)
+    await telegram.say("no more")
+    await telegram.current(ask)
+    assert [entry.text for entry in (await telegram.now(ask)).draft.entries] == [
+        "fix: it",
+        None,
+        "no more",
+    ]
+
+
 async def test_who_may_not_have_noticed_that_a_form_has_moved_on_is_asked_for_a_minute(
     telegram: Telegram,
 ) -> None:
