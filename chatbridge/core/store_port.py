@@ -146,7 +146,8 @@ class Store(Protocol):
         ...
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
-        """Notices of after `since` that this surface has not shown, oldest first."""
+        """Notices of after `since` that this surface has not shown, in the order in which they
+        came, however the clock was set."""
         ...
 
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:

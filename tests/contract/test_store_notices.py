@@ -73,6 +73,12 @@ async def test_behind_are_the_notices_that_a_surface_has_not_shown_oldest_first(
     assert not await store.notice_surfaces(later.id)
 
 
+async def test_behind_notices_come_in_their_order_however_the_clock_was_set(store: Store) -> None:
+    later = replace(DONE, id="n-2", call=CallName(link="link-2", request="7"), at=DONE.at - 500.0)
+    await keep(store, DONE, later)
+    assert list(await store.notices_behind(surface="telegram:1", since=0.0)) == [DONE, later]
+
+
 async def test_a_sweep_takes_old_notices_along(store: Store) -> None:
     later = replace(DONE, id="n-2", call=CallName(link="link-2", request="7"), at=2000.0)
     await keep(store, DONE, later)
