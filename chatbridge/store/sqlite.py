@@ -81,7 +81,7 @@ NOTICES = "SELECT * FROM notices WHERE at > ? ORDER BY at DESC, seq DESC LIMIT ?
 NOTICES_BEHIND = """
     SELECT * FROM notices WHERE at > :since AND NOT EXISTS (
         SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
-    ORDER BY seq
+    ORDER BY +seq
 """
 NOTICE_SURFACES = """
     SELECT surface FROM notice_posts JOIN notices ON notices.seq = notice WHERE notices.id = ?

@@ -158,5 +158,5 @@ async def test_a_hot_statement_uses_its_index(path: Path, statement: str, index:
     lines = plan(path, STATEMENTS[statement])
     assert any(line.endswith(index) for line in lines), lines
     sorted_in_memory = [line for line in lines if "TEMP B-TREE" in line]
-    # Only one ask's or one link's live calls are sorted.
-    assert not sorted_in_memory or statement.startswith("LIVE_CALLS")
+    # Only one ask's or one link's live calls are sorted, and once in a hub's life what was missed.
+    assert not sorted_in_memory or statement.startswith(("LIVE_CALLS", "NOTICES_BEHIND"))
