@@ -1,4 +1,4 @@
-"""A Matrix client that is always in sync: what its owner sees in rooms.
+"""A Matrix client: what its owner sees in rooms, at once while they wait for it, else soon.
 
 It is matrix-nio's, with its keys in a folder of the test, and knows nothing of chatbridge.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -20,6 +20,8 @@ from tests.fakes.synapse import Login, Refused, Synapse
 
 PATIENCE = 20.0
 LONG_POLL_MS = 10_000
+UNWATCHED = 0.1
+"""Seconds between two syncs while nobody waits: a card's ten reactions are one then, not ten."""
 PAGE = 10
 FILTER = {"room": {"timeline": {"limit": PAGE}}, "presence": {"types": []}}
 
@@ -37,6 +39,8 @@ class Client:
         """What could not be decrypted yet: room and event, by event id."""
         self._invites: list[str] = []
         self._changed = asyncio.Condition()
+        self._wanted = asyncio.Event()
+        """Somebody waits for what is not there yet."""
         self._syncing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -150,6 +154,7 @@ class Client:
                     assert self._syncing is not None
                     if self._syncing.done():
                         self._syncing.result()
+                    self._wanted.set()
                     await self._changed.wait()
                 return found
         except TimeoutError:
@@ -165,7 +170,11 @@ class Client:
     async def _sync_on(self) -> None:
         try:
             while True:
+                self._wanted.clear()
                 await self._sync(LONG_POLL_MS)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(UNWATCHED):
+                        await self._wanted.wait()
         finally:
             async with self._changed:
                 self._changed.notify_all()
