@@ -10,6 +10,7 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from chatbridge.cli import prompts
@@ -82,8 +83,8 @@ def pair(*, question: str, written: Callable[[str], None]) -> bool:
                 _greet(paired)
                 return True
             prompts.say("  Nothing was changed, and they were told nothing.")
-        prompts.say_with_later("  Press Enter for a new code.")
-        if not prompts.enter_or_escape():
+        again = partial(prompts.say_with_later, "  Press Enter for a new code.")
+        if not prompts.enter_or_escape(again):
             return False
 
 
@@ -129,7 +130,7 @@ def _claim() -> Json | None:
                 code = line.event(within=UP_WITHIN)
                 if code is None:
                     raise ChatbridgeError("The hub did not answer. Its log says more")
-                with shown_code(str(code["link"])) as screen, prompts.keys() as keys:
+                with prompts.keys() as keys, shown_code(str(code["link"])) as screen:
                     outcome = _waited(line, keys, screen)
             except HubUnreachable:
                 prompts.remark("The hub was restarted, so there is a new code.")

@@ -212,7 +212,8 @@ class Keys:
 
 @contextmanager
 def keys() -> Iterator[Keys]:
-    """Keys come one by one and are not shown."""
+    """Keys come one by one and are not shown. What was typed before is dropped: what a person is to
+    press is said inside, else a quick one presses in vain."""
     before = termios.tcgetattr(0)
     try:
         tty.setcbreak(0)
@@ -221,9 +222,10 @@ def keys() -> Iterator[Keys]:
         termios.tcsetattr(0, termios.TCSAFLUSH, before)
 
 
-def enter_or_escape() -> bool:
-    """Whether Enter was pressed."""
+def enter_or_escape(invite: Callable[[], object]) -> bool:
+    """Whether Enter was pressed, once `invite` has said what for: not before, and at once then."""
     with keys() as pressed:
+        invite()
         while (key := pressed.wait(None)) != ESCAPE:
             if key is not None and key in ENTER and key:
                 return True

@@ -45,7 +45,7 @@ SERVICES = {
 async def test_setup_says_that_it_is_the_certificate_and_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(prompts, "enter_or_escape", lambda: False)  # the person presses Esc
+    monkeypatch.setattr(prompts, "enter_or_escape", lambda invite: invite())  # and then Esc
     async with impostor(self_signed(tmp_path)) as (port, _):
         asked = asyncio.to_thread(ended_by_escape, f"https://localhost:{port}")
         assert await asked

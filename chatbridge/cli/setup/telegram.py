@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from functools import partial
 from urllib.parse import urlsplit
 
 from chatbridge.cli import pair, prompts
@@ -104,8 +105,8 @@ def check(token: str, base: str) -> str | None:
             prompts.bad(UNKNOWN, AGAIN)
             return None
         except RetryLater as error:
-            prompts.bad(f"{urlsplit(base).hostname} cannot be reached.", _what_to_do(error))
-            if not prompts.enter_or_escape():
+            problem = f"{urlsplit(base).hostname} cannot be reached."
+            if not prompts.enter_or_escape(partial(prompts.bad, problem, _what_to_do(error))):
                 raise KeyboardInterrupt from None
             continue
         if webhook:

@@ -38,9 +38,10 @@ def ask_on_the_phone(channel: str) -> bool:
             asked_at = time.monotonic()
             where = "on your phone" if channel == "Telegram" else "in the room"
             prompts.say()
-            prompts.say_with_later(f"  A test question is {where}. Answer it there.")
-            if not _answered(str(ticket["askId"]), channel, asked_at):
-                return False
+            with prompts.keys() as keys:
+                prompts.say_with_later(f"  A test question is {where}. Answer it there.")
+                if not _answered(str(ticket["askId"]), channel, asked_at, keys):
+                    return False
             took = time.monotonic() - asked_at
             outcome = _content(calls.call("wait_for_answer", {"askId": ticket["askId"]}))
     except (NoAnswer, ChatbridgeError) as error:
@@ -54,20 +55,19 @@ def ask_on_the_phone(channel: str) -> bool:
     return True
 
 
-def _answered(ask_id: str, channel: str, since: float) -> bool:
+def _answered(ask_id: str, channel: str, since: float, keys: prompts.Keys) -> bool:
     """Once it has ended; False: the person does not want to wait. The question goes then, too."""
     hinted = False
     try:
-        with prompts.keys() as keys:
-            while keys.wait(LOOK_EVERY) != prompts.ESCAPE:
-                found = ask_hub("ask", id=ask_id, start=True)
-                if found["ended"] is not None:
-                    return True
-                if not hinted and time.monotonic() - since > HINT_AFTER:
-                    hinted = True
-                    prompts.say(f"  {HINTS[channel]}")
-                    for name, why in found["troubles"].items():
-                        prompts.remark(f"{name}: {prompts.shown(why)}")
+        while keys.wait(LOOK_EVERY) != prompts.ESCAPE:
+            found = ask_hub("ask", id=ask_id, start=True)
+            if found["ended"] is not None:
+                return True
+            if not hinted and time.monotonic() - since > HINT_AFTER:
+                hinted = True
+                prompts.say(f"  {HINTS[channel]}")
+                for name, why in found["troubles"].items():
+                    prompts.remark(f"{name}: {prompts.shown(why)}")
     except BaseException:
         _withdraw(ask_id)
         raise
