@@ -23,7 +23,12 @@ from chatbridge.link.search import FIRST_LIMIT, NoHub, Search
 Json = dict[str, Any]
 
 REPLY_WITHIN = 15.0
+NEXT_AFTER = 0.1
 UNREADABLE = "what the hub says cannot be read. Look for the cause with: chatbridge doctor"
+
+
+class HubGone(HubUnreachable):
+    """It went away, or is about to."""
 
 
 def ask_hub(do: str, *, start: bool = False, **given: Any) -> Json:
@@ -38,13 +43,19 @@ def ask_hub(do: str, *, start: bool = False, **given: Any) -> Json:
 @contextmanager
 def connected(*, start: bool = False) -> Iterator[HubLine]:
     """:raises HubUnreachable:"""
-    sock = connection(start=start)
-    try:
-        line = HubLine(sock)
-        line.greet()
-        yield line
-    finally:
-        sock.close()
+    until = time.monotonic() + FIRST_LIMIT
+    while True:
+        with connection(start=start) as sock:
+            line = HubLine(sock)
+            try:
+                line.greet()
+            except HubGone:  # it was asked for nothing yet: the next one will do
+                if not start or time.monotonic() > until:
+                    raise
+            else:
+                yield line
+                return
+        time.sleep(NEXT_AFTER)
 
 
 def connection(*, start: bool) -> socket.socket:
@@ -130,7 +141,7 @@ class HubLine:
         try:
             self._sock.sendall(data)
         except OSError as error:
-            raise HubUnreachable(f"the hub has gone ({error.strerror})") from None
+            raise HubGone(f"the hub has gone ({error.strerror})") from None
 
     def _hear(self, *, within: float | None) -> Json:
         self._sock.settimeout(within)
@@ -138,7 +149,7 @@ class HubLine:
             while b"\n" not in self._rest:
                 piece = self._sock.recv(65536)
                 if not piece:
-                    raise HubUnreachable("the hub has gone. Try again in a moment")
+                    raise HubGone("the hub has gone. Try again in a moment")
                 self._rest += piece
         except TimeoutError:
             raise HubUnreachable(
@@ -146,7 +157,7 @@ class HubLine:
                 "chatbridge doctor"
             ) from None
         except OSError as error:
-            raise HubUnreachable(f"the hub has gone ({error.strerror})") from None
+            raise HubGone(f"the hub has gone ({error.strerror})") from None
         line, _, self._rest = self._rest.partition(b"\n")
         try:
             found = json.loads(line)
@@ -155,7 +166,7 @@ class HubLine:
         if not isinstance(found, dict):
             raise HubUnreachable(UNREADABLE)
         if found.get("chatbridge") == "stopping":
-            raise HubUnreachable("the hub is being stopped. Try again in a moment")
+            raise HubGone("the hub is being stopped. Try again in a moment")
         return found
 
 

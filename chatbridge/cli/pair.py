@@ -125,8 +125,8 @@ def _claim() -> Json | None:
     """Who brought the code; {} nobody did in time; None: later."""
     while True:
         with connected(start=True) as line:
-            line.begin("pair")
             try:
+                line.begin("pair")
                 code = line.event(within=UP_WITHIN)
                 if code is None:
                     raise ChatbridgeError("The hub did not answer. Its log says more")
