@@ -24,6 +24,7 @@ Json = dict[str, Any]
 
 REPLY_WITHIN = 15.0
 NEXT_AFTER = 0.1
+"""A hub that is going leaves its socket within this time, or is asked again."""
 UNREADABLE = "what the hub says cannot be read. Look for the cause with: chatbridge doctor"
 
 

@@ -244,7 +244,7 @@ async def login_link(visit: Visit) -> str:
 
 async def _log_in(visit: Visit) -> None:
     """With what the log-in page sends, and without the page: each of its loads costs more than most
-    tests. One test goes through it."""
+    tests. It has tests of its own."""
     code = (await login_link(visit)).rpartition("/")[2]
     reply = await visit.context.request.post(
         f"{visit.inbox.address}/login",

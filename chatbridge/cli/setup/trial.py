@@ -38,10 +38,8 @@ def ask_on_the_phone(channel: str) -> bool:
             asked_at = time.monotonic()
             where = "on your phone" if channel == "Telegram" else "in the room"
             prompts.say()
-            with prompts.keys() as keys:
-                prompts.say_with_later(f"  A test question is {where}. Answer it there.")
-                if not _answered(str(ticket["askId"]), channel, asked_at, keys):
-                    return False
+            if not _answered(str(ticket["askId"]), channel, where, asked_at):
+                return False
             took = time.monotonic() - asked_at
             outcome = _content(calls.call("wait_for_answer", {"askId": ticket["askId"]}))
     except (NoAnswer, ChatbridgeError) as error:
@@ -55,19 +53,21 @@ def ask_on_the_phone(channel: str) -> bool:
     return True
 
 
-def _answered(ask_id: str, channel: str, since: float, keys: prompts.Keys) -> bool:
+def _answered(ask_id: str, channel: str, where: str, since: float) -> bool:
     """Once it has ended; False: the person does not want to wait. The question goes then, too."""
     hinted = False
     try:
-        while keys.wait(LOOK_EVERY) != prompts.ESCAPE:
-            found = ask_hub("ask", id=ask_id, start=True)
-            if found["ended"] is not None:
-                return True
-            if not hinted and time.monotonic() - since > HINT_AFTER:
-                hinted = True
-                prompts.say(f"  {HINTS[channel]}")
-                for name, why in found["troubles"].items():
-                    prompts.remark(f"{name}: {prompts.shown(why)}")
+        with prompts.keys() as keys:
+            prompts.say_with_later(f"  A test question is {where}. Answer it there.")
+            while keys.wait(LOOK_EVERY) != prompts.ESCAPE:
+                found = ask_hub("ask", id=ask_id, start=True)
+                if found["ended"] is not None:
+                    return True
+                if not hinted and time.monotonic() - since > HINT_AFTER:
+                    hinted = True
+                    prompts.say(f"  {HINTS[channel]}")
+                    for name, why in found["troubles"].items():
+                        prompts.remark(f"{name}: {prompts.shown(why)}")
     except BaseException:
         _withdraw(ask_id)
         raise
