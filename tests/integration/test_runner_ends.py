@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -32,6 +33,20 @@ if os.fork() == 0:
 say("first")
 """
 """Three processes that ignore SIGTERM; one of them has left the session and its parents."""
+
+LARGE = """
+import mmap, os, socket, time
+if os.fork() == 0:
+    os.setsid()
+    held = mmap.mmap(-1, 512 << 20)
+    for at in range(0, len(held), mmap.PAGESIZE):
+        held[at] = 1
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        print(server.getsockname()[1], flush=True)
+        time.sleep(300)
+time.sleep(300)
+"""
+"""Its child has left the session, holds much memory, and listens."""
 
 
 @pytest.fixture
@@ -73,6 +88,16 @@ async def test_stopping_ends_every_process_also_one_that_left_the_session(hub: D
     end = await hub.end("one")
     assert (end.how, end.signal) == ("stopped", signal.SIGKILL)
     assert not any(alive(pid) for pid in pids)
+
+
+async def test_an_end_is_told_when_a_process_that_left_holds_nothing_any_more(hub: Desk) -> None:
+    """While the kernel takes its memory back, it still has its files and ports."""
+    await hub.line.start(hub.python(LARGE))
+    await eventually(hub.printed)
+    await hub.line.stop("one")
+    assert (await hub.end("one")).how == "stopped"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", int(hub.printed())))
 
 
 async def test_a_command_that_tidies_up_when_it_is_stopped_has_its_time_and_its_words(

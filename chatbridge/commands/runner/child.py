@@ -39,6 +39,7 @@ class Child:
         "_output",
         "_pause",
         "_signalled",
+        "living",
         "look_at",
         "mark",
         "order",
@@ -53,6 +54,8 @@ class Child:
         self.mark = processes.mark(order.id, place)
         self.stopping: str | None = None
         """How it will have ended, if it is being ended."""
+        self.living: set[processes.Process] = set()
+        """What the last look has found of it, while it is being ended."""
         self._error: str | None = None
         self._exit: tuple[int | None, int | None] | None = None
         self._exited_at = 0.0
@@ -113,8 +116,8 @@ class Child:
         self._output.write(data)
         return bool(data)
 
-    def look(self, now: float, living: set[int]) -> bool:
-        """Do what is due; `living` are its processes if it is being ended. True: it is over."""
+    def look(self, now: float) -> bool:
+        """Do what is due. True: it is over."""
         if self.stopping is None:
             if self.exited:
                 return now >= self._drained_by
@@ -122,15 +125,15 @@ class Child:
             return False
         if not self._signalled:
             self._signalled = True
-            self._signal(living, signal.SIGTERM)
-            self._signal(living, signal.SIGCONT)  # one that is halted could not end
-        elif self.exited and not living:
+            self._signal(signal.SIGTERM)
+            self._signal(signal.SIGCONT)  # one that is halted could not end
+        elif self.exited and not self.living:
             return True
         elif now >= self._kill_at + GIVE_UP:
             self._error = "not all of its processes could be ended, and those run on"
             return True
         elif now >= self._kill_at:
-            self._signal(living, signal.SIGKILL)
+            self._signal(signal.SIGKILL)
         self.look_at = now + self._pause
         if now < self._kill_at:
             self.look_at = min(self.look_at, self._kill_at)
@@ -163,9 +166,9 @@ class Child:
             "error": self._error or self._output.error,
         }
 
-    def _signal(self, living: set[int], number: int) -> None:
+    def _signal(self, number: int) -> None:
         processes.send_group(self.pid, number)
-        outside = {pid for pid in living if _group(pid) != self.pid}
+        outside = {it for it in self.living if _group(it[0]) != self.pid}
         processes.send(outside, number)
 
 

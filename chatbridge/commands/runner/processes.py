@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+Process = tuple[int, int]
+"""Its number, and when it was started, in the kernel's ticks: the two are one process's own."""
 MARK = "CHATBRIDGE_OPERATION"
 _MARKED = b"\0" + MARK.encode() + b"="
 
@@ -21,13 +23,15 @@ def mark(operation_id: str, place: str) -> str:
     return f"{operation_id}@{place}"
 
 
-def living(sessions: dict[str, int]) -> dict[str, set[int]]:
-    """The processes of each mark, by one look at all there are. Zombies are not among them.
+def living(sessions: Mapping[str, int], seen: Mapping[Process, str]) -> dict[str, set[Process]]:
+    """The processes of each mark, by one look at all there are, until nothing is left of them but
+    zombies.
 
     `sessions` has for each mark the process that leads its session, or 0 if that one may be gone
-    and its number another's.
+    and its number another's. `seen` has what earlier looks have found, with its mark: one that is
+    dying has no environment any more, and may still hold its memory, files and ports.
     """
-    found: dict[str, set[int]] = {carried: set() for carried in sessions}
+    found: dict[str, set[Process]] = {carried: set() for carried in sessions}
     led = {leader: carried for carried, leader in sessions.items() if leader}
     try:
         names = os.listdir("/proc")
@@ -37,18 +41,19 @@ def living(sessions: dict[str, int]) -> dict[str, set[int]]:
     for name in names:
         if not name.isdigit() or int(name) == own:
             continue
-        status = _read(f"/proc/{name}/stat")
-        fields = status[status.rfind(b")") + 1 :].split()
-        if len(fields) < 4 or fields[0] in (b"Z", b"X"):
+        fields = _status(name)
+        if not fields or _over(fields):
             continue
-        carried = led.get(int(fields[3])) or _mark(_read(f"/proc/{name}/environ"))
+        process = (int(name), _born(fields))
+        known = led.get(int(fields[3])) or seen.get(process)
+        carried = known or _mark(_read(f"/proc/{name}/environ"))
         if carried in found:
-            found[carried].add(int(name))
+            found[carried].add(process)
     return found
 
 
-def send(pids: set[int], number: int) -> None:
-    for pid in pids:
+def send(to: Iterable[Process], number: int) -> None:
+    for pid, _ in to:
         try:
             os.kill(pid, number)
         except (ProcessLookupError, PermissionError):  # gone, or it became another user's
@@ -64,10 +69,9 @@ def send_group(leader: int, number: int) -> None:
 
 
 def born(pid: int) -> int | None:
-    """When it was started, in the kernel's ticks: with that a number is one process's own."""
-    status = _read(f"/proc/{pid}/stat")
-    fields = status[status.rfind(b")") + 1 :].split()
-    return int(fields[19]) if len(fields) > 19 else None
+    """When it was started, or None if there is no such process."""
+    fields = _status(str(pid))
+    return _born(fields) if fields else None
 
 
 def end_marked(marks: Mapping[str, tuple[object, object]]) -> None:
@@ -75,7 +79,7 @@ def end_marked(marks: Mapping[str, tuple[object, object]]) -> None:
     its session, and when that was born, as far as they are known."""
     for _ in range(5 if marks else 0):  # one that forks meanwhile may be missed by a look
         sessions = {carried: _leader(*known) for carried, known in marks.items()}
-        found = set().union(*living(sessions).values())
+        found = set().union(*living(sessions, {}).values())
         if not found:
             return
         send(found, signal.SIGKILL)
@@ -86,6 +90,21 @@ def _leader(pid: object, its_birth: object) -> int:
     if isinstance(pid, int) and its_birth is not None and born(pid) == its_birth:
         return pid
     return 0
+
+
+def _status(name: str) -> list[bytes]:
+    """What the kernel says of a process, from its state on; empty if it has gone."""
+    status = _read(f"/proc/{name}/stat")
+    return status[status.rfind(b")") + 1 :].split()
+
+
+def _over(fields: list[bytes]) -> bool:
+    """A zombie. While other threads are there, it is one only in name."""
+    return fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
+
+
+def _born(fields: list[bytes]) -> int:
+    return int(fields[19])
 
 
 def _mark(environment: bytes) -> str:

@@ -107,11 +107,18 @@ class Service:
             if now >= until:
                 newcomer.close("it did not say what it is")
         due = [child for child in self._children.values() if now >= child.look_at]
-        stopping = {child.mark: child.pid for child in due if child.stopping}
-        living = processes.living(stopping) if stopping else {}
+        self._look_for_processes([child for child in due if child.stopping])
         for child in due:
-            if child.look(now, living.get(child.mark, set())):
+            if child.look(now):
                 self._finish(child)
+
+    def _look_for_processes(self, stopping: list[Child]) -> None:
+        if not stopping:
+            return
+        seen = {process: child.mark for child in stopping for process in child.living}
+        living = processes.living({child.mark: child.pid for child in stopping}, seen)
+        for child in stopping:
+            child.living = living[child.mark]
 
     def _accept(self, _: int) -> None:
         try:
