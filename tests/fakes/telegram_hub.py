@@ -272,3 +272,5 @@ async def _running(
             task.cancel()
         await asyncio.wait(tasks)
         await store.close()
+        # A service that has not noticed yet hands this hub what is meant for the next one.
+        await asyncio.to_thread(scene.api.until, lambda it: not it.polling)
