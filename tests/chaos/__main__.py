@@ -22,6 +22,7 @@ from tests.chaos import faults, final, report
 from tests.chaos.agents import Agent, Counts, hire
 from tests.chaos.checker import check
 from tests.chaos.log import CameBack, Gave, Log, Struck
+from tests.chaos.manner import BUSY, MANNERS
 from tests.chaos.night import Final, Night, StoredAsk, StoredNotice
 from tests.chaos.notices import NOTICE
 from tests.chaos.person import Person
@@ -44,7 +45,10 @@ def main() -> int:
     if any(folder.iterdir()):
         print(f"{folder} is not empty. Give a folder that is, or none.", file=sys.stderr)
         return 2
-    print(f"chaos: {given.minutes:g} minutes, {given.agents} agents, seed {given.seed}")
+    print(
+        f"chaos: a {given.manner} night, {given.minutes:g} minutes, {given.agents} agents, "
+        f"seed {given.seed}"
+    )
     try:
         found = asyncio.run(Run(given, folder).whole())
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -69,15 +73,25 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="make chaos",
         description="Agents ask, a person answers, and everything is killed meanwhile.",
-        epilog="Environment: CHAOS_MINUTES, CHAOS_SEED, CHAOS_AGENTS, CHAOS_FOLDER.",
+        epilog="Environment: CHAOS_MINUTES, CHAOS_SEED, CHAOS_MANNER, CHAOS_AGENTS, CHAOS_FOLDER.",
     )
     fresh = random.SystemRandom().randrange(10**6)
     parser.add_argument("--minutes", type=float, default=float(env("CHAOS_MINUTES") or 3))
     parser.add_argument("--seed", type=int, default=int(env("CHAOS_SEED") or fresh))
-    parser.add_argument("--agents", type=int, default=int(env("CHAOS_AGENTS") or 20))
+    parser.add_argument(
+        "--manner",
+        choices=MANNERS,
+        default=env("CHAOS_MANNER") or BUSY.name,
+        help="busy, or typed: two agents, fewer faults, and a person who mostly types",
+    )
+    parser.add_argument("--agents", type=int, default=int(env("CHAOS_AGENTS") or 0))
     parser.add_argument("--folder", default=env("CHAOS_FOLDER"), help="an empty one, for the logs")
     parser.add_argument("--calm", action="store_true", help="without faults")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.manner not in MANNERS:  # a default is not checked
+        parser.error(f"CHAOS_MANNER is one of {', '.join(MANNERS)}, not {given.manner}")
+    given.agents = given.agents or MANNERS[given.manner].agents
+    return given
 
 
 class Run:
@@ -86,7 +100,8 @@ class Run:
         self._folder = folder
         self._log = Log(folder / "events.jsonl")
         self._random = random.Random(given.seed)
-        self._deck = Deck(self._own_random())
+        self._manner = MANNERS[given.manner]
+        self._deck = Deck(self._own_random(), texts=self._manner.texts)
         self._counts = Counts()
         self._troubles: list[str] = []
         self._began = time.monotonic()
@@ -104,7 +119,9 @@ class Run:
                 ChaosWorld.running(self._folder / "world", self._log) as world,
                 httpx.AsyncClient(timeout=10.0) as http,
             ):
-                person = Person(world, self._log, self._deck, self._own_random(), http)
+                person = Person(
+                    world, self._log, self._deck, self._own_random(), http, self._manner
+                )
                 agents = hire(
                     self._given.agents,
                     world,
@@ -112,6 +129,7 @@ class Run:
                     self._deck,
                     self._own_random(),
                     self._counts,
+                    rests=self._manner.rests,
                 )
                 seen = await self._night(world, person, agents)
                 self._say("ends everything")
@@ -146,12 +164,14 @@ class Run:
             "double taps": deeds.double_taps,
             "fast check marks": deeds.fast_toggles,
             "texts that the bot asked back about": deeds.asked_which,
+            "texts beside the cards that it took at once": deeds.taken_at_once,
             "taps on cards that had ended": deeds.stale_taps,
         }
         found = report.summary(
             night,
             violations,
             seed=self._given.seed,
+            manner=self._manner.name,
             minutes=self._given.minutes,
             agents=self._given.agents,
             left_out=left_out,
@@ -164,7 +184,9 @@ class Run:
 
     async def _night(self, world: ChaosWorld, person: Person, agents: list[Agent]) -> Final:
         seconds = self._given.minutes * 60
-        schedule = faults.draw(self._own_random(), seconds, left_out=world.left_out)
+        schedule = faults.draw(
+            self._own_random(), seconds, pause=self._manner.pause, left_out=world.left_out
+        )
         if self._given.calm:
             schedule = ()
         stop = asyncio.Event()

@@ -72,9 +72,11 @@ class Agent:
         *,
         folder: str,
         habits: Habits,
+        rests: float,
         counts: Counts,
     ) -> None:
-        """`folder` names whose project it works in."""
+        """`folder` names whose project it works in; `rests`: seconds between two riddles, at
+        most."""
         self.name = name
         self.partner: Agent | None = None
         self.unsolved: Riddle | None = None
@@ -85,6 +87,7 @@ class Agent:
         self._random = random
         self._folder = folder
         self._habits = habits
+        self._rests = rests
         self._counts = counts
         self._pipe: LinkPipe | None = None
         self._links = 0
@@ -100,7 +103,7 @@ class Agent:
             self.unsolved = None
             if self._random.random() < TELLS:
                 await self._tell()
-            await self._pause(stop, 0.5, 15.0)
+            await self._pause(stop, 0.5, self._rests)
 
     async def close(self) -> None:
         if self._pipe is not None:
@@ -276,7 +279,14 @@ def _now() -> float:
 
 
 def hire(
-    count: int, world: World, log: Log, deck: Deck, random: random.Random, counts: Counts
+    count: int,
+    world: World,
+    log: Log,
+    deck: Deck,
+    random: random.Random,
+    counts: Counts,
+    *,
+    rests: float,
 ) -> list[Agent]:
     """Every other pair works in one project, and sometimes asks in the very same words."""
     agents: list[Agent] = []
@@ -292,6 +302,7 @@ def hire(
                 _own(random),
                 folder=agents[-1].name if second else name,
                 habits=KINDS[number % len(KINDS)],
+                rests=rests,
                 counts=counts,
             )
         )

@@ -9,14 +9,12 @@ from functools import partial
 from tests.chaos.log import Way
 from tests.chaos.person_matrix import FORWARD, NUMBERS, YES_NO, Room, Said, Step
 from tests.chaos.person_plan import A_WORD, Given, Notebook, Plan
-from tests.chaos.person_web import Desk
 from tests.chaos.riddles import Kind, Part, choices
 
 
 class MatrixWays:
-    def __init__(self, room: Room, desk: Desk, notes: Notebook) -> None:
+    def __init__(self, room: Room, notes: Notebook) -> None:
         self.room = room
-        self._desk = desk
         self._notes = notes
 
     async def answer(self, plan: Plan) -> bool | None:
@@ -41,7 +39,7 @@ class MatrixWays:
             return await self._react(plan, step, FORWARD, last, (), whole=True)
         part, value = plan.riddle.parts[step.part], self._notes.value(plan.riddle, step.part)
         whole = last == 0
-        if part.kind is Kind.TEXT and whole and self._notes.random.random() < 0.25:
+        if part.kind is Kind.TEXT and whole and self._notes.writes_beside():
             return await self._matrix_plain(plan, value)
         if part.kind is Kind.TEXT or self._notes.random.random() < 0.3:
             return await self._matrix_reply(plan, step, value, whole=whole)
@@ -96,11 +94,15 @@ class MatrixWays:
 
         def told() -> bool:
             words[:] = [it for it in self.room.said() if it.to == event]
-            return bool(words) or plan.ask not in self._desk.asks
+            return bool(words) or self._shows(plan, value)
 
         await self._notes.until(told, within=A_WORD)
         if not words:
-            return None
+            if not self._shows(plan, value):
+                return None
+            self._notes.deeds.taken_at_once += 1
+            self._notes.gave(plan, 0, way, value, True, True, "the card shows it", at=at)
+            return True
         offers = words[0].offers
         if plan.ask not in offers:
             self._notes.refused(plan, way, value, words[0].text)
@@ -111,6 +113,11 @@ class MatrixWays:
         accepted, _ = await self.room.react(words[0].event, emoji)
         self._notes.gave(plan, 0, way, value, accepted, True, "which one: this", at=at)
         return accepted
+
+    def _shows(self, plan: Plan, value: tuple[str, ...]) -> bool:
+        """Whether the card has come to an end with this answer."""
+        step = self.room.steps().get(plan.ask)
+        return step is not None and value[0] in step.now
 
     def _await_word(
         self,

@@ -12,6 +12,7 @@ import httpx
 
 from tests.chaos.desk_ways import DeskWays
 from tests.chaos.log import Log
+from tests.chaos.manner import Manner
 from tests.chaos.matrix_ways import MatrixWays
 from tests.chaos.person_matrix import Room
 from tests.chaos.person_plan import Notebook, Plan
@@ -24,6 +25,8 @@ from tests.chaos.telegram_ways import TelegramWays
 DECIDE_EVERY = 0.25
 LISTEN_EVERY = 1.0
 MORTAL_FOR = 30.0
+STRAYS = 0.1
+"""How often one who stays with a chat answers elsewhere all the same."""
 AGAIN_AFTER = 12.0
 """Where nobody said whether it was taken: how long the person waits for the card to change."""
 
@@ -32,19 +35,28 @@ Do = Callable[[Plan], Awaitable[bool | None]]
 
 class Person:
     def __init__(
-        self, world: World, log: Log, deck: Deck, random: random.Random, http: httpx.AsyncClient
+        self,
+        world: World,
+        log: Log,
+        deck: Deck,
+        random: random.Random,
+        http: httpx.AsyncClient,
+        manner: Manner,
     ) -> None:
         self.phone = Phone(world.telegram, http)
         self.room = Room(world.matrix, http)
         self.desk = Desk(world, http)
-        self._notes = Notebook(log, random)
+        self._notes = Notebook(log, random, manner)
         self.deeds = self._notes.deeds
         self._telegram = TelegramWays(self.phone, self._notes)
-        self._matrix = MatrixWays(self.room, self.desk, self._notes)
+        self._matrix = MatrixWays(self.room, self._notes)
         self._at_desk = DeskWays(self.desk, self._notes)
         self.hurry_since: float | None = None
         """Since then everything is answered at once: the night is over."""
         self.plans: dict[str, Plan] = {}
+        self._manner = manner
+        self._stays_with: Do = self._telegram.answer
+        self._stays_until = 0.0
         self._deck = deck
         self._random = random
         self._heard: set[str] = set()
@@ -154,7 +166,15 @@ class Person:
             ways += [self._at_desk.web] * 2
             if len(plan.riddle.parts) == 1 and self._random.random() < 0.3:
                 ways.append(self._at_desk.terminal)
+        if self._manner.stays and self.hurry_since is None and self._random.random() > STRAYS:
+            return [way for way in ways if way == self._favourite()]
         return ways
+
+    def _favourite(self) -> Do:
+        if time.time() > self._stays_until:
+            self._stays_until = time.time() + self._random.uniform(0.5, 1.5) * self._manner.stays
+            self._stays_with = self._random.choice((self._telegram.answer, self._matrix.answer))
+        return self._stays_with
 
     # ── beside answering ──────────────────────────────────────────────────────────────────────────
 

@@ -42,6 +42,9 @@ class Step:
     event: str
     root: str
     body: str
+    """As it was sent."""
+    now: str
+    """As it was last edited."""
     reactions: dict[str, list[str]]
 
     @property
@@ -144,6 +147,7 @@ class Room:
                 event=message.event_id,
                 root=message.thread or message.event_id,
                 body=message.original.get("body", ""),
+                now=message.body,
                 reactions=message.reactions,
             )
             if step.ask not in found or found[step.ask].number <= step.number:

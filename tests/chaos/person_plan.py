@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 
 from tests.chaos.log import Gave, Log, Refused, Way
+from tests.chaos.manner import Manner
 from tests.chaos.riddles import Kind, Riddle, choices
 
 NEXT_STEP = 25.0
@@ -58,14 +59,17 @@ class Deeds:
     double_taps: int = 0
     fast_toggles: int = 0
     asked_which: int = 0
+    taken_at_once: int = 0
+    """Texts beside the cards that the bot did not ask back about."""
     stale_taps: int = 0
 
 
 class Notebook:
     """What all ways share: chance, the log, and patience."""
 
-    def __init__(self, log: Log, random: random.Random) -> None:
+    def __init__(self, log: Log, random: random.Random, manner: Manner) -> None:
         self.random = random
+        self.manner = manner
         self.deeds = Deeds()
         self._log = log
         self._numbers = itertools.count(1)
@@ -83,6 +87,9 @@ class Notebook:
             picked = self.random.sample(offered, count)
             return tuple(it for it in offered if it in picked)
         return (self.random.choice(offered),)
+
+    def writes_beside(self) -> bool:
+        return self.random.random() < self.manner.beside
 
     async def close(self) -> None:
         beside = list(self._beside)

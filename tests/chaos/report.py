@@ -21,6 +21,7 @@ SHOWN = 12
 @dataclass(slots=True, kw_only=True)
 class Summary:
     seed: int
+    manner: str
     minutes: float
     agents: int
     left_out: dict[str, str] = field(default_factory=dict)
@@ -40,6 +41,7 @@ def summary(
     violations: Sequence[Violation],
     *,
     seed: int,
+    manner: str,
     minutes: float,
     agents: int,
     left_out: dict[str, str],
@@ -59,6 +61,7 @@ def summary(
     }
     return Summary(
         seed=seed,
+        manner=manner,
         minutes=minutes,
         agents=agents,
         left_out=left_out,
@@ -99,7 +102,10 @@ def write(found: Summary, file: Path) -> None:
 
 
 def lines(found: Summary, folder: Path) -> Iterable[str]:
-    yield f"{found.minutes:g} minutes, {found.agents} agents, seed {found.seed}"
+    yield (
+        f"a {found.manner} night, {found.minutes:g} minutes, {found.agents} agents, "
+        f"seed {found.seed}"
+    )
     yield ""
     yield from _table(found.counts)
     yield from _headed("answers that a service accepted", found.answers)
@@ -123,7 +129,10 @@ def lines(found: Summary, folder: Path) -> Iterable[str]:
             yield f"    … {len(around) - SHOWN} more in {folder / 'summary.json'}"
     yield ""
     yield f"{len(found.violations)} violations. Logs: {folder}"
-    yield f"Again: CHAOS_SEED={found.seed} CHAOS_MINUTES={found.minutes:g} make chaos"
+    yield (
+        f"Again: CHAOS_SEED={found.seed} CHAOS_MINUTES={found.minutes:g} "
+        f"CHAOS_MANNER={found.manner} CHAOS_AGENTS={found.agents} make chaos"
+    )
 
 
 def _headed(heading: str, counts: dict[str, int]) -> Iterable[str]:

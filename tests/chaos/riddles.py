@@ -107,8 +107,10 @@ def _for_auq(part: Part) -> Json:
 class Deck:
     """Where riddles come from. The same seed draws the same ones, in the order of drawing."""
 
-    def __init__(self, random: random.Random) -> None:
+    def __init__(self, random: random.Random, *, texts: float = 0.0) -> None:
+        """`texts`: how often it is one question for a text, whatever else would be drawn."""
         self._random = random
+        self._texts = texts
         self.drawn: dict[str, Riddle] = {}
 
     def draw(self, *agents: str, elicits: bool = False, mortal_ones: bool = True) -> Riddle:
@@ -127,6 +129,9 @@ class Deck:
             return Riddle(
                 key=key, tool="question_ask", parts=(_part(key, 0, Kind.TEXT),), agents=agents
             )
+        if self._texts and self._random.random() < self._texts:
+            part = _part(key, 0, Kind.TEXT)
+            return Riddle(key=key, tool="ask_user", parts=(part,), agents=agents)
         if mortal_ones and self._random.random() < 0.05:
             part = _part(key, 0, self._random.choice(tuple(Kind)))
             return Riddle(key=key, tool="ask_user", parts=(part,), agents=agents, mortal=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 FIRST, LAST = 4.0, 3.0
 """Seconds without a fault at the beginning and at the end."""
-PAUSE, LULL = 3.5, 12.0
-"""From one fault to the next, on average; and now and then a time to get work done."""
+LULL = 12.0
+"""Now and then a time to get work done."""
 LULL_EVERY, PAIR_EVERY = 10, 5
 WEIGHTS = {
     "kill the hub": 6,
@@ -60,15 +60,16 @@ class Strike:
 
 
 def draw(
-    source: random.Random, seconds: float, *, left_out: Collection[str] = ()
+    source: random.Random, seconds: float, *, pause: float, left_out: Collection[str] = ()
 ) -> tuple[Strike, ...]:
-    """All faults of a run of so many seconds. What is left out leaves the others as they are."""
+    """All faults of a run of so many seconds, `pause` apart on average. What is left out
+    leaves the others as they are."""
     strikes: list[Strike] = []
     at = FIRST
     while at < seconds - LAST:
         count = 2 if source.randrange(PAIR_EVERY) == 0 else 1
         strikes += [_drawn(source, at) for _ in range(count)]
-        at += source.expovariate(1 / PAUSE)
+        at += source.expovariate(1 / pause)
         at += LULL if source.randrange(LULL_EVERY) == 0 else 0.0
     return tuple(strike for strike in strikes if strike.fault not in left_out)
 

@@ -41,7 +41,7 @@ class TelegramWays:
         part, value = plan.riddle.parts[question], self._notes.value(plan.riddle, question)
         whole = len(plan.riddle.parts) == 1
         if part.kind is Kind.TEXT:
-            if whole and self._notes.random.random() < 0.35:
+            if whole and self._notes.writes_beside():
                 return await self._telegram_plain(plan, value)
             return await self._telegram_reply(plan, card, question, value, whole=whole)
         if part.kind is Kind.MULTI:
@@ -126,6 +126,7 @@ class TelegramWays:
         if word is None:
             taken = TAKEN in self.phone.messages[sent.id].reactions
             if taken:
+                self._notes.deeds.taken_at_once += 1
                 self._notes.gave(plan, 0, way, value, True, True, "👍", at=at)
             return taken
         use = next((b for b in word.buttons if b.code == USE and b.ask == plan.ask), None)

@@ -1,0 +1,28 @@
+"""What kind of night it is: how many ask, how often something breaks, how the person answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    name: str
+    agents: int
+    pause: float
+    """Seconds from one fault to the next, on average."""
+    rests: float = 15.0
+    """So many seconds an agent works at most before it asks again."""
+    texts: float = 0.0
+    """How often a riddle is one question for a text, whatever else would have been drawn."""
+    beside: float = 0.3
+    """How often such a text is written beside the cards, and not as a reply."""
+    stays: float = 0.0
+    """For about so many seconds the person stays with one chat; 0: they are everywhere."""
+
+
+BUSY = Manner(name="busy", agents=20, pause=3.5)
+TYPED = Manner(name="typed", agents=2, pause=20.0, rests=6.0, texts=0.7, beside=0.9, stays=150.0)
+"""So quiet that it is mostly clear what a text beside the cards is for: the bot takes it without
+asking, and has to know when it is not clear."""
+MANNERS = {manner.name: manner for manner in (BUSY, TYPED)}
