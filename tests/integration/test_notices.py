@@ -149,11 +149,13 @@ async def test_with_a_full_disk_a_notice_that_is_out_does_not_come_again(tmp_pat
 
 async def test_one_that_cannot_be_shown_does_not_keep_the_others(tmp_path: Path) -> None:
     telegram = chat("telegram")
-    telegram.faults = [ValueError("this one is odd")]
     async with desk(tmp_path, telegram) as here:
-        assert (await here.notify("odd"))["sent"] == []
-        assert (await here.notify("fine", number=2))["sent"] == ["telegram"]
-    assert [notice.message for notice in telegram.notices] == ["fine"]
+        # While it looks what was left undone, it may come to one by both ways, and try it twice.
+        await here.notify("first")
+        telegram.faults = [ValueError("this one is odd")]
+        assert (await here.notify("odd", number=2))["sent"] == []
+        assert (await here.notify("fine", number=3))["sent"] == ["telegram"]
+    assert [notice.message for notice in telegram.notices] == ["first", "fine"]
 
 
 async def test_a_notice_has_its_turn_though_there_are_always_questions_to_show(
