@@ -49,36 +49,47 @@ _samples = st.sampled_from(
 texts = st.sampled_from(["", " "]) | _samples | st.text(_characters, max_size=12)
 words = _samples | st.text(_characters, max_size=12).filter(lambda text: bool(text.strip()))
 """What an agent may put where something must be said."""
+some_text = st.none() | texts
 big_texts = st.sampled_from(["x" * 10_000, "x" * 10_001, "\n" * 10_001, "ש" * 100_000])
 
-_options = st.builds(Option, label=words, description=st.none() | texts)
+_options = st.builds(Option, label=words, description=some_text)
 _option_lists = st.lists(_options, min_size=1, max_size=4, unique_by=lambda option: option.label)
 
 
 FORM_TYPES = [kind for kind in QuestionType if kind is not QuestionType.APPROVAL]
 """What can stand in a form; an approval has one of its own."""
+# Made once: what is made while an example is drawn takes most of the time.
+_form_types = st.sampled_from(FORM_TYPES)
+_declared = st.none() | st.just(Answer(values=("declared\u202e",)))
+_counts = st.sampled_from([1, 1, 2, 2, 3, 3, 10])
+_coins = st.booleans()
+_deadlines = st.none() | st.just(400.0)
+_deliveries = st.none() | st.just(210.0)
+_keeping = st.none() | st.just(1000.0)
 
 
 @st.composite
 def questions(draw: st.DrawFn, *, number: int = 0) -> Question:
-    kind = draw(st.sampled_from(FORM_TYPES))
+    kind = draw(_form_types)
     takes_options = kind in (QuestionType.SELECT, QuestionType.MULTI_SELECT)
     return Question(
         id=f"q{number}",
         text=draw(words),
         type=kind,
         options=tuple(draw(_option_lists)) if takes_options else (),
-        required=draw(st.booleans()),
-        placeholder=draw(st.none() | texts),
-        on_timeout=draw(st.none() | st.just(Answer(values=("declared\u202e",)))),
-        takes_ask_back=draw(st.booleans()),
+        required=draw(_coins),
+        placeholder=draw(some_text),
+        on_timeout=draw(_declared),
+        takes_ask_back=draw(_coins),
     )
+
+
+_numbered = [questions(number=number) for number in range(10)]
 
 
 @st.composite
 def question_lists(draw: st.DrawFn) -> tuple[Question, ...]:
-    count = draw(st.sampled_from([1, 1, 2, 2, 3, 3, 10]))
-    return tuple(draw(questions(number=i)) for i in range(count))
+    return tuple(draw(_numbered[i]) for i in range(draw(_counts)))
 
 
 _offsets = st.sampled_from([0, 0, 0, 0, -1, 1, -(10**9), 10**9])
@@ -128,6 +139,7 @@ def _fitting(number: int) -> Move:
 
 
 fitting_moves = st.integers(0, 10**6).map(_fitting)
+_walks = st.lists(fitting_moves, max_size=12)
 any_moves = _relative_events.map(_relative)
 """Events of this step, or of another; many fit nowhere."""
 
@@ -168,9 +180,9 @@ def fitting(asked: Sequence[Question], draft: Draft) -> list[form.Event]:
 def drafts(draw: st.DrawFn, asked: tuple[Question, ...]) -> Draft:
     """A draft that was reached by events, with no way there that a person could not take."""
     draft = new_draft(asked)
-    if draw(st.booleans()):  # to the review, where a short walk seldom gets
+    if draw(_coins):  # to the review, where a short walk seldom gets
         draft = _filled(draft, asked)
-    for move in draw(st.lists(fitting_moves, max_size=12)):
+    for move in draw(_walks):
         step = form.advance(asked, draft, move(asked, draft))
         if isinstance(step, form.Moved):
             draft = step.draft
@@ -208,35 +220,35 @@ def asks(draw: st.DrawFn, statuses: Sequence[Status] = tuple(Status)) -> Ask:
     answers = tuple(form.entry_answer(q, e) for q, e in zip(asked, draft.entries, strict=True))
     by = Person(name="Ada", channel="web")
     given = Outcome(at=200.0, answers=answers, by=by)
-    by_default = draw(st.booleans())
-    late = status is Status.TIMED_OUT and not by_default and draw(st.booleans())
+    by_default = draw(_coins)
+    late = status is Status.TIMED_OUT and not by_default and draw(_coins)
     if status is Status.TIMED_OUT and not by_default:
-        draft = replace(draft, late=late or draw(st.booleans()))
+        draft = replace(draft, late=late or draw(_coins))
     ended = {
         Status.OPEN: None,
         Status.ANSWERED: given,
-        Status.CANCELLED: Outcome(at=200.0, reason=draw(st.none() | texts), by=by),
+        Status.CANCELLED: Outcome(at=200.0, reason=draw(some_text), by=by),
         Status.TIMED_OUT: given if by_default else Outcome(at=200.0),
         Status.WITHDRAWN: Outcome(at=200.0),
     }
     return Ask(
         id="ask-1",
-        project=Project(key="/src/shop", name=draw(words), label=draw(st.none() | texts)),
+        project=Project(key="/src/shop", name=draw(words), label=draw(some_text)),
         agent=Agent(client="client", name=draw(words)),
         tool="ask_user",
         dialect="questions",
-        title=draw(st.none() | texts),
+        title=draw(some_text),
         questions=asked,
         fingerprint="f",
         created_at=100.0,
-        deadline=draw(st.none() | st.just(400.0)),
+        deadline=draw(_deadlines),
         draft=draft,
         status=status,
         outcome=ended[status],
         late=given if late else None,
-        delivered_at=draw(st.none() | st.just(210.0)),
-        kept=draw(st.booleans()),
-        kept_until=draw(st.none() | st.just(1000.0)),
-        discarded=draw(st.booleans()),
-        alone=draw(st.booleans()),
+        delivered_at=draw(_deliveries),
+        kept=draw(_coins),
+        kept_until=draw(_keeping),
+        discarded=draw(_coins),
+        alone=draw(_coins),
     )

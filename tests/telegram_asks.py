@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -41,6 +41,7 @@ from tests.fakes.telegram import limits
 from tests.fakes.telegram.entities import Formatted, formatted, width
 from tests.fakes.telegram.html import parse_html
 
+V = TypeVar("V")
 ID = "0b2c5f1e-8a34-4d6b-9f10-3c5d7e9a1b2c"
 NOW = 1_794_780_000.0
 HOUR = 3600.0
@@ -170,32 +171,37 @@ long_texts = st.sampled_from(_MARKUP) | st.lists(
     some.words | st.sampled_from(_MARKUP), min_size=1, max_size=4
 ).map("\n\n".join)
 _long_words = some.words | long_texts.map(lambda found: found[:1_000])
+# Made once: what is made while an example is drawn takes most of the time.
+_coins = st.booleans()
+_option_counts = st.sampled_from([0, 1, 3, 12, 40, 99, 150])
+_long_values = st.tuples(long_texts)
+_long_answers = st.builds(Answer, values=_long_values)
 
 
-@st.composite
 def _grown(draw_value: st.DrawFn, question: Question) -> Question:
     """The same kind of question, with far more in it; its options stay as many or more."""
     more: Sequence[Option] = ()
     if question.options:
-        count = draw_value(st.sampled_from([0, 1, 3, 12, 40, 99, 150]))
-        more = [Option(label=f"Option number {i}") for i in range(count)]
+        more = [Option(label=f"Option number {i}") for i in range(draw_value(_option_counts))]
     options = tuple(
         replace(
             option,
-            label=draw_value(st.just(option.label) | _long_words),
-            description=draw_value(st.just(option.description) | long_texts),
+            label=_same_or(draw_value, option.label, _long_words),
+            description=_same_or(draw_value, option.description, long_texts),
         )
         for option in question.options
     )
     return replace(
         question,
-        text=draw_value(st.just(question.text) | long_texts),
+        text=_same_or(draw_value, question.text, long_texts),
         options=(*options, *more),
-        placeholder=draw_value(st.just(question.placeholder) | _long_words),
-        on_timeout=draw_value(
-            st.just(question.on_timeout) | long_texts.map(lambda said: Answer(values=(said,)))
-        ),
+        placeholder=_same_or(draw_value, question.placeholder, _long_words),
+        on_timeout=_same_or(draw_value, question.on_timeout, _long_answers),
     )
+
+
+def _same_or(draw_value: st.DrawFn, same: V, others: st.SearchStrategy[V]) -> V:
+    return draw_value(others) if draw_value(_coins) else same
 
 
 _CODES = (
@@ -302,39 +308,47 @@ def asks() -> st.SearchStrategy[Ask]:
     return questions_asked() | approvals()
 
 
+_plain_asks = some.asks()
+
+
 @st.composite
 def questions_asked(draw_value: st.DrawFn) -> Ask:
-    found = draw_value(some.asks())
+    found = draw_value(_plain_asks)
     entries = tuple(
-        replace(e, text=draw_value(st.just(e.text) | some.big_texts)) if e.text else e
+        replace(e, text=_same_or(draw_value, e.text, some.big_texts)) if e.text else e
         for e in found.draft.entries
     )
     return replace(
         found,
         id=draw_value(ids),
-        title=draw_value(st.just(found.title) | _long_words),
+        title=_same_or(draw_value, found.title, _long_words),
         project=replace(found.project, name=draw_value(_long_words)),
         agent=replace(found.agent, name=draw_value(_long_words)),
-        questions=tuple(draw_value(_grown(q)) for q in found.questions),
+        questions=tuple(_grown(draw_value, question) for question in found.questions),
         draft=replace(found.draft, entries=entries),
-        outcome=draw_value(_ended(found.outcome)) if found.outcome else None,
-        late=draw_value(_ended(found.late)) if found.late else None,
+        outcome=_ended(draw_value, found.outcome) if found.outcome else None,
+        late=_ended(draw_value, found.late) if found.late else None,
     )
 
 
-@st.composite
+_channels = st.sampled_from(["telegram", "web", "terminal", "a<b"])
+_names = some.texts | long_texts
+_reasons = some.big_texts | some.texts
+
+
 def _ended(draw_value: st.DrawFn, outcome: Outcome) -> Outcome:
     """The same end, with more words, and somebody else who brought it about."""
     answers = tuple(
-        replace(answer, values=draw_value(st.just(answer.values) | st.tuples(long_texts)))
+        replace(answer, values=_same_or(draw_value, answer.values, _long_values))
         if answer.values
         else answer
         for answer in outcome.answers
     )
-    channel = draw_value(st.sampled_from(["telegram", "web", "terminal", "a<b"]))
-    by = Person(name=draw_value(some.texts | long_texts), channel=channel, place="7")
-    reason = draw_value(some.big_texts | some.texts) if outcome.reason else outcome.reason
-    return replace(outcome, answers=answers, by=draw_value(st.just(by) | st.none()), reason=reason)
+    by = None
+    if draw_value(_coins):
+        by = Person(name=draw_value(_names), channel=draw_value(_channels), place="7")
+    reason = draw_value(_reasons) if outcome.reason else outcome.reason
+    return replace(outcome, answers=answers, by=by, reason=reason)
 
 
 seens = st.builds(

@@ -25,6 +25,7 @@ from chatbridge.core.model import (
     Status,
     View,
 )
+from chatbridge.tools.refusal import LONGEST
 from tests.matrix_asks import ADA, SEEN, card, check, html_text, plain, seens
 from tests.telegram_asks import NOW, ask, asks, long_texts, select
 
@@ -70,7 +71,9 @@ FILLS = ("x", "&", "<", "ש", "😀", "word ", "line\n", "para\n\n", "`a` ", "- 
 @pytest.mark.parametrize("count", [1, 10, 100])
 def test_the_largest_question_fits_an_event(fill: str, count: int) -> None:
     big = fill * (100_000 // len(fill))
-    options = tuple(Option(label=f"{i}{fill * 400}"[:1_000], description=big) for i in range(count))
+    said = big[: LONGEST // count]
+    names = [f"{i}{fill * 400}"[:1_000] for i in range(count)]
+    options = tuple(Option(label=name, description=said) for name in names)
     question = Question(id="q", text=big, type=QuestionType.MULTI_SELECT, options=options)
     question = replace(question, on_timeout=Answer(values=(big,)))
     shown = ask(question, project=big, agent=big, title=big)
