@@ -17,8 +17,10 @@ import httpx
 import pytest
 
 from tests.chaos.faults import FAULTS
+from tests.chaos.manner import BUSY, TYPED
 from tests.chaos.moved_clock import MovedClock, NoClock
 from tests.chaos.relays import Passed, Relay, matrix_limit, telegram_limit
+from tests.chaos.riddles import Deck, Kind
 from tests.chaos.schedule import WEIGHTS, draw
 
 HOUR = 3600.0
@@ -26,16 +28,24 @@ EACH_ANEW = httpx.Limits(max_keepalive_connections=0)
 
 
 def test_the_same_seed_brings_the_same_faults() -> None:
-    once, again = (draw(random.Random(7), HOUR) for _ in range(2))
+    once, again = (draw(random.Random(7), HOUR, pause=BUSY.pause) for _ in range(2))
     assert once == again
     assert {strike.fault for strike in once} == set(WEIGHTS) == set(FAULTS)
-    assert draw(random.Random(8), HOUR) != once
+    assert draw(random.Random(8), HOUR, pause=BUSY.pause) != once
 
 
 def test_a_fault_that_cannot_be_had_leaves_the_others_as_they_are() -> None:
-    everything = draw(random.Random(7), HOUR)
-    without = draw(random.Random(7), HOUR, left_out=["fill the disk"])
+    everything = draw(random.Random(7), HOUR, pause=BUSY.pause)
+    without = draw(random.Random(7), HOUR, pause=BUSY.pause, left_out=["fill the disk"])
     assert without == tuple(it for it in everything if it.fault != "fill the disk")
+
+
+def test_a_quiet_night_has_fewer_faults_and_mostly_texts() -> None:
+    faults = draw(random.Random(7), HOUR, pause=TYPED.pause)
+    assert 0 < len(faults) < len(draw(random.Random(7), HOUR, pause=BUSY.pause)) / 3
+    deck = Deck(random.Random(7), texts=TYPED.texts)
+    drawn = [deck.draw("ada") for _ in range(200)]
+    assert sum([part.kind for part in it.parts] == [Kind.TEXT] for it in drawn) > 120
 
 
 @dataclass(slots=True)
