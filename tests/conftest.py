@@ -120,6 +120,7 @@ def inspector_command() -> str:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "nspawn: boots a container with systemd, see .ci/nspawn")
     config.addinivalue_line("markers", "systemd: uses systemd-analyze")
+    config.addinivalue_line("markers", "early: waits for long, so that it must not come last")
     config.addinivalue_line("markers", "root: becomes another user, which only root can")
 
 
@@ -136,9 +137,15 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those with the acceptance tests' shared connections come first. Workers start with tests that
-    are side by side, so one worker opens them, and not each."""
-    items.sort(key=lambda item: "connections" not in getattr(item, "fixturenames", ()))
+    """Those that wait for long come first: as the last ones they would keep the others waiting.
+    Then those with the acceptance tests' shared connections. Workers start with tests that are side
+    by side, so one worker opens them, and not each."""
+    items.sort(
+        key=lambda item: (
+            item.get_closest_marker("early") is None,
+            "connections" not in getattr(item, "fixturenames", ()),
+        )
+    )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

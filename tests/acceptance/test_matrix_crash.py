@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from chatbridge import rendezvous
 from tests.fakes.house import COLOURS, Agent, Json, frozen
 from tests.fakes.matrix_hub import PATIENCE, Scene
@@ -102,6 +104,7 @@ async def test_no_tap_in_a_form_is_lost_though_the_hub_is_killed_after_each(
             await scene.becomes(each)
 
 
+@pytest.mark.early
 async def test_an_answer_after_the_homeserver_was_restarted_reaches_the_agent_that_waits(
     tmp_path: Path,
 ) -> None:

@@ -62,6 +62,7 @@ FAILURES: dict[str, Callable[[BotApi, str], object]] = {
 }
 
 
+@pytest.mark.early
 def test_the_token_is_in_nothing_that_a_hub_wrote_after_everything_that_can_go_wrong(
     api: BotApi,
 ) -> None:

@@ -66,6 +66,7 @@ async def answered(matrix: Matrix, ask: Ask) -> bool:
 # ── the homeserver ────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.early
 async def test_a_homeserver_that_is_down_at_the_start_and_restarted_later_loses_nothing(
     tmp_path: Path, own: Synapse, caplog: pytest.LogCaptureFixture
 ) -> None:
