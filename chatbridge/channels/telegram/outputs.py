@@ -51,11 +51,13 @@ class Outputs:
         reply_to = message.message_id if message else None
         try:
             await self._sent(file, chat, thread=thread, reply_to=reply_to)
+            return
         except (Rejected, RetryLater) as error:
             log.warning("telegram: %s was not sent: %s", file.name, error)
-            await self._api.send(chat, NOT_SENT, silent=True, thread=thread, reply_to=reply_to)
         finally:
             self._under_way.discard(way)
+        # Only now: who reads it may ask again at once.
+        await self._api.send(chat, NOT_SENT, silent=True, thread=thread, reply_to=reply_to)
 
     async def _sent(
         self, file: File, chat: int, *, thread: int | None, reply_to: int | None
