@@ -129,7 +129,7 @@ class Run:
                     self._deck,
                     self._own_random(),
                     self._counts,
-                    rests=self._manner.rests,
+                    manner=self._manner,
                 )
                 seen = await self._night(world, person, agents)
                 self._say("ends everything")

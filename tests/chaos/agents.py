@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from tests.chaos import notices
 from tests.chaos.link_pipe import Json, LinkGone, LinkPipe
 from tests.chaos.log import Asked, CameBack, Log, Notified, Told
+from tests.chaos.manner import Manner
 from tests.chaos.places import World
 from tests.chaos.riddles import Deck, Result, Riddle, Status, read
 
 START_WITHIN = 60.0
 SILENT_GRACE = 5.0
 """What was written just before a silent client's limit may be read just after it."""
-TELLS, TELLS_MUCH = 0.15, 0.2
-"""How often an agent has something to tell, and how often that is much."""
+TELLS_MUCH = 0.2
+"""How often it is much that an agent has to tell."""
 MUCH = 6
 """Telegram makes a list of so many."""
 
@@ -72,11 +73,10 @@ class Agent:
         *,
         folder: str,
         habits: Habits,
-        rests: float,
+        manner: Manner,
         counts: Counts,
     ) -> None:
-        """`folder` names whose project it works in; `rests`: seconds between two riddles, at
-        most."""
+        """`folder` names whose project it works in."""
         self.name = name
         self.partner: Agent | None = None
         self.unsolved: Riddle | None = None
@@ -87,7 +87,7 @@ class Agent:
         self._random = random
         self._folder = folder
         self._habits = habits
-        self._rests = rests
+        self._manner = manner
         self._counts = counts
         self._pipe: LinkPipe | None = None
         self._links = 0
@@ -101,9 +101,9 @@ class Agent:
             self.unsolved = self._next()
             await self._solve(self.unsolved)
             self.unsolved = None
-            if self._random.random() < TELLS:
+            if self._random.random() < self._manner.tells:
                 await self._tell()
-            await self._pause(stop, 0.5, self._rests)
+            await self._pause(stop, 0.5, self._manner.rests)
 
     async def close(self) -> None:
         if self._pipe is not None:
@@ -286,7 +286,7 @@ def hire(
     random: random.Random,
     counts: Counts,
     *,
-    rests: float,
+    manner: Manner,
 ) -> list[Agent]:
     """Every other pair works in one project, and sometimes asks in the very same words."""
     agents: list[Agent] = []
@@ -302,7 +302,7 @@ def hire(
                 _own(random),
                 folder=agents[-1].name if second else name,
                 habits=KINDS[number % len(KINDS)],
-                rests=rests,
+                manner=manner,
                 counts=counts,
             )
         )

@@ -13,6 +13,8 @@ class Manner:
     """Seconds from one fault to the next, on average."""
     rests: float = 15.0
     """So many seconds an agent works at most before it asks again."""
+    tells: float = 0.15
+    """How often an agent has something to tell before that."""
     texts: float = 0.0
     """How often a riddle is one question for a text, whatever else would have been drawn."""
     beside: float = 0.3
@@ -22,7 +24,16 @@ class Manner:
 
 
 BUSY = Manner(name="busy", agents=20, pause=3.5)
-TYPED = Manner(name="typed", agents=2, pause=20.0, rests=6.0, texts=0.7, beside=0.9, stays=150.0)
-"""So quiet that it is mostly clear what a text beside the cards is for: the bot takes it without
+TYPED = Manner(
+    name="typed",
+    agents=2,
+    pause=20.0,
+    rests=6.0,
+    tells=0.03,  # else two agents of one project would tell more than they may in a minute
+    texts=0.7,
+    beside=0.9,
+    stays=150.0,
+)
+"""So quiet that it is often clear what a text beside the cards is for: the bot takes it without
 asking, and has to know when it is not clear."""
 MANNERS = {manner.name: manner for manner in (BUSY, TYPED)}
