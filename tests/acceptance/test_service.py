@@ -131,7 +131,7 @@ async def test_a_command_goes_on_through_a_restarted_service_and_runs_once(
     async with carol.agent(SHOP, tmp_path / "log") as client:
         began = await until_listed(client, tool)
         # One that the hub had not started when it was killed does not go on: it counts as lost.
-        await asyncio.to_thread(until, lambda: is_started_with(pipe), "the command")
+        await asyncio.to_thread(until, lambda: started_with(pipe), "the command")
         pid = carol.pid()
         if end == "restart":
             await asyncio.to_thread(carol.chatbridge, "service", "restart")
@@ -146,13 +146,13 @@ async def test_a_command_goes_on_through_a_restarted_service_and_runs_once(
     assert ended["output"]["head"] == "once\n"
 
 
-def is_started_with(argument: str) -> bool:
-    """Whether a process has this last argument; those of a container are seen from outside."""
+def started_with(argument: str) -> Path | None:
+    """A process with this last argument; those of a container are seen from outside."""
     for words in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has gone meanwhile
             if words.read_bytes().endswith(f"\0{argument}\0".encode()):
-                return True
-    return False
+                return words.parent
+    return None
 
 
 async def until_listed(client: Client, tool: str) -> Json:
