@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from chatbridge.core.notice import Level, Notice, OperationEnd
 from tests import strategies as some
-from tests.telegram_asks import ID, ids, notice
+from tests.telegram_asks import ID, notice
+from tests.telegram_strategies import ids
 
 OPERATION = "5e0f3a7c-1d2b-4c6d-8e9f-0a1b2c3d4e5f"
 TOOK = 252.0

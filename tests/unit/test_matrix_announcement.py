@@ -11,7 +11,8 @@ from chatbridge.channels.matrix.announcement import draw_notice
 from chatbridge.core.notice import GLYPHS, Level, Notice
 from tests.ended_operations import BADLY, HOSTILE, WELL, ended_notice, ended_notices
 from tests.matrix_asks import check, html_text, plain
-from tests.telegram_asks import notice, notices
+from tests.telegram_asks import notice
+from tests.telegram_strategies import notices
 
 WHOLE = "… The whole message is in the web inbox."
 

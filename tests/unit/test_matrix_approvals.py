@@ -20,7 +20,8 @@ from chatbridge.core.events import AskSession, ShowAll
 from chatbridge.core.model import ALLOW, Answer, Ask, Outcome, Question, Status, Subject, View
 from chatbridge.core.words import clock_time, only_there
 from tests.matrix_asks import ADA, SEEN, TYPED, card, check, go, html_text, plain, seens
-from tests.telegram_asks import HOUR, NOW, approval, approvals, ask, codes
+from tests.telegram_asks import HOUR, NOW, approval, ask
+from tests.telegram_strategies import approvals, codes
 
 COMMAND = approval("terraform apply plan.out", folder="~/code/infra")
 DIFF = "@@ every occurrence @@\n-a = 1\n+a = 2\n+b = 3"

@@ -20,7 +20,7 @@ from chatbridge.channels.matrix.html import (
 from chatbridge.core.text import visible
 from tests import strategies as some
 from tests.matrix_asks import html_text
-from tests.telegram_asks import long_texts
+from tests.telegram_strategies import long_texts
 
 END = ours("[end]")
 

@@ -14,7 +14,8 @@ from chatbridge.core.model import Ask, Outcome, Status
 from chatbridge.core.signs import is_sign, normal
 from tests import strategies as some
 from tests.matrix_asks import card, go
-from tests.telegram_asks import NOW, approvals, ask, confirm, select, text
+from tests.telegram_asks import NOW, ask, confirm, select, text
+from tests.telegram_strategies import approvals
 
 CHECKS = select("Which checks?", "Unit tests", "Load test", multi=True, required=False)
 FORM = ask(confirm("Sure?"), CHECKS, text("Why?", required=False))

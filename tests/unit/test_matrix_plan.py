@@ -40,8 +40,9 @@ from tests import strategies as some
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT
 from tests.matrix_asks import go, seens
 from tests.matrix_places import places
-from tests.telegram_asks import approval, approvals
+from tests.telegram_asks import approval
 from tests.telegram_asks import ask as an_ask
+from tests.telegram_strategies import approvals
 
 LATEST = 1e9
 MOST_SEEDS, MOST_PAGES = 14, 30

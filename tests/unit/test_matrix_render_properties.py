@@ -27,7 +27,8 @@ from chatbridge.core.model import (
 )
 from chatbridge.tools.refusal import LONGEST
 from tests.matrix_asks import ADA, SEEN, card, check, html_text, plain, seens
-from tests.telegram_asks import NOW, ask, asks, long_texts, select
+from tests.telegram_asks import NOW, ask, select
+from tests.telegram_strategies import asks, long_texts
 
 
 @given(asks(), seens)

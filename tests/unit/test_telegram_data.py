@@ -22,7 +22,8 @@ from chatbridge.channels.telegram.data import (
 from chatbridge.core import form
 from chatbridge.core.card import Act
 from chatbridge.core.events import AskSession, ShowAll
-from tests.telegram_asks import ID, ask, confirm, ids, text
+from tests.telegram_asks import ID, ask, confirm, text
+from tests.telegram_strategies import ids
 
 steps = st.integers(0, 10**9)
 numbers = st.integers(0, 999)

@@ -27,7 +27,8 @@ from chatbridge.channels.telegram.html import (
 )
 from chatbridge.core.text import isolated, visible
 from chatbridge.core.words import clock_time
-from tests.telegram_asks import HOUR, NOW, long_texts, read
+from tests.telegram_asks import HOUR, NOW, read
+from tests.telegram_strategies import long_texts
 
 
 def shown(source: str, *, whole: bool = False) -> str:

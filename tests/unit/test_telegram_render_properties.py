@@ -28,19 +28,9 @@ from chatbridge.core.model import Ask, Draft, Option, Question, QuestionType, Vi
 from chatbridge.core.notice import GLYPHS as GLYPH_OF
 from chatbridge.core.notice import Notice
 from tests.fakes.telegram import limits
-from tests.telegram_asks import (
-    approvals,
-    ask,
-    asks,
-    card,
-    keys,
-    long_texts,
-    questions_asked,
-    read,
-    read_plainly,
-    seens,
-)
-from tests.telegram_asks import notices as some_notices
+from tests.telegram_asks import ask, card, keys, read, read_plainly
+from tests.telegram_strategies import approvals, asks, long_texts, questions_asked, seens
+from tests.telegram_strategies import notices as some_notices
 
 
 def check_rows(rows: Rows, shown: Ask | None = None) -> None:

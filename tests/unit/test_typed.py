@@ -12,7 +12,7 @@ from chatbridge.core import form
 from chatbridge.core.form import Choose, Event, Text, Toggle
 from chatbridge.core.model import Ask, Draft, Entry, Option, Question, QuestionType, View
 from chatbridge.core.typed import takes_text, typed
-from tests import telegram_asks as some
+from tests import telegram_strategies as some
 from tests.telegram_asks import ask, confirm, select, text
 
 SELECT = select("Which database?", "PostgreSQL in Docker (recommended)", "SQLite", "3 replicas")

@@ -16,7 +16,8 @@ from chatbridge.core.form import Choose, Event, Text
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, View
 from chatbridge.core.typed import Unclear, meant, typed
 from tests import strategies as some
-from tests.telegram_asks import approval, approvals, ask, stepped
+from tests.telegram_asks import approval, ask, stepped
+from tests.telegram_strategies import approvals
 
 SHORT = ask(approval("make deploy"))
 LONG = ask(approval("x" * 4_000, whole_first=True))

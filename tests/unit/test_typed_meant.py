@@ -17,7 +17,7 @@ from chatbridge.core.typed import Does, Unclear, meant
 from tests import strategies as some
 from tests.matrix_asks import go, plain
 from tests.telegram_asks import NOW, ask, confirm, select, text
-from tests.telegram_asks import questions_asked as any_asks
+from tests.telegram_strategies import questions_asked as any_asks
 
 DATABASE = select(
     "Which database?",
