@@ -10,10 +10,12 @@ from chatbridge.commands.definitions.command import Command
 from chatbridge.core.model import Note
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.stored import reader
 from chatbridge.core.text import one_line
 
 CHANNEL, KEY = "commands", "grants"
 NAMED = 10
+_read = reader(dict[str, str])
 
 
 async def tell_of_new_commands(
@@ -22,7 +24,7 @@ async def tell_of_new_commands(
     """What there is is compared with what there was when this was last looked at."""
     now = {command.tool: command.grant for command in commands}
     note = await store.note(channel=CHANNEL, key=KEY)
-    before: dict[str, str] = json.loads(note.value) if note else {}
+    before = (_read(note.value) if note else None) or {}
     if now == before:
         return
     new = [tool for tool in now if tool not in before]

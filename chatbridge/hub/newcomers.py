@@ -9,9 +9,11 @@ from collections.abc import Callable
 from chatbridge.core.model import Note
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.stored import reader
 from chatbridge.settings import Settings
 
 KEY = "people"
+_read = reader(list[str])
 
 
 async def tell_of_newcomers(
@@ -24,7 +26,7 @@ async def tell_of_newcomers(
     }
     for channel, now in people.items():
         note = await store.note(channel=channel, key=KEY)
-        before = json.loads(note.value) if note else []
+        before = (_read(note.value) if note else None) or []
         if now == before:
             continue
         new = [person for person in now if person not in before]

@@ -1,7 +1,8 @@
 """Schema versions: which one a file has, and the way up from it.
 
 A migration is `schema/NNNN_name.sql`; it is applied in one transaction together with its number,
-which SQLite keeps as `user_version`. There is no way down.
+which SQLite keeps as `user_version`. There is no way down. A migration that was committed is never
+changed: a test holds their digests.
 """
 
 from __future__ import annotations
@@ -21,6 +22,21 @@ APPLICATION = 0x63627267
 _HEADER = """
     SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master) AS objects
     FROM pragma_user_version, pragma_application_id
+"""
+
+_FIRST_OPERATIONS = """
+    SELECT 1 FROM pragma_user_version WHERE user_version >= 4
+    AND NOT EXISTS (SELECT 1 FROM pragma_table_info('operations') WHERE name = 'synchronous')
+"""
+"""Whether 0004 was applied as it was before 0.1.0, without this column."""
+_ADD_SYNCHRONOUS = """
+    BEGIN IMMEDIATE;
+    ALTER TABLE operations ADD COLUMN synchronous INTEGER NOT NULL DEFAULT 0;
+    UPDATE operations SET synchronous = instr(plan, '"synchronous": true') > 0;
+    DROP INDEX operations_of_project;
+    CREATE INDEX operations_of_project
+        ON operations (project, ended_at IS NULL, NOT synchronous, seq);
+    COMMIT;
 """
 
 
@@ -50,12 +66,14 @@ async def check(path: Path) -> None:
 
 
 async def upgrade(connection: Connection) -> None:
-    """Apply the migrations that the file does not have yet.
+    """Apply the migrations that the file does not have yet, and mend what an early one left out.
 
     Foreign keys must be off: a migration that rebuilds a table would else lose its children.
 
     :raises StoreError: the failed migration left nothing behind; those before it stay.
     """
+    if await connection.rows(_FIRST_OPERATIONS):
+        await connection.script(_ADD_SYNCHRONOUS)
     ((found,),) = await connection.rows("PRAGMA user_version")
     for version, sql in _migrations():
         if version > found:

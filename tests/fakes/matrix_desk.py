@@ -44,7 +44,9 @@ class Matrix:
             while True:
                 post = await self.desk.inbox.post(ask.id, surface=name)
                 if post is not None and post.revision >= ask.revision:
-                    return from_text(post.place)
+                    place = from_text(post.place)
+                    assert place is not None
+                    return place
                 await asyncio.sleep(0.02)
 
     async def root(self, ask: Ask) -> Message:

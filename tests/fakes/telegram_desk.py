@@ -58,8 +58,9 @@ class Telegram:
             while True:
                 post = await self.desk.inbox.post(ask.id, surface=name)
                 if post is not None and post.revision >= ask.revision:
-                    number = from_text(post.place).card
-                    return next(card for card in phone.messages if card.id == number)
+                    place = from_text(post.place)
+                    assert place is not None
+                    return next(card for card in phone.messages if card.id == place.card)
                 await asyncio.sleep(0.002)
 
     async def current(self, ask: Ask, *, surface: int = 0, phone: Phone | None = None) -> Card:

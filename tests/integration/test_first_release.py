@@ -24,7 +24,7 @@ from chatbridge.core.model import (
 from chatbridge.core.store_port import Transaction
 from chatbridge.store.sqlite import SqliteStore
 
-DUMP = Path(__file__).parents[1] / "fakes" / "first_release.sql"
+DUMP = Path(__file__).parents[1] / "databases" / "schema-1.sql"
 ADA = Person(name="Ada Ærlig", channel="web")
 
 

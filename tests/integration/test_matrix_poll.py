@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from chatbridge.channels.matrix.sightings import BATCHES
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.policy import Policy
+from chatbridge.core.typed import meant
 from tests.fakes.clock import StillClock
 from tests.fakes.disk import failing
 from tests.fakes.inbox import MULTI, TEXT
@@ -190,13 +192,44 @@ async def test_a_crash_between_two_commits_of_one_batch_repeats_nothing(
             assert more(await after.now(second)) == QUARTER
 
 
-async def test_an_event_that_meets_a_bug_is_passed_over(
-    tmp_path: Path, synapse: Synapse, caplog: pytest.LogCaptureFixture
+async def test_an_answer_counts_though_it_cannot_be_read_where_its_card_is(
+    tmp_path: Path, synapse: Synapse
 ) -> None:
+    """Where nobody answers, the card is sent again: its transaction finds the one that is there."""
+    async with Person.online(synapse, "Ada", tmp_path / "ada") as ada:
+        async with running_matrix(tmp_path, synapse, ada=ada, policy=PATIENT) as matrix:
+            asks = [await matrix.desk.ask(TEXT, title=it, timeout=SOON) for it in "12"]
+            roots = [(await matrix.card(it)).event_id for it in asks]
+        for ask in asks:
+            await asyncio.to_thread(spoil, tmp_path, ask)
+        await ada.in_thread(matrix.room, "fix: it", root=roots[0])
+        async with running_matrix(
+            tmp_path, synapse, ada=ada, bot=matrix.bot, room=matrix.room, policy=PATIENT
+        ) as after:
+            await after.dealt_with()
+            assert (await after.now(asks[0])).status is Status.ANSWERED
+            await after.card(asks[1])
+            for _ in range(BATCHES):
+                await after.dealt_with()
+            await after.say(asks[1], "fix: that")
+            assert (await after.now(asks[1])).status is Status.ANSWERED
+
+
+async def test_an_event_that_meets_a_bug_is_passed_over(
+    tmp_path: Path,
+    synapse: Synapse,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def buggy(ask: Ask, text: str) -> object:
+        if ask.title == "1":
+            raise KeyError(text)
+        return meant(ask, text)
+
+    monkeypatch.setattr("chatbridge.channels.matrix.texts.meant", buggy)
     async with running_matrix(tmp_path, synapse, policy=PATIENT) as matrix:
         broken, ask = [await matrix.desk.ask(TEXT, title=it, timeout=SOON) for it in "12"]
         roots = [(await matrix.card(it)).event_id for it in (broken, ask)]
-        await asyncio.to_thread(spoil, tmp_path, broken)
         for root in roots:
             await matrix.ada.in_thread(matrix.room, "fix: it", root=root)
         await matrix.dealt_with()

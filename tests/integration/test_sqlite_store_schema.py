@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from collections import defaultdict
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ STATEMENTS = {
     for name, value in vars(module).items()
     if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", value)
 }
+FROZEN = {
+    "0001_initial.sql": "d964c85e2cb49a6fceff4f62ad245d2cf7dde53707b1cf6bb354faf3e4661dfc",
+    "0002_surfaces.sql": "7d5e871e244852029b9faad23e84640e8c574d3baf5d7e1a5934400963429cf7",
+    "0003_contracts.sql": "022c27c57eaf0b32d1cf17a295b0f09d96f1fe0e5a936ba9dd9b6d36ca1940d3",
+    "0004_operations.sql": "da2bf95c6f1de9a31091e20358cf5336f70322d3ec20f231da3126d8c7a2a279",
+}
+"""SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
 A_MIGRATION = """
     ALTER TABLE asks ADD COLUMN colour TEXT;
     UPDATE asks SET colour = 'blue';
@@ -51,6 +59,11 @@ def query(path: Path, sql: str, parameters: Any = ()) -> list[Any]:
 
 async def test_the_scripts_are_numbered_without_a_gap() -> None:
     assert [int(script.name[:4]) for script in SCRIPTS] == list(range(1, len(SCRIPTS) + 1))
+
+
+def test_no_migration_is_changed_once_it_is_there() -> None:
+    digests = {script.name: sha256(script.read_bytes()).hexdigest() for script in SCRIPTS}
+    assert digests == FROZEN
 
 
 @pytest.mark.parametrize("version", range(1, len(SCRIPTS) + 1))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
 
-from chatbridge.core.model import Answer, Person, Project
+from chatbridge.core.model import Answer, Ask, Person, Project
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.telegram.people import Chat
@@ -307,3 +308,56 @@ async def test_a_new_ask_finds_the_supergroup_by_itself(
         card = await telegram.card(ask, phone=new.phone(ada))
         assert len(telegram.said(new.phone(ada))) == 1
         assert await telegram.tap(card, "1 ·", phone=new.phone(ada)) != ""
+
+
+# ── places that this version cannot read ──────────────────────────────────────────────────────────
+
+UNREADABLE = ["", "nonsense", "[]", "{}", '{"chat": "elsewhere", "card": null}', "[" * 100_000]
+
+
+def garble(folder: Path, ask: Ask, place: str) -> None:
+    with closing(sqlite3.connect(folder / "chatbridge.db")) as database, database:
+        database.execute(
+            "UPDATE posts SET place = ? WHERE ask = (SELECT seq FROM asks WHERE id = ?)",
+            (place, ask.id),
+        )
+
+
+@pytest.mark.parametrize("place", UNREADABLE)
+async def test_a_card_is_posted_again_if_it_cannot_be_read_where_it_is(
+    tmp_path: Path, api: BotApi, clock: StillClock, place: str
+) -> None:
+    chat = api.private(api.person("Ada"))
+    async with hub(tmp_path, api, clock, chat) as telegram:
+        ask = await telegram.desk.ask(SELECT)
+        old = await telegram.card(ask)
+    garble(tmp_path, ask, place)
+    async with hub(tmp_path, api, clock, chat) as telegram:
+        new = await telegram.sees(lambda card: "Which database" in card.text and card.id != old.id)
+        assert await telegram.tap(new, "2 · SQLite") == "Sent: SQLite"
+        assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)
+        # Whoever taps on the old one is told, and it goes.
+        assert "answered" in (await telegram.tap(old, "1 · ")).lower()
+        await telegram.gone(old)
+
+
+async def test_a_question_that_cannot_be_shown_costs_no_other_its_answer(
+    tmp_path: Path, api: BotApi, clock: StillClock
+) -> None:
+    chat = api.private(api.person("Ada"))
+    async with hub(tmp_path, api, clock, chat) as telegram:
+        lost = await telegram.desk.ask(SELECT, title="Lost")
+        await telegram.card(lost)
+        text = await telegram.desk.ask(TEXT, title="Text")
+        await telegram.card(text)
+    garble(tmp_path, lost, "nonsense")
+    clock.advance(10.0)
+    held = api.hold("sendMessage", when=lambda params: "Lost" in params["text"], times=10)
+    async with hub(tmp_path, api, clock, chat) as telegram:
+        # Something may have been asked there that nobody knows of, so the bot asks back.
+        await telegram.say("fix: a typo")
+        asked = await telegram.sees(lambda it: any(key.text == "Use it" for key in it.keys))
+        assert await telegram.tap(asked, "Use it") == "Sent: fix: a typo"
+        assert await telegram.answers(text) == (Answer(values=("fix: a typo",)),)
+        held.release()
+        await telegram.sees("Lost")

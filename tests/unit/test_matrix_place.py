@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,23 @@ def test_a_place_can_be_read_again(place: Place) -> None:
     assert from_text(text) == place
     assert json.loads(text)["room"] == place.room  # the store takes text in one piece
     assert "\n" not in text
+
+
+@given(places())
+def test_a_place_of_another_version_is_read_as_far_as_it_can_be(place: Place) -> None:
+    stored = json.loads(to_text(place))
+    del stored["pages"], stored["reminder"]
+    stored["colour"] = "blue"
+    assert from_text(json.dumps(stored)) == replace(place, pages=(), reminder=None)
+
+
+@given(places(), st.sampled_from(["room", "parts"]))
+def test_a_place_without_its_messages_is_none(place: Place, missing: str) -> None:
+    stored = json.loads(to_text(place))
+    del stored[missing]
+    assert from_text(json.dumps(stored)) is None
+    assert from_text(json.dumps({**stored, missing: []})) is None
+    assert from_text(json.dumps({**json.loads(to_text(place)), "parts": [{"view": "new"}]})) is None
 
 
 @given(places(), st.integers(0, 10**6))

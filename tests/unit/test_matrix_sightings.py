@@ -33,7 +33,7 @@ def clock() -> StillClock:
 def sightings(echoes: Echoes, clock: StillClock) -> Sightings:
     sightings = Sightings(echoes=echoes, clock=clock)
     for ask in (WAITING, ASK):
-        sightings.posted(ask, viewer=ADA.place)
+        sightings.posted(ask, by="$card", viewer=ADA.place)
     return sightings
 
 
@@ -124,6 +124,6 @@ def test_approvals_never_count(sightings: Sightings, echoes: Echoes) -> None:
     question = replace(ASK.questions[0], type=QuestionType.APPROVAL)
     reason = replace(ASK.draft, view=View.CANCEL)  # it waits for words, in its thread
     approval = replace(ASK, id="approval", questions=(question,), draft=reason)
-    sightings.posted(approval, viewer=ADA.place)
+    sightings.posted(approval, by="$card", viewer=ADA.place)
     sightings.shown(approval, by="$reason", viewer=ADA.place)
     assert is_clear(sightings)

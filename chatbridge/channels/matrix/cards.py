@@ -134,8 +134,8 @@ class Cards:
 
 def _noted(event: str, ask: Ask, post: Post) -> Found | None:
     place = from_text(post.place)
-    part = place.part(event)
-    if part is None:
+    part = place.part(event) if place is not None else None
+    if place is None or part is None:
         return None
     return Found(ask=ask, step=part.step, root=place.root.event, post=post)
 

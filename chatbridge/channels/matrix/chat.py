@@ -114,7 +114,11 @@ class Chat:
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         async with self._writing() as room:
-            return await self._show(ask, from_text(place) if place else None, room)
+            known = from_text(place) if place else None
+            if place and known is None:
+                self.sightings.attention.gone(ask)
+                raise PostGone  # wherever it is
+            return await self._show(ask, known, room)
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[str]:
@@ -251,7 +255,7 @@ class Chat:
         sent = await self._api.send(room, new, tx=tx)
         self._echoes.sent(sent)
         if place is None:
-            self.sightings.posted(ask, viewer=self.viewer)
+            self.sightings.posted(ask, by=sent, viewer=self.viewer)
         else:
             self.sightings.shown(ask, by=sent, viewer=self.viewer)
         part = Part(

@@ -5,9 +5,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.stored import reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    card: str
+    picks: dict[str, int] = field(default_factory=dict)
+
+
+_read = reader(Kept)
 
 
 class Picks:
@@ -21,8 +32,8 @@ class Picks:
     async def of(self, ask: Ask, card: str) -> Mapping[str, int]:
         """The reactions on this message, and their options."""
         note = await self._inbox.note("matrix", self._key(ask))
-        found = json.loads(note.value) if note is not None else {}
-        return found.get("picks", {}) if found.get("card") == card else {}
+        found = _read(note.value) if note is not None else None
+        return found.picks if found is not None and found.card == card else {}
 
     async def with_one(self, ask: Ask, card: str, reaction: str, option: int) -> Note:
         """What is to be kept if this reaction counts."""

@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 
 from chatbridge.core.model import View
+from chatbridge.core.stored import reader
 
 OVER = -1
 
@@ -67,12 +68,12 @@ def to_text(place: Place) -> str:
     return json.dumps(asdict(place), separators=(",", ":"), ensure_ascii=False)
 
 
-def from_text(text: str) -> Place:
-    found = json.loads(text)
-    parts = tuple(
-        Part(**{**part, "view": View(part["view"]), "seeds": tuple(Seed(**s) for s in seeds)})
-        for part in found.pop("parts")
-        for seeds in (part["seeds"],)
-    )
-    pages = tuple(found.pop("pages", ()))
-    return Place(**found, parts=parts, pages=pages)
+_read = reader(Place)
+
+
+def from_text(text: str) -> Place | None:
+    """None also for a place without a message that shows something."""
+    place = _read(text)
+    if place is None or all(part.step == OVER for part in place.parts):
+        return None
+    return place

@@ -33,7 +33,8 @@ class Open:
     """An ask that takes answers and has a card in this room."""
 
     ask: Ask
-    place: Place
+    place: Place | None
+    """None: what is stored of it cannot be read."""
 
 
 class Plain:
@@ -148,6 +149,8 @@ class Plain:
         if len(waiting) != 1:
             return None
         for each in here:
+            if each.place is None:
+                return None
             newest = each.place.newest
             if newest.step != each.ask.draft.step or self._echoes.is_ahead(newest.event):
                 return None

@@ -20,6 +20,7 @@ from chatbridge.core.model import Note
 from chatbridge.core.once import Once
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.reading import Rounds
+from chatbridge.core.stored import reader
 
 log = logging.getLogger(__name__)
 
@@ -52,10 +53,19 @@ class Cursor:
         return ",".join((*filter(None, (self._listed,)), *map(json.dumps, events)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    since: str | None
+    done: tuple[str, ...] = ()
+
+
+_read = reader(Noted)
+
+
 def _cursor_from(text: str) -> Cursor:
-    found = json.loads(text)
-    cursor = Cursor(since=found["since"])
-    for event in found["done"]:
+    found = _read(text) or Noted(since=None)
+    cursor = Cursor(since=found.since)
+    for event in found.done:
         cursor.add(event)
     return cursor
 

@@ -107,10 +107,12 @@ class Rooms:
         self._entered -= arrived
 
     async def _redraw_elsewhere(self, chat: Chat) -> None:
-        """Cards that are still where the room was: the last hub did not live to move them."""
+        """Cards that are still where the room was: the last hub did not live to move them; and
+        those of which it cannot be read where they are."""
         for ask in await self._inbox.open_asks():
             post = await self._inbox.post(ask.id, surface=chat.name)
-            if post is not None and from_text(post.place).room != chat.room:
+            place = from_text(post.place) if post is not None else None
+            if post is not None and (place is None or place.room != chat.room):
                 await self._inbox.redraw(ask.id)
 
     # ── one room ──────────────────────────────────────────────────────────────────────────────────

@@ -38,8 +38,13 @@ class Sightings:
         self._read_at = clock.monotonic()
         self._sent: dict[str, Sent] = {}
         """The newest for each ask."""
+        self._posted: dict[str, int] = {}
+        """First messages that have not come back, and how many batches were read since."""
 
-    def posted(self, ask: Ask, *, viewer: str | None) -> None:
+    def posted(self, ask: Ask, *, by: str, viewer: str | None) -> None:
+        """Its first message. A server that knows the transaction names one that was there before,
+        which never comes back."""
+        self._posted[by] = 0
         if not ask.approval:
             self.attention.shown(ask, at=self._read_at, viewer=viewer, new=True)
 
@@ -57,6 +62,7 @@ class Sightings:
             self.came_back(by)
 
     def came_back(self, event: str) -> None:
+        self._posted.pop(event, None)
         for sent in [sent for sent in self._sent.values() if sent.event == event]:
             del self._sent[sent.ask.id]
             now = self._clock.monotonic()
@@ -70,6 +76,11 @@ class Sightings:
             if sent.batches >= BATCHES:
                 self._echoes.passed(sent.event)
                 self.came_back(sent.event)
+        for event, batches in list(self._posted.items()):
+            self._posted[event] = batches + 1
+            if batches + 1 >= BATCHES:
+                self._echoes.passed(event)
+                self.came_back(event)
 
     def may_be_elsewhere(self, *, than: Ask) -> bool:
         """Whether who wrote what is read now may have meant another question than this one."""

@@ -102,9 +102,9 @@ class Taps:
             return
         for ask in await answerable(self._inbox):
             post = await self._inbox.post(ask.id, surface=chat.name)
-            if post is None:
+            place = from_text(post.place) if post is not None else None
+            if place is None:
                 continue
-            place = from_text(post.place)
             if place.part(event.redacts) is not None:
                 await chat.lost(ask, event.redacts)
                 await self._inbox.redraw(ask.id)

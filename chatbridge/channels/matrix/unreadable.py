@@ -16,6 +16,7 @@ from chatbridge.core.errors import RetryLater, StoreError, TokenRejected
 from chatbridge.core.model import Note
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.stored import reader
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,9 @@ class Held:
     ask: str | None = None
     """What it was for: a reply or a thread is not encrypted. None where that says nothing."""
     step: int | None = None
+
+
+_read = reader(list[Held])
 
 
 class Unreadable:
@@ -57,7 +61,7 @@ class Unreadable:
     async def recall(self, room: str) -> None:
         """What an earlier hub could not read."""
         note = await self._inbox.note("matrix", _key(room))
-        known = [Held(**each) for each in json.loads(note.value)] if note is not None else []
+        known = _read(note.value) or [] if note is not None else []
         self._held[room] = {each.event: each for each in known if self._is_recent(each)}
         for each in self._held[room].values():
             found = await self._api.event(room, each.event)

@@ -12,6 +12,7 @@ from chatbridge.channels.telegram.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.chat import Chat
 from chatbridge.channels.telegram.errors import Rejected
 from chatbridge.channels.telegram.people import People
+from chatbridge.channels.telegram.place import from_text
 from chatbridge.channels.telegram.poll import Poll
 from chatbridge.channels.telegram.receive import Receiver
 from chatbridge.channels.telegram.wishes import Wish
@@ -21,6 +22,7 @@ from chatbridge.core.model import Note
 from chatbridge.core.pacing import Pace
 from chatbridge.core.pairing import Bot, Pairing
 from chatbridge.core.ports import Clock, Inbox, Surface
+from chatbridge.core.stored import number
 
 log = logging.getLogger(__name__)
 
@@ -117,6 +119,7 @@ class TelegramChannel:
             )
             await self._poll.begin()
             self._beside.spawn(self._set_menu())
+            self._beside.spawn(self._redraw_unknown(inbox))
             if self._pairing is not None:
                 bot = Bot(
                     address=lambda payload: f"https://t.me/{me.username}?start={payload}",
@@ -161,8 +164,9 @@ class TelegramChannel:
 
     async def _recall(self, chat: Chat, inbox: Inbox) -> None:
         """A group that became a supergroup has another id than the settings say."""
-        if (note := await inbox.note(self.name, f"chat:{chat.name}")) is not None:
-            chat.move(int(note.value))
+        note = await inbox.note(self.name, f"chat:{chat.name}")
+        if note is not None and (moved := number(note.value)) is not None:
+            chat.move(moved)
 
     async def _follow(self, chat: Chat, inbox: Inbox) -> None:
         log.warning("%s is a supergroup now: put %d into telegram.chat_id", chat.name, chat.id)
@@ -170,6 +174,14 @@ class TelegramChannel:
         await inbox.remember(Note(channel=self.name, key=key, value=str(chat.id), at=now))
         for ask in await inbox.open_asks():
             await inbox.redraw(ask.id)
+
+    async def _redraw_unknown(self, inbox: Inbox) -> None:
+        """Cards of which it cannot be read where they are: another version has noted it."""
+        for ask in await inbox.open_asks():
+            for chat in self._chats:
+                post = await inbox.post(ask.id, surface=chat.name)
+                if post is not None and from_text(post.place) is None:
+                    await inbox.redraw(ask.id)
 
     async def _post_again(self, inbox: Inbox) -> None:
         """Telegram keeps what people tapped for a day; what came before that is lost."""

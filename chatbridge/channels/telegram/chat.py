@@ -138,7 +138,10 @@ class Chat:
         with self._writer.watched():
             try:
                 self._write_here()
-                return await self._show(ask, from_text(place) if place else None)
+                known = from_text(place) if place else None
+                if place and known is None:
+                    raise PostGone  # wherever it is
+                return await self._show(ask, known)
             except Migrated as error:
                 self._migrated(self, error.chat)
             except Rejected as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from chatbridge.core.stored import reader
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
@@ -18,9 +20,9 @@ class Prompt:
 class Place:
     chat: int
     card: int
-    step: int
+    step: int = -1
     """The step that the card shows, and since when, by Telegram's clock."""
-    since: float
+    since: float = 0.0
     thread: int | None = None
     again: bool = False
     """The card was posted again because taps may have been lost, and nobody has moved on since."""
@@ -41,7 +43,4 @@ def to_text(place: Place) -> str:
     return json.dumps(asdict(place), separators=(",", ":"))
 
 
-def from_text(text: str) -> Place:
-    found = json.loads(text)
-    prompt, old = found.pop("prompt"), found.pop("old")
-    return Place(**found, prompt=Prompt(**prompt) if prompt else None, old=tuple(old))
+from_text = reader(Place)

@@ -16,6 +16,7 @@ from chatbridge.core.once import Once
 from chatbridge.core.policy import DAY, HOUR
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.reading import Rounds
+from chatbridge.core.stored import number
 
 WAIT = 50
 """For how many seconds Telegram holds an empty answer back."""
@@ -61,7 +62,7 @@ class Poll:
             return
         self._noted_at = known.at
         if self._clock.time() - known.at < CURSOR_LASTS:
-            self._offset = int(known.value)
+            self._offset = number(known.value)
 
     @property
     def trouble(self) -> str | None:

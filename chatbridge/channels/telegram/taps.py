@@ -198,7 +198,7 @@ class Taps:
         if post is None or chat.has_posted(ask, message):
             return
         place = from_text(post.place)
-        if message not in (place.card, place.reminder):
+        if place is not None and message not in (place.card, place.reminder):
             self._spawn(chat.remove(message))
 
 

@@ -52,7 +52,8 @@ class Open:
     """An ask that takes answers and has a card in this chat."""
 
     ask: Ask
-    place: Place
+    place: Place | None
+    """None: what is stored of it cannot be read."""
 
 
 class Texts:
@@ -119,9 +120,9 @@ class Texts:
     async def _is_old_step(self, message: Message, ask: Ask, replied: Message, chat: Chat) -> bool:
         """Whether the message was written for a step that is over."""
         post = await self._inbox.post(ask.id, surface=chat.name)
-        if post is None:  # never noted: its buttons say what it was drawn for
+        place = from_text(post.place) if post is not None else None
+        if place is None:  # not known: its buttons say what it was drawn for
             return ask.draft.step not in _steps(replied)
-        place = from_text(post.place)
         if place.prompt is not None and replied.message_id == place.prompt.id:
             return place.prompt.step != ask.draft.step
         if replied.message_id not in (place.card, place.reminder):
@@ -193,9 +194,16 @@ class Texts:
         it is now: nothing here has moved on or ended since, or just before without the person.
         What was written while no hub was there may have been meant for anything."""
         written = _written(message)
-        if written < self._began or thread_of(message) != only.place.thread:
+        places = [each.place for each in here if each.place is not None]
+        if written < self._began or only.place is None or len(places) < len(here):
             return False
-        if any(it.place.step != it.ask.draft.step or it.place.since >= written for it in here):
+        if thread_of(message) != only.place.thread:
+            return False
+        steps = [each.ask.draft.step for each in here]
+        if any(
+            place.step != step or place.since >= written
+            for place, step in zip(places, steps, strict=True)
+        ):
             return False
         return not chat.sightings.may_be_elsewhere(written, than=only.ask)
 

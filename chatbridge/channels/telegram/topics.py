@@ -9,6 +9,7 @@ from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.errors import Rejected
 from chatbridge.core.model import Note, Project
 from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.stored import number
 from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ class Topics:
         """The project's topic, made if it has none yet; None: the main chat."""
         known = await self._inbox.note("telegram", self._key(project))
         if known is not None:
-            return int(known.value) if known.value != NONE else None
+            return number(known.value)
         if self._refused_in == chat:
             return None
         try:

@@ -1,0 +1,112 @@
+-- A database as a commit before 0.1.0 left it (schema 2, before posts had `old`): written by its own code, dumped as text.
+PRAGMA application_id = 1667396199;
+PRAGMA user_version = 2;
+BEGIN TRANSACTION;
+CREATE TABLE asks (
+    seq           INTEGER PRIMARY KEY,
+    id            TEXT NOT NULL UNIQUE,
+    project       TEXT NOT NULL,
+    client        TEXT NOT NULL,
+    fingerprint   TEXT NOT NULL,
+    status        TEXT NOT NULL,
+    revision      INTEGER NOT NULL,
+    created_at    REAL NOT NULL,
+    deadline      REAL,
+    settled_at    REAL,
+    delivered_at  REAL,
+    kept          INTEGER NOT NULL,
+    kept_until    REAL,
+    discarded     INTEGER NOT NULL,
+    alone_since   REAL,
+    alone         INTEGER NOT NULL,
+    project_name  TEXT NOT NULL,
+    project_label TEXT,
+    agent_name    TEXT NOT NULL,
+    tool          TEXT NOT NULL,
+    dialect       TEXT NOT NULL,
+    title         TEXT,
+    words         TEXT NOT NULL,  -- case-folded title, questions and answers, for the search
+    questions     TEXT NOT NULL,  -- JSON
+    draft         TEXT NOT NULL,  -- JSON
+    outcome       TEXT,           -- JSON
+    late          TEXT,           -- JSON
+    CHECK ((status = 'open') = (settled_at IS NULL))
+);
+INSERT INTO "asks" VALUES(1,'d7bf40c6-2a74-463b-8fb0-27b2ad5ee89f','/code/shop-api','claude-code','3b744d0ec1a97f3d758c4607304f5c37eabe0c1c2930ccb1a299c3165a67b8dc','timed_out',5,1794782460.0,1794782520.0,1794782520.0,NULL,1,1794825720.0,0,NULL,0,'shop-api',NULL,'Claude Code','ask_user','questions','Late','late
+delete the old fixtures?
+yes','[{"id": "q_go", "text": "Delete the old fixtures?", "type": "confirm", "options": [], "required": true, "placeholder": null, "on_timeout": null}]','{"entries": [{"picked": [0], "text": null, "done": true}], "view": "question", "at": 0, "step": 2, "editing": false, "late": true, "by": {"name": "Ada", "channel": "telegram", "id": "700000001"}}','{"at": 1794782520.0, "answers": [], "reason": null, "by": null}','{"at": 1794782520.0, "answers": [{"values": ["yes"], "custom_text": null, "decided_by": null}], "reason": null, "by": {"name": "Ada", "channel": "telegram", "id": "700000001"}}');
+INSERT INTO "asks" VALUES(2,'d8af046c-bc00-4633-9dbd-16380446893c','/code/shop-api','claude-code','2e2b66e6934a71b3b33abdb5e43aa4526fd01df4dd8d869b9097abd60bf9c1d4','answered',2,1794782520.0,1795646520.0,1794782520.0,NULL,1,1794825720.0,0,1794782520.0,0,'shop-api',NULL,'Claude Code','ask_user','questions','Kept','kept
+which database should the integration tests use?
+sqlite','[{"id": "q_db", "text": "Which database should the integration tests use?", "type": "select", "options": [{"label": "PostgreSQL in Docker (recommended)", "description": "About 9 s more"}, {"label": "SQLite", "description": null}], "required": true, "placeholder": null, "on_timeout": null}]','{"entries": [{"picked": [1], "text": null, "done": true}], "view": "question", "at": 0, "step": 1, "editing": false, "late": false, "by": null}','{"at": 1794782520.0, "answers": [{"values": ["SQLite"], "custom_text": null, "decided_by": null}], "reason": null, "by": {"name": "Ada", "channel": "telegram", "id": "700000001"}}',NULL);
+INSERT INTO "asks" VALUES(3,'e0f72d22-847d-4bc5-af2c-f6b329918d5c','/code/shop-api','claude-code','be20c82b1e354523f99eade0a22deb94e136db528e3a883966bc1eec46c45457','open',3,1794782520.0,1795646520.0,NULL,NULL,0,NULL,0,NULL,0,'shop-api',NULL,'Claude Code','ask_user','questions','Form','form
+what should the commit say?
+which checks must pass?
+delete the old fixtures?','[{"id": "q_text", "text": "What should the commit say?", "type": "text", "options": [], "required": true, "placeholder": "feat: …", "on_timeout": null}, {"id": "q_checks", "text": "Which checks must pass?", "type": "multi-select", "options": [{"label": "Unit tests", "description": null}, {"label": "Contract tests", "description": null}, {"label": "Load test", "description": null}], "required": true, "placeholder": null, "on_timeout": null}, {"id": "q_go", "text": "Delete the old fixtures?", "type": "confirm", "options": [], "required": true, "placeholder": null, "on_timeout": null}]','{"entries": [{"picked": [], "text": "feat: orders", "done": true}, {"picked": [0], "text": null, "done": false}, {"picked": [], "text": null, "done": false}], "view": "question", "at": 1, "step": 1, "editing": false, "late": false, "by": {"name": "Ada", "channel": "telegram", "id": "700000001"}}',NULL,NULL);
+INSERT INTO "asks" VALUES(4,'21b61878-f9af-4666-bd0a-0623fbcc45d7','/code/shop-api','claude-code','751d9583839075f8d2babf8a2bb62853bbe47f22ff7564904bc03fa30a7d5869','open',1,1794782520.0,1795646520.0,NULL,NULL,0,NULL,0,NULL,0,'shop-api',NULL,'Claude Code','ask_user','questions','Text','text
+what should the commit say?','[{"id": "q_text", "text": "What should the commit say?", "type": "text", "options": [], "required": true, "placeholder": "feat: …", "on_timeout": null}]','{"entries": [{"picked": [], "text": null, "done": false}], "view": "question", "at": 0, "step": 0, "editing": false, "late": false, "by": null}',NULL,NULL);
+INSERT INTO "asks" VALUES(5,'3608ac75-d854-43cb-9e10-56d7cb1fa664','/code/shop-api','claude-code','d2cecb244aa00dc84c71ff86277519c936963a7d1323092f50f1f87c0bc0fbb1','open',1,1794782520.0,1795646520.0,NULL,NULL,0,NULL,0,NULL,0,'shop-api',NULL,'Claude Code','ask_user','questions','Approval','approval
+which database should the integration tests use?','[{"id": "q_db", "text": "Which database should the integration tests use?", "type": "select", "options": [{"label": "PostgreSQL in Docker (recommended)", "description": "About 9 s more"}, {"label": "SQLite", "description": null}], "required": true, "placeholder": null, "on_timeout": null}]','{"entries": [{"picked": [], "text": null, "done": false}], "view": "question", "at": 0, "step": 0, "editing": false, "late": false, "by": null}',NULL,NULL);
+CREATE TABLE calls (
+    link         TEXT NOT NULL,
+    request      TEXT NOT NULL,
+    ask          INTEGER NOT NULL REFERENCES asks (seq) ON DELETE CASCADE,
+    question_ids TEXT NOT NULL,  -- JSON
+    started_at   REAL NOT NULL,
+    ended_at     REAL,
+    delivered_at REAL,
+    ticket       INTEGER NOT NULL,
+    late         INTEGER NOT NULL,
+    PRIMARY KEY (link, request)
+);
+INSERT INTO "calls" VALUES('link','1',1,'["q_go"]',1794782460.0,1794782520.0,NULL,0,0);
+INSERT INTO "calls" VALUES('link','2',2,'["q_db"]',1794782520.0,1794782520.0,NULL,0,0);
+INSERT INTO "calls" VALUES('link','3',3,'["q_text", "q_checks", "q_go"]',1794782520.0,NULL,NULL,0,0);
+INSERT INTO "calls" VALUES('link','4',4,'["q_text"]',1794782520.0,NULL,NULL,0,0);
+INSERT INTO "calls" VALUES('link','5',5,'["q_db"]',1794782520.0,NULL,NULL,0,0);
+CREATE TABLE handles (
+    surface TEXT NOT NULL,
+    handle  TEXT NOT NULL,
+    ask     INTEGER NOT NULL REFERENCES asks (seq) ON DELETE CASCADE,
+    PRIMARY KEY (surface, handle)
+) WITHOUT ROWID;
+INSERT INTO "handles" VALUES('telegram:700000001','700000001:9789',1);
+INSERT INTO "handles" VALUES('telegram:700000001','700000001:9790',2);
+INSERT INTO "handles" VALUES('telegram:700000001','700000001:9791',3);
+INSERT INTO "handles" VALUES('telegram:700000001','700000001:9792',3);
+INSERT INTO "handles" VALUES('telegram:700000001','700000001:9794',4);
+INSERT INTO "handles" VALUES('telegram:700000001','700000001:9795',4);
+INSERT INTO "handles" VALUES('telegram:700000001','700000001:9796',5);
+CREATE TABLE "notes" (
+    channel TEXT NOT NULL,
+    key     TEXT NOT NULL,
+    value   TEXT NOT NULL,
+    at      REAL NOT NULL,
+    PRIMARY KEY (channel, key)
+) WITHOUT ROWID;
+INSERT INTO "notes" VALUES('telegram','offset:2278318207','425150461',1794782520.0);
+CREATE TABLE posts (
+    ask      INTEGER NOT NULL REFERENCES asks (seq) ON DELETE CASCADE,
+    surface  TEXT NOT NULL,
+    place    TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    PRIMARY KEY (ask, surface)
+) WITHOUT ROWID;
+INSERT INTO "posts" VALUES(1,'telegram:700000001','{"chat":700000001,"card":9789,"step":2,"since":1794782520.0,"drawn":"8489a4449b3bd482","thread":null,"again":false,"files":0,"prompt":null,"reminder":null}',5);
+INSERT INTO "posts" VALUES(2,'telegram:700000001','{"chat":700000001,"card":9790,"step":1,"since":1794782520.0,"drawn":"997ff46f20b1c10b","thread":null,"again":false,"files":0,"prompt":null,"reminder":null}',2);
+INSERT INTO "posts" VALUES(3,'telegram:700000001','{"chat":700000001,"card":9791,"step":1,"since":1794782520.0,"drawn":"d0e08911a623a2e9","thread":null,"again":false,"files":0,"prompt":null,"reminder":null}',3);
+INSERT INTO "posts" VALUES(4,'telegram:700000001','{"chat":700000001,"card":9794,"step":0,"since":1794782520.0,"drawn":"654d63850f3eb96d","thread":null,"again":false,"files":0,"prompt":{"id":9795,"step":0},"reminder":null}',1);
+INSERT INTO "posts" VALUES(5,'telegram:700000001','{"chat":700000001,"card":9796,"step":0,"since":1794782520.0,"drawn":"6051e9a9d1f976dd","thread":null,"again":false,"files":0,"prompt":null,"reminder":null}',1);
+CREATE INDEX asks_open ON asks (status, deadline IS NULL, deadline) WHERE status = 'open';
+CREATE INDEX asks_open_revisions ON asks (status, revision) WHERE status = 'open';
+CREATE INDEX asks_open_twins ON asks (fingerprint) WHERE status = 'open';
+CREATE INDEX asks_open_agents ON asks (project, client) WHERE status = 'open';
+CREATE INDEX asks_ended ON asks (settled_at) WHERE settled_at IS NOT NULL;
+CREATE INDEX asks_kept_twins ON asks (fingerprint)
+    WHERE delivered_at IS NULL AND discarded = 0 AND kept_until IS NOT NULL;
+CREATE INDEX asks_unsettled ON asks (settled_at)
+    WHERE delivered_at IS NULL AND kept = 0 AND discarded = 0
+    AND (status = 'answered' OR late IS NOT NULL);
+CREATE INDEX calls_of_ask ON calls (ask, ended_at);
+CREATE INDEX calls_live ON calls (link, ended_at) WHERE ended_at IS NULL;
+CREATE INDEX handles_of_ask ON handles (ask);
+COMMIT;

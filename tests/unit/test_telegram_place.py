@@ -1,0 +1,44 @@
+"""Where a post is: what other versions have stored of it is read as far as it can be."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from chatbridge.channels.telegram.place import Place, Prompt, from_text, to_text
+
+PLACE = Place(
+    chat=7,
+    card=8,
+    step=2,
+    since=9.5,
+    thread=3,
+    again=True,
+    files=1,
+    prompt=Prompt(id=10, step=2),
+    old=(4, 5),
+    reminder=0,
+)
+
+
+def test_a_place_can_be_read_again() -> None:
+    assert from_text(to_text(PLACE)) == PLACE
+
+
+def test_what_an_earlier_version_did_not_store_has_its_default() -> None:
+    """As before cards could take the place of others."""
+    stored = json.loads(to_text(PLACE))
+    del stored["old"]
+    found = from_text(json.dumps({**stored, "drawn": "8489a4449b3bd482"}))
+    assert found == Place(**{**stored, "prompt": PLACE.prompt})
+
+
+def test_what_a_later_version_stores_beside_it_is_ignored() -> None:
+    stored = {**json.loads(to_text(PLACE)), "colour": "blue"}
+    assert from_text(json.dumps(stored)) == PLACE
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"chat": 7}', '{"chat": 7, "card": "a"}'])
+def test_a_place_without_its_message_is_none(text: str) -> None:
+    assert from_text(text) is None
