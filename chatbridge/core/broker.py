@@ -328,9 +328,12 @@ class Broker:
             self._agenda.add(now + RETRY, due, ask_id)
 
     def _schedule(self, ask: Ask, *, patience: float = 0.0) -> None:
-        now = self._clock.time()
-        for when, due in all_due(ask, now=now, policy=self.policy, patience=patience):
-            self._agenda.add(when, due, ask.id)
+        """From now on, only what is still to come. An answer that is being handed over has its time
+        from the moment in which it was given."""
+        if not (asks.undelivered(ask) and self._agenda.has(ask.id, Due.HANDOVER)):
+            now = self._clock.time()
+            due = all_due(ask, now=now, policy=self.policy, patience=patience)
+            self._agenda.replace(ask.id, due)
 
 
 def _latest(request: AskRequest) -> float:

@@ -194,3 +194,12 @@ async def test_who_ends_an_ask_and_is_cancelled_in_the_middle_of_it_has_ended_it
             await leaving
         assert (await waiting).status is Status.TIMED_OUT
         await hub.until(lambda change: change.status is Status.TIMED_OUT)
+
+
+async def test_an_ask_that_has_ended_is_on_the_agenda_no_longer(tmp_path: Path) -> None:
+    async with world(tmp_path, max_timeout=1e9) as hub:
+        for number in range(300):
+            ask, call = await hub.call(number=number, timeout=1e6)
+            await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+            await hub.broker.callers.delivered(call.name)
+        assert not len(hub.broker._agenda)

@@ -1,0 +1,77 @@
+"""The agenda: what is due is told in its order, and what was replaced takes no room."""
+
+from __future__ import annotations
+
+import asyncio
+
+from chatbridge.core.agenda import FEW, Agenda
+from chatbridge.core.due import Due
+from tests.fakes.clock import StillClock
+
+PATIENCE = 20.0
+
+
+async def nothing() -> None:
+    return None
+
+
+class Running:
+    """An agenda that runs, and what it has told."""
+
+    def __init__(self) -> None:
+        self.clock = StillClock()
+        self.agenda = Agenda(self.clock)
+        self.told: list[tuple[Due, str]] = []
+
+    async def __aenter__(self) -> Running:
+        self._task = asyncio.ensure_future(self.agenda.run(self._act, stepped=nothing))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        await asyncio.wait({self._task})
+
+    async def _act(self, due: Due, ask_id: str) -> None:
+        self.told.append((due, ask_id))
+
+    async def until_told(self, count: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while len(self.told) < count:
+                self.clock.advance(1.0)
+                await asyncio.sleep(0)
+
+
+async def test_only_what_still_counts_is_told_and_the_nearest_first() -> None:
+    async with Running() as it:
+        now = it.clock.time()
+        it.agenda.replace("one", [(now + 50, Due.DEADLINE), (now + 10, Due.TURN)])
+        it.agenda.replace("two", [(now + 20, Due.DEADLINE)])
+        it.agenda.replace("three", [(now + 30, Due.DEADLINE)])
+        it.agenda.replace("one", [(now + 40, Due.DEADLINE)])
+        it.agenda.replace("two", [])
+        it.agenda.replace("two", [(now + 20, Due.DEADLINE)])
+        it.agenda.replace("three", [])
+        it.agenda.add(now + 60, Due.DEADLINE, "last")
+        await it.until_told(3)
+    assert it.told == [(Due.DEADLINE, "two"), (Due.DEADLINE, "one"), (Due.DEADLINE, "last")]
+
+
+async def test_what_has_ended_takes_no_room_until_its_time_would_have_come() -> None:
+    agenda = Agenda(StillClock())
+    for number in range(10):
+        agenda.replace(f"open {number}", [(1e12, Due.DEADLINE)])
+    largest = 0
+    for number in range(5_000):
+        agenda.replace(str(number), [(1e12, Due.DEADLINE), (1e12, Due.TURN)])
+        largest = max(largest, len(agenda))
+        agenda.replace(str(number), [])
+    assert largest <= 2 * 10 + FEW + 2
+    assert agenda.has("open 9", Due.DEADLINE)
+    assert not agenda.has("4999", Due.DEADLINE)
+
+
+async def test_a_deadline_that_is_moved_again_and_again_takes_no_room() -> None:
+    agenda = Agenda(StillClock())
+    for number in range(5_000):
+        agenda.replace("one", [(1e12 + number, Due.DEADLINE)])
+    assert len(agenda) <= FEW + 2
