@@ -70,6 +70,8 @@ def findings(status: Json, *, now: float) -> Iterator[Finding]:
         yield problem("channels", "none is set up", "chatbridge setup")
     yield fine("agents", _agents(status["links"]))
     yield fine("questions", _open(status["open"]))
+    for text in status.get("faults", ()):  # a hub of before has none
+        yield from_error("hub", text)
     for text in status["remarks"]:
         what, _, fix = text.partition(". ")
         yield remark("remark", what, *([fix] if fix else []))

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from chatbridge.core import asks
 from chatbridge.core.agenda import Agenda
+from chatbridge.core.beside import Beside
 from chatbridge.core.callers import Callers
 from chatbridge.core.due import Due, all_due, come_due, overtaken
 from chatbridge.core.errors import (
@@ -266,11 +267,12 @@ class Broker:
         """Apply deadlines until cancelled; open asks of before count on."""
         while not await self._recalled():
             await self._clock.sleep(RETRY)
-        absent = asyncio.ensure_future(self.callers.forget_absent_links())
+        beside = Beside("links of before the start")
+        beside.spawn(self.callers.forget_absent_links())
         try:
             await self._agenda.run(self._act, stepped=self._hold_deadlines)
         finally:
-            absent.cancel()
+            await beside.end()
 
     async def _recalled(self) -> bool:
         """Whether what was due before the start is on the agenda again."""
@@ -326,6 +328,9 @@ class Broker:
         except StoreError as error:
             log.warning("ask %s: %s not applied, trying again: %s", ask_id, due, error)
             self._agenda.add(now + RETRY, due, ask_id)
+        except Exception:
+            # An error of ours: the same again would fail again, and the others have their times.
+            log.exception("ask %s: %s not applied", ask_id, due)
 
     def _schedule(self, ask: Ask, *, patience: float = 0.0) -> None:
         """From now on, only what is still to come. An answer that is being handed over has its time

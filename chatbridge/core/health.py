@@ -17,6 +17,9 @@ class Health:
     troubles: Callable[[], Mapping[str, str | None]] = dict
     """Each channel, and why it does not work now."""
 
+    faults: Callable[[], Sequence[str]] = tuple
+    """What is wrong with the hub itself, or its database."""
+
     def banners(self) -> list[str]:
         """What deserves to be seen without being looked for."""
-        return [*filter(None, self.troubles().values()), *self.remarks()]
+        return [*self.faults(), *filter(None, self.troubles().values()), *self.remarks()]

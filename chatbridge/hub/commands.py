@@ -28,7 +28,7 @@ from chatbridge.core.broker import Broker
 from chatbridge.core.notices import Notices
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
-from chatbridge.hub.background import Background
+from chatbridge.hub.background import Background, Faults
 from chatbridge.hub.new_commands import tell_of_new_commands
 from chatbridge.settings import TOOLS, Settings
 from chatbridge.tools.call import ToolHandler
@@ -53,6 +53,7 @@ async def open_commands(
     notices: Notices,
     clock: Clock,
     tell: Callable[[str], None],
+    faults: Faults,
 ) -> AsyncIterator[Commands]:
     """`own` are chatbridge's own tools, which come first. `tell` says something to the owner."""
     wanted = settings.commands
@@ -68,7 +69,7 @@ async def open_commands(
         runner = await stack.enter_async_context(
             RunnerLine(state=str(state), clock=clock, outputs=outputs.folder)
         )
-        background = Background()
+        background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
         operations = Operations(
             store.operations,
@@ -109,7 +110,7 @@ async def open_commands(
             found = library.commands.values()
             await tell_of_new_commands(found, store, clock=clock, tell=tell)
 
-        background.spawn(operations.run())
-        background.spawn(sweeping.run())
-        background.spawn(watch(wanted.dirs, changed, clock=clock))
+        background.keep("commands", operations.run)
+        background.keep("sweeping commands", sweeping.run)
+        background.keep("new commands", lambda: watch(wanted.dirs, changed, clock=clock))
         yield Commands(offer=offer, operations=operations, pushes=pushes)

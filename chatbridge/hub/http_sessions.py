@@ -134,9 +134,15 @@ class HttpSessions:
     async def _watch(self) -> None:
         while self._sessions:
             await self._clock.sleep(TICK)
-            there = set(self._tokens.all())
-            now = self._clock.monotonic()
-            for session in self:
-                idle = not session.open and now - session.used >= IDLE
-                if idle or session.token not in there:
-                    await self.end(session)
+            try:
+                await self._end_idle()
+            except Exception:
+                log.exception("sessions over HTTP could not be looked at")
+
+    async def _end_idle(self) -> None:
+        there = set(self._tokens.all())
+        now = self._clock.monotonic()
+        for session in self:
+            idle = not session.open and now - session.used >= IDLE
+            if idle or session.token not in there:
+                await self.end(session)

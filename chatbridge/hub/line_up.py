@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
+from typing import Any
 
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.core.ports import Channel, Clock, Inbox
 from chatbridge.core.reach import Reach
+from chatbridge.hub.background import Faults, kept_up
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +31,10 @@ NOT_SHOWN = {"web": "no page was open"}
 
 
 class LineUp:
-    def __init__(self, delivery: Delivery, *, clock: Clock) -> None:
+    def __init__(self, delivery: Delivery, *, clock: Clock, faults: Faults | None = None) -> None:
         self._delivery = delivery
         self._clock = clock
+        self._faults = faults or Faults(clock=clock)
         self._slots: list[Slot] = []
         self._told: set[str] = set()
 
@@ -90,6 +94,7 @@ class LineUp:
             least = 0.0
             try:
                 await self._serve(slot, inbox)
+                slot.failed(f"{slot.name} has ended, and is started again")
             except TokenRejected as error:
                 slot.failed(str(error))
                 least = error.after
@@ -117,10 +122,11 @@ class LineUp:
             ready.set()
 
         delivering = [
-            asyncio.ensure_future(self._delivery.serve(surface, ready=ready))
+            self._kept_up(partial(self._delivery.serve, surface, ready=ready), surface.name)
             for surface in channel.surfaces
         ]
-        delivering.append(asyncio.ensure_future(slot.tell_news(channel, ready, self._clock)))
+        news = partial(slot.tell_news, channel, ready, self._clock)
+        delivering.append(self._kept_up(news, f"remarks to {slot.name}"))
         running = asyncio.ensure_future(channel.run(inbox, ready=now_ready))
         try:
             await asyncio.wait({running})
@@ -128,6 +134,13 @@ class LineUp:
             await _ended(delivering)  # first: they use what the channel closes
             await _ended([running])
         running.result()
+
+    def _kept_up(
+        self, work: Callable[[], Coroutine[Any, Any, None]], what: str
+    ) -> asyncio.Future[None]:
+        """One that fails for ever leaves the channel able to take answers."""
+        kept = kept_up(work, what, clock=self._clock, faults=self._faults)
+        return asyncio.ensure_future(kept)
 
 
 class Slot:

@@ -47,5 +47,6 @@ class TerminalStatus:
                 {"name": name, "trouble": trouble}
                 for name, trouble in self._health.troubles().items()
             ],
+            "faults": list(self._health.faults()) if owns(request.uid) else [],
             "remarks": list(self._health.remarks()) if owns(request.uid) else [],
         }

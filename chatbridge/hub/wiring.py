@@ -31,7 +31,7 @@ from chatbridge.core.notices import Notices
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.reach import Reach
 from chatbridge.digests import sha256_hex
-from chatbridge.hub.background import Background
+from chatbridge.hub.background import Background, Faults
 from chatbridge.hub.channels import channels_of
 from chatbridge.hub.commands import Commands, open_commands
 from chatbridge.hub.http_serving import HttpServing
@@ -159,7 +159,8 @@ async def open_hub(
         store = await SqliteStore.open(settings.database(lock.state))
         stack.push_async_callback(store.close)
         delivery = Delivery(store, clock=clock)
-        line_up = LineUp(delivery, clock=clock)
+        faults = Faults(clock=clock)
+        line_up = LineUp(delivery, clock=clock, faults=faults)
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
 
@@ -179,7 +180,7 @@ async def open_hub(
         )
         outputs = Outputs(lock.state / "operations")
         intake = Intake(broker, store=store, clock=clock, outputs=outputs.whole)
-        background = Background()
+        background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
 
         async def reached(ask_id: str) -> Reach:
@@ -212,6 +213,7 @@ async def open_hub(
                     notices=notices,
                     clock=clock,
                     tell=line_up.tell_again,
+                    faults=faults,
                 )
             )
         server = build_server(
@@ -228,6 +230,7 @@ async def open_hub(
             agents=agents,
             remarks=lambda: [*remarks(), *settings.remarks(), *line_up.remarks()],
             troubles=line_up.troubles,
+            faults=lambda: [*store.faults(), *faults.listed()],
         )
         pairing = Pairing(clock=clock)
         pairs = TerminalPairing(pairing, clock=clock, troubles=line_up.troubles)
@@ -239,8 +242,8 @@ async def open_hub(
             settings, config=config, lock=lock, clock=clock, health=health, pairing=pairing
         ).items():
             line_up.add(name, build)
-        background.spawn(broker.run())
-        background.spawn(line_up.run(intake))
+        background.keep("deadlines", broker.run)
+        background.keep("channels", lambda: line_up.run(intake))
         background.spawn(keeper.catch_up())
         background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=line_up.tell_again))
         yield Hub(

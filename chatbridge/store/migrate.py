@@ -60,9 +60,14 @@ async def check(path: Path) -> None:
             f"the database {path} belongs to another program. It was left untouched. "
             "Name another file in CHATBRIDGE_STORE"
         )
-    known = _migrations()[-1][0]
+    known = newest()
     if version > known:
         raise NewerDatabase(path=str(path), found=version, known=known)
+
+
+def newest() -> int:
+    """The version of the schema that this version of chatbridge uses."""
+    return _migrations()[-1][0]
 
 
 async def upgrade(connection: Connection) -> None:

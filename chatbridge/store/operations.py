@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import sqlite3
 from collections.abc import Sequence
 from functools import cache
@@ -11,14 +10,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Result, Stage
-from chatbridge.store.connection import Connection
-from chatbridge.store.rows import as_json
+from chatbridge.store.connection import Connection, Parameters
+from chatbridge.store.rows import NUMBER, as_json, check_types
+from chatbridge.store.set_aside import SetAside
 from chatbridge.store.transaction import SqliteTransaction
 from chatbridge.store.writer import Writer
-
-log = logging.getLogger(__name__)
 
 LISTED_BY_PREFIX = 10
 
@@ -74,16 +73,23 @@ def _result() -> TypeAdapter[Result]:
 
 
 class SqliteOperations:
-    def __init__(self, *, reading: Connection, writer: Writer) -> None:
+    def __init__(self, *, reading: Connection, writer: Writer, set_aside: SetAside) -> None:
         self._reading = reading
         self._writer = writer
+        self._aside = set_aside
 
     async def add(self, operation: Operation) -> Operation:
         row = _row(operation)
 
         async def work(tx: SqliteTransaction) -> Operation:
-            if known := await tx.rows(_UNDELIVERED, row):
-                return _operation(known[0])
+            if rows := await tx.rows(_UNDELIVERED, row):
+                known = self._aside.first("command", rows, operation_of)
+                if known is None:  # it may have run: it is not run a second time
+                    raise StoreError(
+                        f"the command {rows[0]['id']} was begun by another version of chatbridge, "
+                        "and this one cannot read how it is. Install that version again"
+                    )
+                return known
             await tx.change(_ADD, row)
             return operation
 
@@ -105,23 +111,20 @@ class SqliteOperations:
 
     async def get(self, operation_id: str) -> Operation | None:
         rows = await self._reading.rows(_GET, (operation_id,))
-        return _operation(rows[0]) if rows else None
+        return self._aside.first("command", rows, operation_of)
 
     async def by_prefix(self, *, project: str, prefix: str) -> Sequence[Operation]:
         given = {"project": project, "prefix": prefix, "limit": LISTED_BY_PREFIX}
-        return [_operation(row) for row in await self._reading.rows(_BY_PREFIX, given)]
+        return await self._all(_BY_PREFIX, given)
 
     async def of_project(self, *, project: str, limit: int) -> Sequence[Operation]:
-        return [_operation(row) for row in await self._reading.rows(_OF_PROJECT, (project, limit))]
+        return await self._all(_OF_PROJECT, (project, limit))
 
     async def unended(self) -> Sequence[Operation]:
-        found = []
-        for row in await self._reading.rows(_UNENDED):
-            try:
-                found.append(_operation(row))
-            except ValueError as error:  # of a newer chatbridge; the others must not wait for it
-                log.error("operation %s cannot be read and is left alone: %s", row["id"], error)
-        return found
+        return await self._all(_UNENDED)
+
+    async def _all(self, sql: str, parameters: Parameters = ()) -> list[Operation]:
+        return self._aside.read("command", await self._reading.rows(sql, parameters), operation_of)
 
     async def granted(self, *, link: str, grant: str) -> bool:
         return bool(await self._reading.rows(_GRANTED, (link, grant)))
@@ -165,7 +168,11 @@ def _row(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _operation(row: sqlite3.Row) -> Operation:
+def operation_of(row: sqlite3.Row) -> Operation:
+    """:raises ValueError: :raises TypeError: it is not as this version writes it."""
+    check_types(row, ("tool", "title", "group_name"), str)
+    check_types(row, ("created_at",), NUMBER)
+    check_types(row, ("started_at", "ended_at"), NUMBER | None)
     return Operation(
         id=row["id"],
         call=CallName(link=row["link"], request=row["request"]),

@@ -18,6 +18,7 @@ from chatbridge.core.model import (
     Call,
     CallName,
     Draft,
+    Note,
     Outcome,
     Post,
     Project,
@@ -28,6 +29,8 @@ from chatbridge.core.notice import Level, Notice, OperationEnd
 
 T = TypeVar("T")
 
+NUMBER = int | float
+
 CONTENT_COLUMNS = (
     "id", "project", "client", "fingerprint", "created_at", "project_name", "project_label",
     "agent_name", "tool", "dialect", "title", "questions",
@@ -37,10 +40,20 @@ STATE_COLUMNS = (
     "discarded", "alone_since", "alone", "words", "draft", "outcome", "late",
 )  # fmt: skip
 
+_TEXTS = (
+    "id", "project", "client", "fingerprint", "project_name", "agent_name", "tool", "dialect",
+)  # fmt: skip
+_TIMES = ("deadline", "settled_at", "delivered_at", "kept_until", "alone_since")
+
 
 @cache
 def _questions() -> TypeAdapter[tuple[Question, ...]]:
     return TypeAdapter(tuple[Question, ...])
+
+
+@cache
+def _question_ids() -> TypeAdapter[tuple[str, ...]]:
+    return TypeAdapter(tuple[str, ...])
 
 
 @cache
@@ -101,6 +114,39 @@ def state_row(ask: Ask) -> dict[str, Any]:
 
 
 def ask_of(row: sqlite3.Row) -> Ask:
+    """:raises ValueError: :raises TypeError: it is not as this version writes it."""
+    check_types(row, _TEXTS, str)
+    check_types(row, ("project_label", "title"), str | None)
+    check_types(row, ("created_at", "revision"), NUMBER)
+    check_types(row, _TIMES, NUMBER | None)
+    ask = _ask(row)
+    _check_parts(ask)
+    return ask
+
+
+def check_types(row: sqlite3.Row, columns: tuple[str, ...], kind: Any) -> None:
+    """SQLite keeps a value of any type in any column."""
+    for column in columns:
+        if not isinstance(row[column], kind):
+            raise TypeError(column)
+
+
+def _check_parts(ask: Ask) -> None:
+    """That its parts fit one another: whoever draws or ends it relies on that."""
+    number = len(ask.questions)
+    if not number or len(ask.draft.entries) != number or not 0 <= ask.draft.at <= number:
+        raise ValueError("draft")
+    for question, entry in zip(ask.questions, ask.draft.entries, strict=True):
+        if any(not 0 <= at < len(question.choices) for at in entry.picked):
+            raise ValueError("picked")
+    answers = ask.answer.answers if ask.answer is not None else None
+    if len(answers or ()) != (0 if answers is None else number):
+        raise ValueError("answers")
+    if ask.status is Status.ANSWERED and answers is None:
+        raise ValueError("outcome")
+
+
+def _ask(row: sqlite3.Row) -> Ask:
     return Ask(
         id=row["id"],
         project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
@@ -143,10 +189,12 @@ def call_row(call: Call) -> dict[str, Any]:
 
 
 def call_of(row: sqlite3.Row) -> Call:
+    check_types(row, ("started_at",), NUMBER)
+    check_types(row, ("ended_at", "delivered_at", "counts_until"), NUMBER | None)
     return Call(
         name=CallName(link=row["link"], request=row["request"]),
         ask_id=row["ask_id"],
-        question_ids=tuple(json.loads(row["question_ids"])),
+        question_ids=_question_ids().validate_json(row["question_ids"]),
         started_at=row["started_at"],
         ended_at=row["ended_at"],
         delivered_at=row["delivered_at"],
@@ -175,6 +223,8 @@ def notice_row(notice: Notice) -> dict[str, Any]:
 
 
 def notice_of(row: sqlite3.Row) -> Notice:
+    check_types(row, ("title", "message"), str)
+    check_types(row, ("at",), NUMBER)
     return Notice(
         id=row["id"],
         call=CallName(link=row["link"], request=row["request"]),
@@ -189,12 +239,20 @@ def notice_of(row: sqlite3.Row) -> Notice:
 
 
 def post_of(row: sqlite3.Row) -> Post:
+    check_types(row, ("place",), str)
+    check_types(row, ("revision",), int)
     return Post(
         ask_id=row["ask_id"],
         surface=row["surface"],
         place=row["place"],
         revision=row["revision"],
     )
+
+
+def note_of(row: sqlite3.Row) -> Note:
+    """A cursor that is damaged is still one: without it, what waits would be passed over."""
+    at = row["at"] if isinstance(row["at"], NUMBER) else 0.0
+    return Note(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
 
 
 def folded(text: str) -> str:

@@ -23,7 +23,8 @@ from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.recent import Recent
-from chatbridge.store.rows import ask_of, folded, notice_of, post_of
+from chatbridge.store.rows import ask_of, folded, note_of, notice_of, post_of
+from chatbridge.store.set_aside import SetAside
 from chatbridge.store.transaction import ASK, POST
 from chatbridge.store.writer import Writer
 
@@ -32,6 +33,7 @@ T = TypeVar("T")
 SWEPT_AT_ONCE = 200
 """Asks removed in one work: a sweep of any size lets an answer pass within milliseconds."""
 
+NAMED = 3
 DECODED_AT_ONCE = 100
 """Asks made from rows before the event loop gets its turn: about 5 ms."""
 
@@ -94,8 +96,11 @@ class SqliteStore:
         self._reading = reading
         self._writing = writing
         self._recent = Recent()
-        self._writer = Writer(writing, self._recent)
-        self.operations = SqliteOperations(reading=reading, writer=self._writer)
+        self._aside = SetAside()
+        self._writer = Writer(writing, self._recent, self._aside)
+        self.operations = SqliteOperations(
+            reading=reading, writer=self._writer, set_aside=self._aside
+        )
 
     @classmethod
     async def open(cls, path: Path) -> SqliteStore:
@@ -127,6 +132,17 @@ class SqliteStore:
         await self._reading.close()
         await self._writing.close()
 
+    def faults(self) -> list[str]:
+        """What its owner should know of it."""
+        if not (aside := self._aside.listed):
+            return []
+        named = ", ".join(f"{kind} {name}" for kind, name in aside[:NAMED])
+        more = f" and {len(aside) - NAMED} more" if len(aside) > NAMED else ""
+        return [
+            f"This version of chatbridge cannot read {named}{more} in its database, and leaves it "
+            "alone. If a newer version wrote it, install that one again"
+        ]
+
     async def write(
         self,
         work: Callable[[Transaction], Awaitable[T]],
@@ -140,7 +156,7 @@ class SqliteStore:
         if known := self._recent.asks.get(ask_id, {}):
             return known
         rows = await self._reading.rows(ASK, (ask_id,))
-        return ask_of(rows[0]) if rows else None
+        return self._aside.first("question", rows, ask_of)
 
     async def asks_by_prefix(self, *, project: str, prefix: str) -> Sequence[Ask]:
         return await self._asks(BY_PREFIX, {"project": project, "prefix": prefix})
@@ -170,11 +186,13 @@ class SqliteStore:
         return [row["surface"] for row in await self._reading.rows(SURFACES_OF, (ask_id,))]
 
     async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
-        return [notice_of(row) for row in await self._reading.rows(NOTICES, (since, limit))]
+        rows = await self._reading.rows(NOTICES, (since, limit))
+        return self._aside.read("notice", rows, notice_of)
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
         behind = {"surface": surface, "since": since}
-        return [notice_of(row) for row in await self._reading.rows(NOTICES_BEHIND, behind)]
+        rows = await self._reading.rows(NOTICES_BEHIND, behind)
+        return self._aside.read("notice", rows, notice_of)
 
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
         return [row["surface"] for row in await self._reading.rows(NOTICE_SURFACES, (notice_id,))]
@@ -190,15 +208,15 @@ class SqliteStore:
         if (known := self._recent.posts.get(ask_id, {})) is not None:
             return known.get(surface)
         rows = await self._reading.rows(POST, (ask_id, surface))
-        return post_of(rows[0]) if rows else None
+        return self._aside.first("post", rows, post_of)
 
     async def post_at(self, *, surface: str, handle: str) -> Post | None:
         rows = await self._reading.rows(POST_AT, (surface, handle))
-        return post_of(rows[0]) if rows else None
+        return self._aside.first("post", rows, post_of)
 
     async def note(self, *, channel: str, key: str) -> Note | None:
         rows = await self._reading.rows(NOTE, (channel, key))
-        return Note(**rows[0]) if rows else None
+        return note_of(rows[0]) if rows else None
 
     async def sweep(self, *, before: float) -> int:
         removed = 0
@@ -214,11 +232,12 @@ class SqliteStore:
         return removed
 
     async def _asks(self, sql: str, parameters: Parameters = ()) -> list[Ask]:
-        asks = []
-        for row in await self._reading.rows(sql, parameters):
-            asks.append(ask_of(row))
-            if len(asks) % DECODED_AT_ONCE == 0:
+        asks: list[Ask] = []
+        rows = await self._reading.rows(sql, parameters)
+        for start in range(0, len(rows), DECODED_AT_ONCE):
+            if start:
                 await asyncio.sleep(0)
+            asks += self._aside.read("question", rows[start : start + DECODED_AT_ONCE], ask_of)
         return asks
 
 

@@ -26,6 +26,7 @@ from chatbridge.store.rows import (
     post_of,
     state_row,
 )
+from chatbridge.store.set_aside import SetAside
 
 T = TypeVar("T")
 
@@ -155,11 +156,14 @@ REMOVE_ENDED = """
 class SqliteTransaction:
     """`wrote` and `failed` tell the writer whether the transaction can still be shared."""
 
-    def __init__(self, connection: Connection, recent: Recent, changes: Changes) -> None:
+    def __init__(
+        self, connection: Connection, recent: Recent, changes: Changes, set_aside: SetAside
+    ) -> None:
         """`changes` are those of the transaction's other works so far, and take up this one's."""
         self._connection = connection
         self._recent = recent
         self._changes = changes
+        self._aside = set_aside
         self.wrote = False
         self.failed: StoreError | None = None
         self.over = False
@@ -167,7 +171,7 @@ class SqliteTransaction:
     async def ask(self, ask_id: str) -> Ask | None:
         self._check()
         known = self._recent.asks.get(ask_id, self._changes.asks)
-        return known or _one(await self.rows(ASK, (ask_id,)))
+        return known or self._one(await self.rows(ASK, (ask_id,)))
 
     async def add_ask(self, ask: Ask) -> None:
         await self.change(_ADD_ASK, ask_row(ask))
@@ -188,11 +192,11 @@ class SqliteTransaction:
 
     async def open_twin(self, *, project: str, fingerprint: str) -> Ask | None:
         twin = {"project": project, "fingerprint": fingerprint}
-        return _one(await self.rows(OPEN_TWIN, twin))
+        return self._one(await self.rows(OPEN_TWIN, twin))
 
     async def kept_twin(self, *, project: str, fingerprint: str, now: float) -> Ask | None:
         twin = {"project": project, "fingerprint": fingerprint, "now": now}
-        return _one(await self.rows(KEPT_TWIN, twin))
+        return self._one(await self.rows(KEPT_TWIN, twin))
 
     async def count_open_asks_of(self, *, project: str, client: str | None) -> int:
         agent = {"project": project, "client": client}
@@ -202,14 +206,14 @@ class SqliteTransaction:
 
     async def open_asks_of(self, *, project: str, client: str) -> Sequence[Ask]:
         agent = {"project": project, "client": client}
-        return [ask_of(row) for row in await self.rows(OPEN_ASKS_OF, agent)]
+        return self._aside.read("question", await self.rows(OPEN_ASKS_OF, agent), ask_of)
 
     async def call(self, name: CallName) -> Call | None:
         self._check()
         if known := self._recent.calls.get(name, self._changes.calls):
             return known
         rows = await self.rows(CALL, (name.link, name.request))
-        return call_of(rows[0]) if rows else None
+        return self._aside.first("call", rows, call_of)
 
     async def save_call(self, call: Call) -> None:
         if not await self.change(_SAVE_CALL, call_row(call)):
@@ -217,18 +221,18 @@ class SqliteTransaction:
         self._changes.calls[call.name] = self._as_stored(call)
 
     async def live_calls(self, ask_id: str) -> Sequence[Call]:
-        return [call_of(row) for row in await self.rows(LIVE_CALLS, (ask_id,))]
+        return self._aside.read("call", await self.rows(LIVE_CALLS, (ask_id,)), call_of)
 
     async def live_calls_of(self, link: str, *, fingerprint: str | None = None) -> Sequence[Call]:
         of = {"link": link, "fingerprint": fingerprint}
-        return [call_of(row) for row in await self.rows(LIVE_CALLS_OF, of)]
+        return self._aside.read("call", await self.rows(LIVE_CALLS_OF, of), call_of)
 
     async def live_links(self) -> Sequence[str]:
         return [row["link"] for row in await self.rows(LIVE_LINKS)]
 
     async def post(self, *, ask_id: str, surface: str) -> Post | None:
         rows = await self.rows(POST, (ask_id, surface))
-        return post_of(rows[0]) if rows else None
+        return self._aside.first("post", rows, post_of)
 
     async def save_post(self, post: Post, *, handles: Sequence[str] = ()) -> None:
         # The ask may have been swept while its card was on the way: then there is nothing to note.
@@ -248,7 +252,8 @@ class SqliteTransaction:
     async def add_notice(self, notice: Notice) -> Notice:
         row = notice_row(notice)
         await self.change(_ADD_NOTICE, row)
-        return notice_of((await self.rows(_NOTICE_OF, row))[0])
+        known = await self.rows(_NOTICE_OF, row)
+        return self._aside.first("notice", known, notice_of) or notice
 
     async def count_notices_of(
         self, *, project: str, client: str | None, since: float, until: float
@@ -284,6 +289,9 @@ class SqliteTransaction:
             self.failed = error
             raise
 
+    def _one(self, rows: list[sqlite3.Row]) -> Ask | None:
+        return self._aside.first("question", rows, ask_of)
+
     def _as_stored(self, value: T) -> T | None:
         return None if self._connection.replaced else value
 
@@ -293,7 +301,3 @@ class SqliteTransaction:
         # SQLite may have rolled back on the error: what came after it would stand alone.
         if self.failed is not None:
             raise self.failed
-
-
-def _one(rows: list[sqlite3.Row]) -> Ask | None:
-    return ask_of(rows[0]) if rows else None

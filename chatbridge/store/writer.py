@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from chatbridge.core.errors import StoreError
 from chatbridge.store.connection import Connection
 from chatbridge.store.recent import Changes, Recent
+from chatbridge.store.set_aside import SetAside
 from chatbridge.store.transaction import SqliteTransaction
 
 T = TypeVar("T")
@@ -56,9 +57,10 @@ class _Spoiled(Exception):
 
 
 class Writer:
-    def __init__(self, connection: Connection, recent: Recent) -> None:
+    def __init__(self, connection: Connection, recent: Recent, set_aside: SetAside) -> None:
         self._connection = connection
         self._recent = recent
+        self._set_aside = set_aside
         self._queue: list[_Job[Any]] = []
         self._wake = asyncio.Event()
         self._closing = False
@@ -95,11 +97,25 @@ class Writer:
                 if not self._queue:
                     self._wake.clear()
                 if jobs:
-                    await self._commit(jobs)
+                    await self._commit_whatever_happens(jobs)
         finally:
             self._closing = True
             for job in (*jobs, *self._queue):
                 job.fail(self._closed())
+
+    async def _commit_whatever_happens(self, jobs: list[_Job[Any]]) -> None:
+        """An error of ours costs these works, and none after them."""
+        try:
+            await self._commit(jobs)
+        except Exception as error:
+            log.exception("a transaction failed")
+            failed = StoreError(
+                f"the database {self._connection.path}: nothing was written, because of an error "
+                f"in chatbridge ({type(error).__name__}). The hub's log says more"
+            )
+            for job in jobs:
+                job.fail(failed)
+            await self._roll_back()
 
     async def _commit(self, jobs: list[_Job[Any]]) -> None:
         """All in one transaction; if that fails, each in its own, so that only the guilty fail."""
@@ -130,7 +146,7 @@ class Writer:
         """What tells the caller, to be called after the commit. :raises _Spoiled:"""
         if job.done.done():
             return _nothing
-        transaction = SqliteTransaction(self._connection, self._recent, changes)
+        transaction = SqliteTransaction(self._connection, self._recent, changes, self._set_aside)
         try:
             result = await job.work(transaction)
         except (Exception, asyncio.CancelledError) as error:

@@ -88,6 +88,7 @@ def a_status(**other: object) -> Json:
         "open": 0,
         "links": [],
         "channels": [],
+        "faults": [],
         "remarks": [],
         **other,
     }

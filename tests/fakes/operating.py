@@ -19,7 +19,7 @@ from chatbridge.commands.operations.running import Runner
 from chatbridge.commands.tools.pushes import Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
-from chatbridge.hub.background import Background
+from chatbridge.hub.background import Background, Faults
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 
@@ -173,7 +173,7 @@ async def operating(
     """`links`: who is connected; None: everybody."""
     store = await SqliteStore.open(folder / "chatbridge.db")
     outputs = Outputs(folder / "operations")
-    background = Background()
+    background = Background(clock=clock, faults=Faults(clock=clock))
     ended: list[Operation] = []
     operations = Operations(
         store.operations,

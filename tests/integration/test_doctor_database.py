@@ -57,6 +57,20 @@ async def test_questions_are_counted(machine: Machine, path: Path) -> None:
     assert screen(await machine.look(DATABASE)) == "✓ database         3 questions, integrity ok\n"
 
 
+async def test_what_this_version_cannot_read_is_a_problem_and_named(
+    machine: Machine, path: Path
+) -> None:
+    store = await filled(path, 2)
+    (broken, _) = await store.open_asks()
+    await store.close()
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE asks SET questions = '[7]' WHERE id = ?", (broken.id,))
+    (found,) = await machine.look(DATABASE)
+    assert found.mark is Mark.PROBLEM
+    assert found.what == f"this version cannot read question {broken.id}"
+    assert "install the version again" in found.fix[0]
+
+
 async def test_what_a_running_hub_has_only_in_its_log_counts(machine: Machine, path: Path) -> None:
     store = await filled(path, 1)
     try:

@@ -45,6 +45,15 @@ async def test_one_that_runs_says_since_when(machine: Machine) -> None:
     assert shown == f"✓ hub              running for 3 d, version {__version__}, links 0\n"
 
 
+async def test_what_is_wrong_with_it_is_a_problem(machine: Machine) -> None:
+    fault = "A part of the hub failed: deadlines (KeyError, once). The hub's log says more"
+    with machine.hub(faults=[fault]):
+        fine, found = await machine.look(HUB)
+    assert (fine.mark, found.mark) == (Mark.FINE, Mark.PROBLEM)
+    assert found.what == "A part of the hub failed: deadlines (KeyError, once)"
+    assert found.fix == ("The hub's log says more",)
+
+
 async def test_an_older_one_is_told_with_how_to_get_the_new_one(machine: Machine) -> None:
     with machine.hub(version="0.0.9", startedBy="service"):
         (found,) = await machine.look(HUB)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from chatbridge.core.errors import RetryLater, TokenRejected
 from chatbridge.core.ports import Inbox, Surface
+from chatbridge.hub.background import Faults
 from chatbridge.hub.line_up import TOLD_AT_MOST, LineUp
+from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import open_desk
 
@@ -138,6 +140,82 @@ async def test_what_agents_make_it_say_is_bounded_and_keeps_no_other_news_back(
             async with asyncio.timeout(PATIENCE):
                 told = [await channel.told.get() for _ in range(TOLD_AT_MOST + 1)]
             assert told == [*remarks[:TOLD_AT_MOST], "Somebody new may answer."]
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+
+
+class Stumbling(Chat):
+    """Whoever brings it up to date meets a bug the first time."""
+
+    @property
+    def keeps_posts(self) -> bool:  # type: ignore[override]
+        self.looked = getattr(self, "looked", 0) + 1
+        if self.looked == 1:
+            raise KeyError("keeps_posts")
+        return True
+
+
+class Lasting(Scripted):
+    """Works, with one surface."""
+
+    def __init__(self, surface: Surface) -> None:
+        super().__init__([])
+        self.surfaces = (surface,)
+        self.told: asyncio.Queue[str] = asyncio.Queue()
+
+    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+        ready()
+        await asyncio.Event().wait()
+
+    async def tell(self, text: str) -> None:
+        if text == "odd":
+            raise ValueError(text)
+        self.told.put_nowait(text)
+
+
+async def test_a_lane_that_meets_a_bug_is_begun_again_and_said_while_the_channel_goes_on(
+    tmp_path: Path,
+) -> None:
+    clock, chat = StillClock(), Stumbling()
+    channel, faults = Lasting(chat), Faults(clock=clock)  # type: ignore[arg-type]
+    async with open_desk(tmp_path, clock=clock, channel=Scripted([])) as desk:
+        ask = await desk.ask()
+        line_up = LineUp(desk.delivery, clock=clock, faults=faults)
+        line_up.add("scripted", lambda: channel)
+        running = asyncio.create_task(line_up.run(desk.inbox))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                line_up.tell_again("odd")
+                line_up.tell_again("even")
+                while chat.shown.empty() or channel.told.empty():
+                    clock.advance(0.1)
+                    await asyncio.sleep(0.001)
+            place, _ = chat.shown.get_nowait()
+            assert chat.asks[place] == ask.id
+            assert channel.told.get_nowait() == "even"
+            assert line_up.troubles() == {"scripted": None}
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+    lane, remarks = sorted(faults.listed())
+    assert f"{chat.name} (KeyError, once" in lane
+    assert "remarks to scripted (ValueError, once" in remarks
+
+
+async def test_a_channel_that_ends_by_itself_is_begun_again_and_said(tmp_path: Path) -> None:
+    class Ends(Scripted):
+        async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+            ready()
+
+    clock = Pauses()
+    async with open_desk(tmp_path, clock=StillClock(), channel=Scripted([])) as desk:
+        line_up = LineUp(desk.delivery, clock=clock)
+        line_up.add("scripted", lambda: Ends([]))
+        running = asyncio.create_task(line_up.run(desk.inbox))
+        try:
+            assert await clock.next() == 1.0
+            assert line_up.troubles() == {"scripted": "scripted has ended, and is started again"}
         finally:
             running.cancel()
             await asyncio.wait({running})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -14,11 +14,20 @@ from chatbridge.cli.doctor.situation import Situation
 from chatbridge.cli.wording import counted, shown
 from chatbridge.core.errors import StoreError
 from chatbridge.store import migrate
+from chatbridge.store.operations import operation_of
+from chatbridge.store.rows import ask_of, call_of, notice_of
+from chatbridge.store.set_aside import UNREADABLE, name_of
 
 LOOKING_MAY_TAKE = 8.0
 """Less than a check has. A file of many gigabytes takes longer."""
 STEPS = 10_000
 PROBLEMS_AT_MOST = 3
+KINDS: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
+    ("question", "SELECT * FROM asks", ask_of),
+    ("call", "SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON seq = ask", call_of),
+    ("notice", "SELECT * FROM notices", notice_of),
+    ("command", "SELECT * FROM operations", operation_of),
+)
 DAMAGED = "put back a copy, or save what can be read with sqlite.org's: sqlite3 {path} .recover"
 
 
@@ -48,7 +57,7 @@ def _looked_at(path: Path) -> list[Finding]:
     name = "database"
     fix = f"chatbridge stop, then {DAMAGED.format(path=shown(path))}"
     try:
-        said, questions, schema = _look(path)
+        said, questions, schema, unreadable = _look(path)
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
             return [remark(name, f"too large to be looked through in {LOOKING_MAY_TAKE:g} s")]
@@ -59,13 +68,19 @@ def _looked_at(path: Path) -> list[Finding]:
         what = f"{shown(path)} is damaged: {'; '.join(said[:PROBLEMS_AT_MOST])}"
         return [problem(name, what, fix, file=str(path), found=said)]
     number = counted(questions, "question")
-    return [
-        fine(name, f"{number}, integrity ok", file=str(path), questions=questions, schema=schema)
-    ]
+    details = {"file": str(path), "questions": questions, "schema": schema}
+    if unreadable:
+        listed = ", ".join(unreadable[:PROBLEMS_AT_MOST])
+        more = len(unreadable) - PROBLEMS_AT_MOST
+        what = f"this version cannot read {listed}" + (f" and {more} more" if more > 0 else "")
+        fix = "install the version again that wrote it: all else works, and it is left as it is"
+        return [problem(name, what, fix, unreadable=unreadable, **details)]
+    return [fine(name, f"{number}, integrity ok", **details)]
 
 
-def _look(path: Path) -> tuple[list[str], int, int]:
-    """What SQLite says of the file, the number of questions in it, and its schema's version."""
+def _look(path: Path) -> tuple[list[str], int, int, list[str]]:
+    """What SQLite says of the file, the number of questions in it, its schema's version, and which
+    of its rows this version cannot read."""
     until = time.monotonic() + LOOKING_MAY_TAKE
     with _opened(path) as file:
         file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
@@ -76,7 +91,20 @@ def _look(path: Path) -> tuple[list[str], int, int]:
         ]
         ((questions,),) = file.execute("SELECT count(*) FROM asks")
         ((schema,),) = file.execute("PRAGMA user_version")
-    return said, questions, schema
+        unreadable = _unreadable(file) if said == ["ok"] and schema == migrate.newest() else []
+    return said, questions, schema, unreadable
+
+
+def _unreadable(file: sqlite3.Connection) -> list[str]:
+    file.row_factory = sqlite3.Row
+    found = []
+    for kind, sql, make in KINDS:
+        for row in file.execute(sql):
+            try:
+                make(row)
+            except UNREADABLE:
+                found.append(f"{kind} {name_of(kind, row)}")
+    return found
 
 
 @contextmanager

@@ -101,6 +101,8 @@ def _running(situation: Situation, status: Json, *, changed: float) -> Iterator[
         where = str(status["state"])
         of = "" if where in ("", str(situation.state)) else f", the system's ({where})"
         yield fine("hub", f"running for {running}, version {version}, links {links}{of}", **details)
+    for said in status.get("faults", ()):  # a hub of before has none
+        yield from_error("hub", said)
     yield from _links(status["links"])
     own = {*situation.settings.remarks()}
     for said in status["remarks"]:

@@ -152,6 +152,8 @@ class Operations:
         cancelled."""
         unended = await self._under_way.until_stored(self._store.unended, "what is on the way")
         for operation in unended:
+            if operation.id in self._under_way:
+                continue  # this was begun before, and failed in the middle
             entry = self._under_way.put(operation)
             match operation.stage:
                 case Stage.AWAITING_APPROVAL:

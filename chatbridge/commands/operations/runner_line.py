@@ -217,6 +217,8 @@ class RunnerLine:
         try:
             while (message := await _next(reader)) is not None:
                 self._heard(message)
+        except Exception:
+            log.exception("the line to the runner failed")
         finally:
             writer.close()
             self._writer = None
@@ -274,6 +276,8 @@ class RunnerLine:
                 if self._closed or self._replaced:
                     return
                 log.warning("the runner is not there: %s", error)
+            except Exception:
+                log.exception("looking for the runner failed")
             else:
                 return
             await self._clock.sleep(AGAIN)

@@ -1,0 +1,164 @@
+"""A row that this version cannot read is left alone and told of; everything else goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core.delivery import Delivery
+from chatbridge.core.errors import StoreError, UnknownAsk
+from chatbridge.core.model import Ask, Question, Status
+from chatbridge.core.notices import Notices
+from chatbridge.core.operation import Operation, Plan, Stage
+from chatbridge.store.sqlite import SqliteStore
+from tests.fakes.chat import Chat
+from tests.fakes.clock import StillClock
+from tests.fakes.world import BLUE, OWNER, PATIENCE, World, name, request, world
+
+OTHER = Question(id="q", text="And now?")
+DAMAGES = {
+    "no JSON": "questions = 'no JSON'",
+    "a newer kind of question": """questions = '[{"id": "q", "text": "?", "type": "drawing"}]'""",
+    "no question": "questions = '[]'",
+    "a draft of another form": """draft = '{"entries": []}'""",
+    "a choice that is not there": """draft = '{"entries": [{"picked": [7]}]}'""",
+    "a status of a newer version": "status = 'paused', settled_at = 1.0",
+    "a deadline that is none": "deadline = 'tomorrow'",
+    "a number that is none": "revision = 'new'",
+    "bytes": "title = x'ff00'",
+    "answered without an answer": "status = 'answered', settled_at = 1.0",
+}
+
+
+def change(folder: Path, sql: str, *parameters: object) -> None:
+    with closing(sqlite3.connect(folder / "chatbridge.db")) as database, database:
+        database.execute(sql, parameters)
+
+
+async def two_asks(folder: Path) -> tuple[Ask, Ask, StillClock]:
+    """Each of an agent of its own that has gone."""
+    async with world(folder) as hub:
+        return await hub.ask(link="a"), await hub.ask(OTHER, link="b"), hub.clock
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_the_deadlines_of_all_others_are_applied(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken, ask, clock = await two_asks(tmp_path)
+    change(tmp_path, f"UPDATE asks SET {DAMAGES[damage]} WHERE id = ?", broken.id)  # noqa: S608
+    async with world(tmp_path, clock) as hub:
+        waiting = asyncio.ensure_future(hub.ended(ask))
+        async with asyncio.timeout(PATIENCE):
+            while not waiting.done():
+                clock.advance(30.0)
+                await asyncio.sleep(0.001)
+        assert (await waiting).status is Status.TIMED_OUT
+        with pytest.raises(UnknownAsk):
+            await hub.ended(broken)
+        (fault,) = hub.store.faults()
+    assert f"question {broken.id}" in fault
+    said = [record.message for record in caplog.records if "set aside" in record.message]
+    assert len(said) == 1
+    assert broken.id in said[0]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+async def test_all_others_are_shown_answered_and_listed(tmp_path: Path, damage: str) -> None:
+    broken, ask, clock = await two_asks(tmp_path)
+    change(tmp_path, f"UPDATE asks SET {DAMAGES[damage]} WHERE id = ?", broken.id)  # noqa: S608
+    chat = Chat()
+    async with world(tmp_path, clock) as hub:
+        ready = asyncio.Event()
+        ready.set()
+        delivery = Delivery(hub.store, clock=clock)
+        serving = asyncio.ensure_future(delivery.serve(chat, ready=ready))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                place, _ = await chat.shown.get()
+            assert chat.asks[place] == ask.id
+            assert [each.id for each in await hub.inbox.open_asks()] == [ask.id]
+            await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+            assert [each.id for each in await hub.inbox.history(limit=10)] == [ask.id]
+        finally:
+            serving.cancel()
+            await asyncio.wait({serving})
+
+
+async def test_a_call_whose_question_cannot_be_read_asks_anew(tmp_path: Path) -> None:
+    broken, _, clock = await two_asks(tmp_path)
+    change(tmp_path, "UPDATE asks SET draft = '' WHERE id = ?", broken.id)
+    async with world(tmp_path, clock) as hub:
+        again = await hub.ask(link="a")
+        assert again.id != broken.id
+        await hub.inbox.answer(again.id, BLUE, person=OWNER)
+        assert (await hub.ended(again)).status is Status.ANSWERED
+
+
+async def test_calls_posts_and_notes_that_cannot_be_read_keep_nothing_from_going_on(
+    tmp_path: Path,
+) -> None:
+    _, ask, clock = await two_asks(tmp_path)
+    change(tmp_path, "UPDATE calls SET question_ids = '7', started_at = 'then'")
+    change(tmp_path, "INSERT INTO posts SELECT seq, 'chat', x'00', 'new' FROM asks")
+    change(tmp_path, "INSERT INTO notes VALUES ('telegram', 'offset:1', 7, 'yesterday')")
+    async with world(tmp_path, clock) as hub:
+        note = await hub.store.note(channel="telegram", key="offset:1")
+        assert (note and note.value, note and note.at) == ("7", 0.0)
+        assert await hub.store.post(ask_id=ask.id, surface="chat") is None
+        assert (await hub.ask(OTHER, link="b")).id != ask.id
+        await hub.broker.callers.link_closed("b")
+
+
+async def test_a_notice_that_cannot_be_read_keeps_no_other_back(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        for number in (1, 2):
+            await tell(hub, number)
+        change(tmp_path, "UPDATE notices SET level = 'deafening' WHERE message = 'number 1'")
+        found = await hub.store.notices_behind(surface="chat", since=0.0)
+        assert [notice.message for notice in found] == ["number 2"]
+        assert [it.message for it in await hub.store.notices(since=0.0, limit=9)] == ["number 2"]
+
+
+async def tell(hub: World, number: int) -> None:
+    of = request()
+    await Notices(hub.store, Delivery(hub.store, clock=hub.clock), clock=hub.clock).send(
+        name(number=number), project=of.project, agent=of.agent, message=f"number {number}"
+    )
+
+
+def operation(number: int) -> Operation:
+    of = request()
+    return Operation(
+        id=f"op-{number}",
+        call=name(number=number),
+        project=of.project,
+        agent=of.agent,
+        tool="make",
+        title="make",
+        group="make",
+        plan=Plan(argv=("make",), executable="/bin/make", folder="/", timeout=1.0, output_limit=1),
+        created_at=0.0,
+        stage=Stage.QUEUED,
+    )
+
+
+async def test_a_command_that_cannot_be_read_is_not_run_a_second_time(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "chatbridge.db")
+    try:
+        for number in (1, 2):
+            await store.operations.add(operation(number))
+        change(tmp_path, "UPDATE operations SET result = '7' WHERE id = 'op-1'")
+        assert await store.operations.get("op-1") is None
+        assert [each.id for each in await store.operations.unended()] == ["op-2"]
+        found = await store.operations.of_project(project=request().project.key, limit=9)
+        assert [each.id for each in found] == ["op-2"]
+        with pytest.raises(StoreError, match="op-1"):
+            await store.operations.add(operation(1))
+        assert store.faults()
+    finally:
+        await store.close()
