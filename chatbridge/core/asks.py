@@ -117,6 +117,8 @@ def extended(ask: Ask, *, latest: float, policy: Policy) -> Ask:
 def prolonged(ask: Ask, deadline: float | None) -> Ask:
     """With a new caller, whose deadline counts where it is the later one."""
     later = None if ask.deadline is None or deadline is None else max(ask.deadline, deadline)
+    if later == ask.deadline:
+        return ask
     return replace(ask, deadline=later, revision=ask.revision + 1)
 
 

@@ -25,8 +25,8 @@ from chatbridge.core.errors import (
     TooManyOpenAsks,
     UnknownAsk,
 )
-from chatbridge.core.model import Ask, AskRequest, Call, CallName, Note
-from chatbridge.core.policy import TOGETHER, Policy
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, Note, is_approval
+from chatbridge.core.policy import FOR_APPROVALS, OVERALL, TOGETHER, Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.text import one_line, shortened
@@ -61,12 +61,19 @@ class Broker:
     # ── calls ─────────────────────────────────────────────────────────────────────────────────────
 
     async def ask(
-        self, request: AskRequest, name: CallName, *, counts_for: float | None = None
+        self,
+        request: AskRequest,
+        name: CallName,
+        *,
+        counts_for: float | None = None,
+        shared_link: bool = False,
     ) -> tuple[Ask, Call]:
-        """The ask that this call waits for: its own of before, a kept answer, an open twin whose
-        caller has gone, or a new one. An approval has no twins: nobody allows more than they saw.
+        """The ask that this call waits for: its own of before, a kept answer, an open one with the
+        same words that its link waits for or whose caller has gone, or a new one. An approval has
+        no twins: nobody allows more than they saw.
 
         A response that is written more than `counts_for` seconds from now reaches nobody.
+        `shared_link`: the link is that of several agents.
 
         :raises TooManyOpenAsks:
         """
@@ -81,36 +88,48 @@ class Broker:
             name=name, ask_id=fresh.id, question_ids=ids, started_at=now, counts_until=until
         )
 
-        async def work(tx: Transaction) -> tuple[Ask, Call]:
+        async def work(tx: Transaction) -> tuple[Ask, Call, Call | None]:
             self.callers.check_wanted(name)
             if not await tx.is_new(name, fingerprint=request.fingerprint):
-                earlier = await self._earlier(tx, fresh, first)
+                earlier = await self._earlier(tx, fresh, first, shared_link=shared_link)
                 if earlier is not None:
                     return earlier
-            await self._check_flood(tx, request)
+            await self._check_flood(tx, request, link=None if shared_link else name.link)
             await tx.add_ask(fresh)
             await tx.save_call(first)
-            return fresh, first
+            return fresh, first, None
 
-        return await self._store.write(work, then=lambda found: self._committed(found[0]))
+        def tell(found: tuple[Ask, Call, Call | None]) -> None:
+            ask, _, superseded = found
+            if superseded is not None:
+                self.callers.superseded(superseded)
+            self._committed(ask)
 
-    async def _earlier(self, tx: Transaction, fresh: Ask, call: Call) -> tuple[Ask, Call] | None:
-        """What this call goes on with instead of the `fresh` ask that it would open."""
+        ask, call, _ = await self._store.write(work, then=tell)
+        return ask, call
+
+    async def _earlier(
+        self, tx: Transaction, fresh: Ask, call: Call, *, shared_link: bool
+    ) -> tuple[Ask, Call, Call | None] | None:
+        """What this call goes on with instead of the `fresh` ask that it would open, and the
+        call of the same link that it supersedes."""
         known = await self.callers.known(tx, call.name, fresh.fingerprint)
-        if known is not None or fresh.approval:
-            return known  # nothing goes on with another's approval: its ticket stays its caller
-        await self.callers.release_tickets(tx, call.name.link, fresh.fingerprint)
+        if known is not None:
+            return (*known, None)
+        if fresh.approval:
+            return None  # nothing goes on with another's approval: its ticket stays its caller
+        mine = await self.callers.take_over(tx, call.name, fresh.fingerprint, shared=shared_link)
         content = {"project": fresh.project.key, "fingerprint": fresh.fingerprint}
         if kept := await tx.kept_twin(**content, now=call.started_at):
             ask, call = kept, replace(call, ask_id=kept.id, late=True)
-        elif twin := await tx.open_twin(**content):
+        elif twin := mine[0] if mine else await tx.open_twin(**content):
             ask = asks.prolonged(asks.joined(twin), fresh.deadline)
             call = replace(call, ask_id=twin.id)
             await tx.save_ask(ask, was=twin.status)
         else:
             return None
         await tx.save_call(call)
-        return ask, call
+        return ask, call, mine[1] if mine else None
 
     async def follow(
         self,
@@ -192,16 +211,21 @@ class Broker:
         """Whether the owner has allowed exactly this for the rest of the caller's session."""
         return await self._store.allowed_in_session(link=name.link, fingerprint=request.fingerprint)
 
-    async def _check_flood(self, tx: Transaction, request: AskRequest) -> None:
-        limit = self.policy.max_open_asks
-        agent = {"project": request.project.key, "client": request.agent.client}
-        if await tx.count_open_asks_of(**agent) >= limit:
-            found = await tx.open_asks_of(**agent)
-            listed = tuple(f"{a.id}: {shortened(one_line(a.questions[0].text), 60)}" for a in found)
-            raise TooManyOpenAsks(limit=limit, open_asks=listed)
-        outsider, together = request.project.outsider, TOGETHER * limit
-        if outsider and await tx.count_open_asks_of(project=outsider, client=None) >= together:
-            raise TooManyOpenAsks(limit=together)
+    async def _check_flood(self, tx: Transaction, request: AskRequest, *, link: str | None) -> None:
+        """`link`: None if it is that of several agents, who are then counted as all of theirs."""
+        limit, project = self.policy.max_open_asks, request.project
+        of_party = await tx.count_open_asks(party=project.party)
+        if link is not None and of_party >= limit:
+            mine = await tx.open_asks_of(link)
+            if len(mine) >= limit:
+                listed = (f"{a.id}: {shortened(one_line(a.questions[0].text), 60)}" for a in mine)
+                raise TooManyOpenAsks(limit=limit, open_asks=tuple(listed))
+        more = FOR_APPROVALS if is_approval(request.questions) and not project.outsider else 1
+        if of_party >= TOGETHER * limit * more:
+            raise TooManyOpenAsks(limit=TOGETHER * limit * more)
+        overall = OVERALL * limit * more
+        if not project.outsider and await tx.count_open_asks() >= overall:
+            raise TooManyOpenAsks(limit=overall)
 
     # ── one change ────────────────────────────────────────────────────────────────────────────────
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from chatbridge.core import asks
 from chatbridge.core.errors import CallCancelled, StoreError
@@ -29,6 +29,17 @@ MOST_EARLY = 1000
 """So many cancelled requests of a link are remembered: who makes ids up must not fill the hub."""
 FETCHED_WITHIN = 600.0
 """So long a link waits for a hub; who fetches what was approved after that is no link."""
+SHORTEST_LIMIT_SECONDS = 4.0
+"""Clients wait for 5 seconds and more. Calls that follow each other faster are meant to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedLimit:
+    """After how long a link's client gives a call up, as its calls have shown."""
+
+    seconds: float
+    cancels: bool
+    """Whether it says so."""
 
 
 class Callers:
@@ -44,6 +55,8 @@ class Callers:
         self._absent_forgotten = asyncio.Event()
         self._early: dict[str, set[str]] = {}
         """Of each link the requests that were cancelled before anything came of them."""
+        self._limits: dict[str, LearnedLimit] = {}
+        """By link, while it is connected."""
 
     # ── links and calls come and go ───────────────────────────────────────────────────────────────
 
@@ -58,6 +71,7 @@ class Callers:
             self._present[link] = left
             return
         self._early.pop(link, None)
+        self._limits.pop(link, None)
 
         async def work(tx: Transaction) -> list[Ask]:
             return await self._link_gone(tx, link)
@@ -74,23 +88,33 @@ class Callers:
         """A request of this name has been read. Whatever was cancelled under it was another."""
         self._early.get(name.link, set()).discard(name.request)
 
-    async def left(self, name: CallName) -> None:
+    async def left(self, name: CallName, *, timed_out: bool = False) -> None:
         """The client has cancelled this call. Once it has its response, a ticket too, there is
         nothing left to cancel. One that is still on its way here, for the first time or repeated,
-        must not begin: nobody would be there for its answer."""
+        must not begin: nobody would be there for its answer.
 
-        async def work(tx: Transaction) -> list[Ask]:
+        `timed_out`: the client has waited for as long as it waits for any call."""
+        now = self._clock.time()
+        # Before the transaction: the call itself may be the next work in the same commit.
+        early = self._early.setdefault(name.link, set()) if name.link in self._present else set()
+        if len(early) < MOST_EARLY:
+            early.add(name.request)
+
+        async def work(tx: Transaction) -> tuple[Call | None, list[Ask]]:
             call = await tx.call(name)
-            unheard = call is None or call.delivered_at is None
-            if unheard and name.link in self._present:
-                early = self._early.setdefault(name.link, set())
-                if len(early) < MOST_EARLY:
-                    early.add(name.request)
             waits = call is not None and call.live and call.delivered_at is None
             ended = [call] if call is not None and waits else []
-            return await self._end(tx, ended, for_good=True)
+            return call, await self._end(tx, ended, for_good=True)
 
-        await self._store.write(work, then=self._tell)
+        def tell(found: tuple[Call | None, list[Ask]]) -> None:
+            call, changed = found
+            if call is not None and call.delivered_at is not None:
+                early.discard(name.request)
+            elif call is not None and call.live and timed_out:
+                self._learn(name.link, now - call.started_at, cancels=True)
+            self._tell(changed)
+
+        await self._store.write(work, then=tell)
 
     async def resumed(self, link: str, *, repeated: set[str]) -> None:
         """A link is back and has repeated its calls, but for those whose response it has and will
@@ -252,12 +276,44 @@ class Callers:
             await tx.save_ask(after, was=ask.status)
         return after
 
-    async def release_tickets(self, tx: Transaction, link: str, fingerprint: str) -> None:
-        """An agent that asks again what it holds a ticket for goes on with that ask; so does one
-        that has given the earlier call up without a word."""
-        for call in await tx.live_calls_of(link, fingerprint=fingerprint):
+    async def take_over(
+        self, tx: Transaction, name: CallName, fingerprint: str, *, shared: bool
+    ) -> tuple[Ask, Call] | None:
+        """The open ask with the same words that this link waits for already, with the last call
+        for it. Tickets, and calls that were given up without a word, are used up by the new call.
+
+        `shared`: several agents use this link, so a call that waits may be another agent's."""
+        found = None
+        for call in await tx.live_calls_of(name.link, fingerprint=fingerprint):
+            ask = await tx.ask(call.ask_id)
+            if ask is not None and ask.open and not shared:
+                found = ask, call
             if call.ticket or self._given_up(call):
                 await tx.save_call(replace(call, ended_at=self._clock.time()))
+        return found
+
+    # ── how long clients wait ─────────────────────────────────────────────────────────────────────
+
+    def learned_limit(self, link: str) -> LearnedLimit | None:
+        return self._limits.get(link)
+
+    def superseded(self, call: Call) -> None:
+        """Its link asks the same again. The client has given this call up without a word, at the
+        latest now. If it was answered with a ticket that nobody used, that came too late; a link
+        of which nothing has been learned may have had reasons of its own to ask again."""
+        link = call.name.link
+        if not call.ticket or link in self._limits:
+            until = call.delivered_at or self._clock.time()
+            self._learn(link, until - call.started_at, cancels=False)
+
+    def _learn(self, link: str, seconds: float, *, cancels: bool) -> None:
+        """What is learned includes the time until the client noticed or asked again, so that only
+        a shorter one says more."""
+        known = self._limits.get(link)
+        shorter = known is None or seconds < known.seconds
+        if shorter and seconds >= SHORTEST_LIMIT_SECONDS and link in self._present:
+            self._limits[link] = LearnedLimit(seconds=seconds, cancels=cancels)
+            log.info("link %s: its client gives a call up after %.0f s", link, seconds)
 
     # ── responses ─────────────────────────────────────────────────────────────────────────────────
 
@@ -293,6 +349,9 @@ class Callers:
                 return []
             if ask.late is not None and not call.late:
                 return []  # what it carried was the time-out, not the late answer
+            newest = await tx.newest_call(ask.id, link=name.link)
+            if newest is not None and newest.name != name:
+                return []  # its client asked again, and may have given this call up
             after = asks.delivered(ask, now=now)
             return [after] if await tx.save_ask(after, was=ask.status) else []
 

@@ -167,11 +167,20 @@ class Project:
     label: str | None = None
 
     @property
-    def outsider(self) -> str | None:
-        """The token or the user that it belongs to, where that is not the hub's own user: all their
-        keys begin so. Which names their agents go by they choose themselves."""
+    def party(self) -> str:
+        """Who is counted together, and takes turns with others: the agents of one folder, of one
+        token, of another user, or all that work outside of any project. All their keys are this
+        or, where it ends with a colon, begin so. What agents call themselves does not count: they
+        choose it."""
         kind, _, rest = self.key.partition(":")
-        return f"{kind}:{rest.partition(':')[0]}:" if kind in ("http", "uid") else None
+        if kind in ("http", "uid"):
+            return f"{kind}:{rest.partition(':')[0]}:"
+        return "link:" if kind == "link" else self.key
+
+    @property
+    def outsider(self) -> bool:
+        """Whether it is that of a token or of another user than the hub's own."""
+        return self.key.startswith(("http:", "uid:"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

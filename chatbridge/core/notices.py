@@ -11,7 +11,7 @@ from chatbridge.core.beside import first_of
 from chatbridge.core.errors import TooManyNotices
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.notice import Level, Notice, OperationEnd
-from chatbridge.core.policy import TOGETHER
+from chatbridge.core.policy import OVERALL, TOGETHER
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 
@@ -50,8 +50,10 @@ class Notices:
         title: str = "",
         level: Level = Level.INFO,
         operation: OperationEnd | None = None,
+        shared_link: bool = False,
     ) -> Notice:
         """The notice of this call: a new one, or that of before if the call is repeated.
+        `shared_link`: the call's link is that of several agents.
 
         :raises TooManyNotices: a looping agent must not flood a phone. Not where it is about an
             operation: that is chatbridge's own, and told once.
@@ -70,17 +72,8 @@ class Notices:
 
         async def work(tx: Transaction) -> Notice:
             kept = await tx.add_notice(fresh)
-            if operation is not None:
-                return kept
-            # Not what is to come by a clock that has been set back.
-            minute = {"since": fresh.at - MINUTE, "until": fresh.at}
-            recent = await tx.count_notices_of(project=project.key, client=agent.client, **minute)
-            if kept.id == fresh.id and recent > MOST_A_MINUTE:
-                raise TooManyNotices(limit=MOST_A_MINUTE)
-            if kept.id == fresh.id and project.outsider is not None:
-                recent = await tx.count_notices_of(project=project.outsider, client=None, **minute)
-                if recent > TOGETHER * MOST_A_MINUTE:
-                    raise TooManyNotices(limit=TOGETHER * MOST_A_MINUTE)
+            if kept.id == fresh.id and operation is None:
+                await _check_flood(tx, fresh, shared_link=shared_link)
             return kept
 
         def announce(notice: Notice) -> None:
@@ -109,3 +102,19 @@ class Notices:
         finally:
             if self._waiting.get(notice.id) is news:
                 del self._waiting[notice.id]
+
+
+async def _check_flood(tx: Transaction, notice: Notice, *, shared_link: bool) -> None:
+    """:raises TooManyNotices: with this one, which is stored already, there are too many."""
+
+    async def check(limit: int, *, link: str | None = None, party: str | None = None) -> None:
+        # Not what is to come by a clock that has been set back.
+        since, until = notice.at - MINUTE, notice.at
+        if await tx.count_notices(link=link, party=party, since=since, until=until) > limit:
+            raise TooManyNotices(limit=limit)
+
+    if not shared_link:
+        await check(MOST_A_MINUTE, link=notice.call.link)
+    await check(TOGETHER * MOST_A_MINUTE, party=notice.project.party)
+    if not notice.project.outsider:
+        await check(OVERALL * MOST_A_MINUTE)

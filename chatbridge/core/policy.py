@@ -7,7 +7,12 @@ from dataclasses import dataclass
 HOUR = 3600.0
 DAY = 24 * HOUR
 TOGETHER = 3
-"""So many times what one agent may have, all agents of a token or of another user may."""
+"""So many times what one link may have, all links of a project, a token or another user may."""
+OVERALL = 30
+"""So many times what one link may have, all links together may."""
+FOR_APPROVALS = 2
+"""Approvals may go on to so many times what a project, or all together, may have open: questions
+of others do not keep a command from being allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

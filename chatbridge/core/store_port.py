@@ -41,12 +41,12 @@ class Transaction(Protocol):
         holder of a ticket counts as one until the answer is called kept."""
         ...
 
-    async def count_open_asks_of(self, *, project: str, client: str | None) -> int:
-        """How many open asks one agent has; without a client, one outsider (`Project.outsider`)."""
+    async def count_open_asks(self, *, party: str | None = None) -> int:
+        """How many open asks there are, or one party (`Project.party`) has."""
         ...
 
-    async def open_asks_of(self, *, project: str, client: str) -> Sequence[Ask]:
-        """One agent's open asks, oldest first."""
+    async def open_asks_of(self, link: str) -> Sequence[Ask]:
+        """The open asks that this link has made a call for, oldest first."""
         ...
 
     async def call(self, name: CallName) -> Call | None: ...
@@ -56,6 +56,10 @@ class Transaction(Protocol):
         ...
 
     async def live_calls(self, ask_id: str) -> Sequence[Call]: ...
+
+    async def newest_call(self, ask_id: str, *, link: str) -> Call | None:
+        """The last call that this link has made for the ask, live or not."""
+        ...
 
     async def live_calls_of(self, link: str, *, fingerprint: str | None = None) -> Sequence[Call]:
         """`fingerprint`: only those of asks with it."""
@@ -79,11 +83,16 @@ class Transaction(Protocol):
         """Keep it, unless its call has left one with these words before: then that one."""
         ...
 
-    async def count_notices_of(
-        self, *, project: str, client: str | None, since: float, until: float
+    async def count_notices(
+        self,
+        *,
+        link: str | None = None,
+        party: str | None = None,
+        since: float,
+        until: float,
     ) -> int:
-        """How many notices one agent has sent after `since`, and not after `until`; those of
-        operations are ours. Without a client, one outsider (`Project.outsider`)."""
+        """How many notices there were after `since`, and not after `until`, of this link or this
+        party (`Project.party`) only; those of operations are ours and do not count."""
         ...
 
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None: ...

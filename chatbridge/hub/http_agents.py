@@ -50,6 +50,7 @@ from chatbridge.hub.http_wire import (
     replayed,
     unheard,
 )
+from chatbridge.hub.session import speaks_of_time
 from chatbridge.lines import MAX_LINE
 from chatbridge.tools.remote import REMOTE, Remote
 
@@ -274,9 +275,10 @@ class HttpAgents:
                 await self._callers.left(exchange.call)
             elif session.id and message.get("method") == "notifications/cancelled":
                 # The SDK tells a tool of this only while it runs.
-                params = message.get("params")
-                requested = params.get("requestId") if isinstance(params, dict) else None
-                await self._callers.left(CallName(link=session.link, request=json.dumps(requested)))
+                given = message.get("params")
+                params = given if isinstance(given, dict) else {}
+                name = CallName(link=session.link, request=json.dumps(params.get("requestId")))
+                await self._callers.left(name, timed_out=speaks_of_time(params))
         except ChatbridgeError as error:
             log.warning("link %s: the end of a call is not noted: %s", session.link, error)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import mcp_types as types
@@ -29,6 +30,7 @@ from chatbridge.lines import MAX_LINE, Overlong
 log = logging.getLogger(__name__)
 
 MOST_AGES, LONGEST_AGE = 1000, 1e9
+_OUT_OF_TIME = re.compile(r"time[ds]?[ -]?out|deadline", re.IGNORECASE)
 Send = Callable[[bytes], Awaitable[None]]
 Delivered = Callable[[CallName], Awaitable[None]]
 
@@ -195,7 +197,8 @@ class Session:
         requested = (message.params or {})["requestId"]
         self._unconfirmed.discard(json.dumps(requested))
         try:
-            await self._callers.left(self._name(requested))
+            timed_out = speaks_of_time(message.params or {})
+            await self._callers.left(self._name(requested), timed_out=timed_out)
         except ChatbridgeError as error:
             if self._confirms:
                 raise
@@ -300,6 +303,13 @@ class Session:
             await self._send(line + b"\n")
         except ConnectionError:
             self.present = False
+
+
+def speaks_of_time(cancelled: Mapping[str, Any]) -> bool:
+    """Whether a call was cancelled because its time was over, and not because somebody stopped the
+    agent. SDKs say why; a client that gives no reason has hardly asked anybody."""
+    reason = cancelled.get("reason")
+    return reason is None or bool(_OUT_OF_TIME.search(str(reason)))
 
 
 def _call_of(item: SessionMessage) -> types.RequestId | None:

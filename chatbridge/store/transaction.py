@@ -65,16 +65,13 @@ ANYTHING_LIKE = """
     WHERE calls.link = :link AND calls.ended_at IS NULL AND asks.fingerprint = :fingerprint
     LIMIT 1
 """
-COUNT_OPEN_ASKS_OF = """
-    SELECT count(*) FROM asks WHERE status = 'open' AND project = :project AND client = :client
-"""
-COUNT_OPEN_ASKS_OF_OUTSIDER = """
-    SELECT count(*) FROM asks WHERE status = 'open'
-    AND substr(project || ':', 1, length(:project)) = :project
-"""
+COUNT_OPEN_ASKS = "SELECT count(*) FROM asks WHERE status = 'open'"
+COUNT_OPEN_ASKS_OF_PROJECT = f"{COUNT_OPEN_ASKS} AND project = :party"
+_BEGINS_SO = "AND substr(project || ':', 1, length(:party)) = :party"
+COUNT_OPEN_ASKS_OF_PARTY = f"{COUNT_OPEN_ASKS} {_BEGINS_SO}"
 OPEN_ASKS_OF = """
-    SELECT * FROM asks WHERE status = 'open' AND project = :project AND client = :client
-    ORDER BY seq
+    SELECT * FROM asks WHERE status = 'open'
+    AND EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.link = ?) ORDER BY seq
 """
 CALL = """
     SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
@@ -84,10 +81,15 @@ LIVE_CALLS = """
     SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
     WHERE asks.id = ? AND calls.ended_at IS NULL ORDER BY calls.started_at
 """
+NEWEST_CALL = """
+    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
+    WHERE asks.id = ? AND calls.link = ? ORDER BY calls.started_at DESC, calls.rowid DESC LIMIT 1
+"""
 LIVE_CALLS_OF = """
     SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
     WHERE calls.link = :link AND calls.ended_at IS NULL
-    AND (:fingerprint IS NULL OR asks.fingerprint = :fingerprint) ORDER BY calls.started_at
+    AND (:fingerprint IS NULL OR asks.fingerprint = :fingerprint)
+    ORDER BY calls.started_at, calls.rowid
 """
 LIVE_LINKS = "SELECT DISTINCT link FROM calls WHERE ended_at IS NULL"
 _SAVE_CALL = """
@@ -132,13 +134,11 @@ _NOTICE_OF = """
     SELECT * FROM notices
     WHERE link = :link AND request = :request AND title = :title AND message = :message
 """
-COUNT_NOTICES_OF = """
-    SELECT count(*) FROM notices WHERE at > :since AND at <= :until
-    AND project = :project AND client = :client AND operation IS NULL
-"""
-COUNT_NOTICES_OF_OUTSIDER = """
+COUNT_NOTICES = """
     SELECT count(*) FROM notices WHERE at > :since AND at <= :until AND operation IS NULL
-    AND substr(project || ':', 1, length(:project)) = :project
+    AND (:link IS NULL OR link = :link)
+    AND (:party IS NULL OR project = :party
+         OR :party LIKE '%:' AND substr(project || ':', 1, length(:party)) = :party)
 """
 _SAVE_NOTICE_POST = """
     INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
@@ -198,15 +198,16 @@ class SqliteTransaction:
         twin = {"project": project, "fingerprint": fingerprint, "now": now}
         return self._one(await self.rows(KEPT_TWIN, twin))
 
-    async def count_open_asks_of(self, *, project: str, client: str | None) -> int:
-        agent = {"project": project, "client": client}
-        counted = COUNT_OPEN_ASKS_OF_OUTSIDER if client is None else COUNT_OPEN_ASKS_OF
-        ((count,),) = await self.rows(counted, agent)
+    async def count_open_asks(self, *, party: str | None = None) -> int:
+        sql = COUNT_OPEN_ASKS
+        if party is not None:
+            several = party.endswith(":")
+            sql = COUNT_OPEN_ASKS_OF_PARTY if several else COUNT_OPEN_ASKS_OF_PROJECT
+        ((count,),) = await self.rows(sql, {} if party is None else {"party": party})
         return int(count)
 
-    async def open_asks_of(self, *, project: str, client: str) -> Sequence[Ask]:
-        agent = {"project": project, "client": client}
-        return self._aside.read("question", await self.rows(OPEN_ASKS_OF, agent), ask_of)
+    async def open_asks_of(self, link: str) -> Sequence[Ask]:
+        return self._aside.read("question", await self.rows(OPEN_ASKS_OF, (link,)), ask_of)
 
     async def call(self, name: CallName) -> Call | None:
         self._check()
@@ -222,6 +223,10 @@ class SqliteTransaction:
 
     async def live_calls(self, ask_id: str) -> Sequence[Call]:
         return self._aside.read("call", await self.rows(LIVE_CALLS, (ask_id,)), call_of)
+
+    async def newest_call(self, ask_id: str, *, link: str) -> Call | None:
+        rows = await self.rows(NEWEST_CALL, (ask_id, link))
+        return self._aside.first("call", rows, call_of)
 
     async def live_calls_of(self, link: str, *, fingerprint: str | None = None) -> Sequence[Call]:
         of = {"link": link, "fingerprint": fingerprint}
@@ -255,12 +260,16 @@ class SqliteTransaction:
         known = await self.rows(_NOTICE_OF, row)
         return self._aside.first("notice", known, notice_of) or notice
 
-    async def count_notices_of(
-        self, *, project: str, client: str | None, since: float, until: float
+    async def count_notices(
+        self,
+        *,
+        link: str | None = None,
+        party: str | None = None,
+        since: float,
+        until: float,
     ) -> int:
-        agent = {"project": project, "client": client, "since": since, "until": until}
-        counted = COUNT_NOTICES_OF_OUTSIDER if client is None else COUNT_NOTICES_OF
-        ((count,),) = await self.rows(counted, agent)
+        of = {"link": link, "party": party, "since": since, "until": until}
+        ((count,),) = await self.rows(COUNT_NOTICES, of)
         return int(count)
 
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from mcp_types import (
@@ -18,12 +18,12 @@ from mcp_types import (
     Tool,
 )
 
-from chatbridge.core.callers import Callers
+from chatbridge.core.callers import Callers, LearnedLimit
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.words import spoken
-from chatbridge.tools.clients import Client
+from chatbridge.tools.clients import Client, soonest
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +72,8 @@ class Peer:
     """It speaks the protocol era in which a form ends the call, and the client calls again."""
     local: bool = False
     """It runs on this machine, in a folder that is known."""
+    unknown: bool = False
+    """Nothing is known of how long a call of it may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,10 @@ class ToolCall:
     """What we gave the client for the call after. It comes from outside: check its signature."""
     age: float | None = None
     """How long it had waited when it came to this hub, where its link says so."""
+    shared_link: bool = False
+    """Several agents use its link, and nothing tells them apart."""
+    learned: Callable[[], LearnedLimit | None] = lambda: None
+    """What earlier calls have shown of its client's limit. The call itself may add to that."""
     began: float = field(init=False)
     """When it came to this hub, or to the first one if its age is known, in monotonic time."""
 
@@ -104,19 +110,27 @@ class ToolCall:
         return self.peer.agent
 
     @property
+    def _client(self) -> Client:
+        learned = self.learned()
+        if learned is None:
+            return self.peer.client
+        limit = soonest(self.peer.client.limit, learned.seconds)
+        return replace(self.peer.client, limit=limit, cancels=learned.cancels)
+
+    @property
     def patience(self) -> float | None:
         """How long this call may wait before its client gives up."""
-        return self.peer.client.patience(progress=self.report is not None)
+        return self._client.patience(progress=self.report is not None)
 
     @property
     def given_up_after(self) -> float | None:
         """After how long its client gives the call up; None: never, as far as is known."""
-        return self.peer.client.gives_up(progress=self.report is not None)
+        return self._client.gives_up(progress=self.report is not None)
 
     @property
     def silent_after(self) -> float | None:
         """After how long its client has given the call up without a word; None: never."""
-        return None if self.peer.client.cancels else self.given_up_after
+        return None if self._client.cancels else self.given_up_after
 
     @property
     def counts_for(self) -> float | None:

@@ -91,6 +91,7 @@ class NotifyUser:
             message=given.message,
             title=(given.title or "").strip(),
             level=given.level,
+            shared_link=call.shared_link,
         )
         return json_result(await self._delivered(notice))
 

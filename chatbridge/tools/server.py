@@ -81,7 +81,7 @@ def build_server(
     ) -> types.CallToolResult | types.InputRequiredResult:
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
-        call = _call(ctx, params, caller, peer, clock)
+        call = _call(ctx, params, caller, peer, clock, callers)
         tool = next((each for each in tools() if each.name == params.name), None)
         allowed = tool is not None and tool.always
         if not allowed and not settings_of(caller.project.key).enabled:
@@ -164,8 +164,13 @@ def _limited(client: Client, caller: Caller) -> Client:
     """What is known of it, with what its own entry says, or, far away, with what is usual."""
     if caller.limit is not None:
         return replace(client, limit=caller.limit)
-    unknown = client.limit is None and client.idle is None
-    return replace(client, limit=caller.usual) if isinstance(caller, Remote) and unknown else client
+    if isinstance(caller, Remote) and _unknown_limit(client, caller):
+        return replace(client, limit=caller.usual)
+    return client
+
+
+def _unknown_limit(client: Client, caller: Caller) -> bool:
+    return caller.limit is None and client.limit is None and client.idle is None
 
 
 def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller) -> Peer:
@@ -174,9 +179,11 @@ def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller)
     elicitation = capabilities.elicitation if capabilities else None
     # An empty capability means forms, as it did before there was anything else.
     forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+    client = clients.of(info.name if info else None)
     return Peer(
         agent=agent_of(info.name if info else None, info.title if info else None),
-        client=_limited(clients.of(info.name if info else None), caller),
+        client=_limited(client, caller),
+        unknown=_unknown_limit(client, caller),
         elicits=forms,
         stateless=ctx.protocol_version >= STATELESS,
         local=caller.folder is not None,
@@ -196,6 +203,7 @@ def _call(
     caller: Caller,
     peer: Peer,
     clock: Clock,
+    callers: Callers,
 ) -> ToolCall:
     session, request = ctx.session, ctx.request_id
 
@@ -220,4 +228,6 @@ def _call(
         replies={k: v for k, v in given.items() if isinstance(v, types.ElicitResult)},
         state=params.request_state,
         age=caller.age(request),
+        shared_link=named is not None,
+        learned=lambda: callers.learned_limit(caller.link) if peer.unknown else None,
     )

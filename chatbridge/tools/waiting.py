@@ -32,7 +32,9 @@ class Waiting:
         check_size(request.questions)
         if not is_approval(request.questions):
             await self.broker.callers.twins_known(request, call.name)
-        ask, waiting = await self.broker.ask(request, call.name, counts_for=call.counts_for)
+        ask, waiting = await self.broker.ask(
+            request, call.name, counts_for=call.counts_for, shared_link=call.shared_link
+        )
         log.info("ask %s call=%s project=%s", ask.id, call.id, call.project.name)
         return ask, waiting
 

@@ -182,13 +182,41 @@ async def test_open_asks_come_by_deadline_and_those_without_one_last(store: Stor
     assert await store.open_asks() == [soon, late, never]
 
 
-async def test_an_agents_open_asks_come_oldest_first(store: Store) -> None:
+async def test_the_open_asks_of_a_link_are_those_it_has_made_a_call_for_oldest_first(
+    store: Store,
+) -> None:
     first, second = an_ask(deadline=9.0), an_ask(deadline=3.0)
-    others = answered(an_ask()), an_ask(client="codex"), an_ask(project=Project(key="/", name="/"))
-    await keep(store, first, *others, second)
-    agent = {"project": "/src/shop", "client": "claude"}
-    assert await store.write(lambda tx: tx.open_asks_of(**agent)) == [first, second]
-    assert await store.write(lambda tx: tx.count_open_asks_of(**agent)) == 2
+    ended, others = answered(an_ask()), an_ask(client="codex")
+    given_up = a_call(second, request="2", ended_at=2000.0)
+    calls = a_call(first), given_up, a_call(ended, request="3"), a_call(others, link="link-2")
+    await keep(store, first, ended, others, second, *calls)
+    assert await store.write(lambda tx: tx.open_asks_of("link-1")) == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("party", "keys"),
+    [
+        ("/src/shop", ["/src/shop", "/src/shop"]),
+        ("http:ci:", ["http:ci"]),
+        ("uid:7:", ["uid:7:/a", "uid:7:link:b"]),
+        ("link:", ["link:a", "link:b"]),
+    ],
+)
+async def test_open_asks_are_counted_by_party(store: Store, party: str, keys: list[str]) -> None:
+    others = ["/src/shop/inner", "http:cirrus", "uid:70:/a", "/uid:7:/a", "/link:a"]
+    made = [an_ask(project=Project(key=key, name="x")) for key in (*keys, *others)]
+    await keep(store, *made, answered(an_ask()))
+    assert {ask.project.party for ask in made[: len(keys)]} == {party}
+    assert await store.write(lambda tx: tx.count_open_asks(party=party)) == len(keys)
+    assert await store.write(lambda tx: tx.count_open_asks()) == len(made)
+
+
+async def test_the_newest_call_of_a_link_is_found_though_it_has_ended(store: Store) -> None:
+    ask = an_ask()
+    older, newer = a_call(ask), a_call(ask, request="0", ended_at=3000.0)
+    await keep(store, ask, older, newer, a_call(ask, link="link-2"), a_call(ask, link="3"))
+    assert await store.write(lambda tx: tx.newest_call(ask.id, link="link-1")) == newer
+    assert await store.write(lambda tx: tx.newest_call(ask.id, link="nobody")) is None
 
 
 async def test_live_calls_are_found_by_ask_and_by_link(store: Store) -> None:

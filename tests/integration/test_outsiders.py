@@ -1,5 +1,6 @@
-"""Who asks with a token, or as another user of the machine, chooses the names of their agents and
-folders: what they may have at once is counted for all of these together."""
+"""Floods: agents choose what they call themselves, and whoever asks with a token or as another user
+of the machine also chooses folders. What they may have at once is counted by what they cannot
+choose: the link, and beyond it the project, the token or the user."""
 
 from __future__ import annotations
 
@@ -14,11 +15,13 @@ from chatbridge.core.delivery import Delivery
 from chatbridge.core.errors import TooManyNotices, TooManyOpenAsks
 from chatbridge.core.model import Agent, Project, Question
 from chatbridge.core.notices import Notices
-from chatbridge.core.policy import TOGETHER
+from chatbridge.core.policy import OVERALL, TOGETHER
 from tests.fakes.world import World, name, request, world
+from tests.telegram_asks import approval
 
 LIMIT = 2
 OUTSIDERS = {"token": "http:ci", "user": "uid:1001:/home/eve/{number}"}
+WHO = {**OUTSIDERS, "folder": "/src/shop", "no project": "link:{number}"}
 OTHERS = ("http:cirrus", "http:c", "uid:100:/x", "uid:10011:/x", "/src/uid:1001:", "link:http:ci")
 
 
@@ -47,16 +50,64 @@ async def test_another_name_gives_an_outsider_no_more_questions(tmp_path: Path, 
         assert len(await hub.store.open_asks()) == TOGETHER * LIMIT + len(OTHERS)
 
 
-async def test_the_hubs_own_user_has_as_many_for_each_agent_as_before(tmp_path: Path) -> None:
+async def test_another_name_gives_an_agent_of_the_hubs_own_user_no_more_questions(
+    tmp_path: Path,
+) -> None:
     async with world(tmp_path, max_open_asks=LIMIT) as hub:
-        for number in range(TOGETHER + 2):
+        for number in range(TOGETHER):
             await asks(hub, "/src/shop", number=number, times=LIMIT)
+        with pytest.raises(TooManyOpenAsks, match=f"{TOGETHER * LIMIT} open questions"):
+            await asks(hub, "/src/shop", number=99)
+        await asks(hub, "/src/other", number=99, times=LIMIT)
+
+
+async def test_a_second_session_of_the_same_client_is_not_refused_because_of_the_first(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, max_open_asks=LIMIT) as hub:
+        for number in range(LIMIT):
+            await hub.ask(Question(id="q", text=f"No {number}?"), link="a", number=number)
         with pytest.raises(TooManyOpenAsks, match=f"this agent already has {LIMIT}"):
-            await asks(hub, "/src/shop", number=0, times=LIMIT + 1)
+            await hub.ask(link="a", number=9)
+        assert (await hub.ask(link="b")).open
 
 
-@pytest.mark.parametrize("who", OUTSIDERS)
-async def test_another_name_gives_an_outsider_no_more_notices(
+async def test_a_link_that_gives_its_calls_up_has_no_more_questions_than_one_that_waits(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, max_open_asks=LIMIT) as hub:
+        for number in range(LIMIT):
+            await hub.ask(Question(id="q", text=f"No {number}?"), link="a", number=number)
+            await hub.broker.callers.left(name("a", number))
+        with pytest.raises(TooManyOpenAsks, match=f"this agent already has {LIMIT}"):
+            await hub.ask(link="a", number=9)
+
+
+async def test_many_links_outside_of_any_project_are_counted_together(tmp_path: Path) -> None:
+    async with world(tmp_path, max_open_asks=LIMIT) as hub:
+        for number in range(TOGETHER * LIMIT):
+            await asks(hub, "link:{number}", number=number)
+        with pytest.raises(TooManyOpenAsks):
+            await asks(hub, "link:{number}", number=99)
+        await asks(hub, "/src/shop", number=99)
+
+
+async def test_questions_in_made_up_projects_end_somewhere_and_keep_no_approval_out(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, max_open_asks=1) as hub:
+        for number in range(OVERALL):
+            await asks(hub, "/made/up/{number}", number=number)
+        with pytest.raises(TooManyOpenAsks):
+            await asks(hub, "/src/shop", number=99)
+        await asks(hub, "http:ci", number=99)
+        hub.broker.callers.link_opened("mine")
+        ask, _ = await hub.broker.ask(request(approval(), project="/src/shop"), name("mine"))
+        assert ask.open
+
+
+@pytest.mark.parametrize("who", WHO)
+async def test_another_name_gives_nobody_more_notices(
     tmp_path: Path, who: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notices, "MOST_A_MINUTE", LIMIT)
@@ -65,9 +116,10 @@ async def test_another_name_gives_an_outsider_no_more_notices(
         sent = count(1)
 
         async def tell(number: int) -> None:
-            project = Project(key=OUTSIDERS[who].format(number=number), name="x")
+            project = Project(key=WHO[who].format(number=number), name="x")
             agent = Agent(client=f"made-up-{number}", name="x")
-            await telling.send(name("a", next(sent)), project=project, agent=agent, message="m")
+            call = name(f"link-{number}", next(sent))
+            await telling.send(call, project=project, agent=agent, message="m")
 
         for number in range(TOGETHER * LIMIT):
             await tell(number)
