@@ -22,7 +22,8 @@ from chatbridge.core.errors import (
     StoreError,
     TokenRejected,
 )
-from chatbridge.core.model import Ask, Post
+from chatbridge.core.fair_queue import PASSED_OVER, FairQueue, Urgency
+from chatbridge.core.model import Ask, Draft, Post
 from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Meter
 from chatbridge.core.policy import DAY
@@ -35,8 +36,6 @@ REPAIR_FOR = 2 * DAY
 """How long after its end an ask's card is still brought up to date after a start."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-PASSED_OVER = 5
-"""So many asks are shown before a notice that waits; then it has its turn."""
 NOTHING_GOES = (RetryLater, ChatRefused, TokenRejected, StoreError)
 """With these the next ask would fail like this one; any other failure may be this ask's own."""
 
@@ -86,9 +85,10 @@ class Lane:
         self._store = store
         self._clock = clock
         self._meter = Meter(surface.pace)
-        self._pending: OrderedDict[str, Ask] = OrderedDict()
-        self._posted: set[str] = set()
-        """Open asks whose card is out: somebody may be waiting for what a tap on it does."""
+        self._pending = FairQueue()
+        self._posted: dict[str, Draft] = {}
+        """Open asks whose card is out, with what it shows of the person's input: somebody may be
+        waiting for what a tap on it does."""
         self._notices: OrderedDict[str, Notice] = OrderedDict()
         self._passed_over = 0
         """How many asks were shown while a notice waits."""
@@ -106,9 +106,7 @@ class Lane:
         """Several changes of one ask while the surface is busy become one."""
         known = self._pending.get(ask.id)
         if known is None or known.revision <= ask.revision:
-            self._pending[ask.id] = ask
-            if ask.id in self._posted:
-                self._pending.move_to_end(ask.id, last=False)
+            self._pending.put(ask, self._urgency(ask), first=ask.id in self._posted or None)
             if ask.id in self._troubles:
                 self._troubles[ask.id].until = 0.0  # what is new in it may go
             self._work.set()
@@ -159,11 +157,21 @@ class Lane:
         now = self._clock.monotonic()
         if self._notices and self._passed_over >= PASSED_OVER:
             return None
-        for ask_id in self._pending:
+
+        def ready(ask_id: str) -> bool:
             trouble = self._troubles.get(ask_id)
-            if trouble is None or trouble.until <= now:
-                return self._pending.pop(ask_id)
-        return None
+            return trouble is None or trouble.until <= now
+
+        return self._pending.take(ready)
+
+    def _urgency(self, ask: Ask) -> Urgency:
+        """An agent can make its own card change as often as it likes; only what a person does to
+        it, and its end, go before the cards of others."""
+        shown = self._posted.get(ask.id)
+        if shown is not None and (ask.draft != shown or not ask.open):
+            return Urgency.ANSWERING
+        new_approval = shown is None and ask.open and ask.approval
+        return Urgency.APPROVAL if new_approval else Urgency.ANYTHING
 
     async def _until_work(self) -> None:
         """Until something changes, or a single ask is to be tried again."""
@@ -237,8 +245,8 @@ class Lane:
             self._meter.spend(self._clock.monotonic(), edit=False)
 
     def _put_back(self, ask: Ask, *, first: bool) -> None:
-        self._pending.setdefault(ask.id, ask)
-        self._pending.move_to_end(ask.id, last=not first)
+        newest = self._pending.get(ask.id) or ask
+        self._pending.put(newest, self._urgency(newest), first=first)
 
     def _pause(self, what: str, error: Exception, *, after: float | None = None) -> float:
         """A night without network is one line in the log, not one a minute."""
@@ -284,10 +292,10 @@ class Lane:
             else:  # nobody looks there for how it ended
                 assert place is not None
                 shown = Shown(place=place)
-        if ask.open:
-            self._posted.add(ask.id)
-        else:
-            self._posted.discard(ask.id)
+        if not ask.open:
+            self._posted.pop(ask.id, None)
+        elif shown.complete or shown.tidying:
+            self._posted[ask.id] = ask.draft
         for _ in range(shown.messages - (place is None)):
             self._meter.spend(self._clock.monotonic(), edit=False)
         revision = ask.revision if shown.complete else ask.revision - 1
@@ -309,14 +317,16 @@ class Lane:
         """A page shows it by itself; that somebody could see it is noted once."""
         shown = await self._surface.show(ask, place=None)
         if not ask.open:
-            self._posted.discard(ask.id)
-        elif shown.seen and ask.id not in self._posted:
+            self._posted.pop(ask.id, None)
+        elif ask.id in self._posted:
+            self._posted[ask.id] = ask.draft
+        elif shown.seen:
             post = Post(
                 ask_id=ask.id, surface=self._surface.name, place=shown.place, revision=ask.revision
             )
             self._not_noted[ask.id] = (post, ())
             await self._note(ask.id)
-            self._posted.add(ask.id)
+            self._posted[ask.id] = ask.draft
 
     async def _note(self, ask_id: str) -> None:
         """With a full disk every further try would otherwise post another card."""

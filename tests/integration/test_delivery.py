@@ -7,13 +7,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from chatbridge.core import form
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.errors import ChatRefused, RetryLater
+from chatbridge.core.fair_queue import PASSED_OVER
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.ports import Shown, Surface
 from tests.fakes.chat import Chat
 from tests.fakes.disk import failing
-from tests.fakes.world import BLUE, OWNER, PATIENCE, World, world
+from tests.fakes.world import BLUE, COLOUR, OWNER, PATIENCE, World, name, request, world
+from tests.telegram_asks import approval
 
 
 @asynccontextmanager
@@ -122,6 +125,110 @@ async def test_what_a_tap_changed_is_shown_before_new_questions_that_wait(tmp_pa
         hub.clock.advance(1)
         _, revision = await asyncio.wait_for(chat.shown.get(), PATIENCE)
         assert revision == ended.revision
+
+
+# ── many agents at one surface ────────────────────────────────────────────────────────────────────
+
+
+class Order(Chat):
+    """A chat that takes one message a second, and notes which projects they are from."""
+
+    def __init__(self) -> None:
+        super().__init__(pace=1.0)
+        self.projects: asyncio.Queue[str] = asyncio.Queue()
+
+    async def show(self, ask: Ask, *, place: str | None) -> Shown:
+        self.projects.put_nowait(ask.project.name)
+        return await super().show(ask, place=place)
+
+    async def next(self, hub: World, count: int) -> list[str]:
+        """The projects of the next so many messages."""
+        found = []
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(count):
+                await hub.clock.until_asleep(1.0)
+                while not hub.changes.empty():  # noqa: ASYNC110 - until delivery has heard of it
+                    await asyncio.sleep(0)
+                while not self.projects.empty():
+                    self.projects.get_nowait()
+                hub.clock.advance(1.0)
+                found.append(await self.projects.get())
+        return found
+
+
+async def asks_of(hub: World, project: str, count: int, *questions: Question) -> list[Ask]:
+    """Several links of a project ask, each as much as it may."""
+    made = []
+    for number in range(count):
+        own = questions or (Question(id="q", text=f"Number {number}?"),)
+        asked = request(*own, project=project)
+        made.append((await hub.broker.ask(asked, name(f"{project}-{number}")))[0])
+    return made
+
+
+async def test_an_approval_is_shown_next_though_another_project_has_eighty_questions(
+    tmp_path: Path,
+) -> None:
+    chat = Order()
+    async with world(tmp_path, max_open_asks=80) as hub, serving(hub, chat):
+        await asks_of(hub, "/src/flood", 80)
+        assert await chat.next(hub, 3) == ["flood"] * 3
+        await asks_of(hub, "/src/shop", 1, approval())
+        assert await chat.next(hub, 1) == ["shop"]
+
+
+async def test_projects_take_turns_however_much_one_of_them_asks(tmp_path: Path) -> None:
+    chat = Order()
+    async with world(tmp_path, max_open_asks=80) as hub, serving(hub, chat):
+        await asks_of(hub, "/src/flood", 80)
+        await asks_of(hub, "/src/shop", 2)
+        await asks_of(hub, "/src/blog", 2)
+        assert sorted(await chat.next(hub, 3)) == ["blog", "flood", "shop"]
+        assert sorted(await chat.next(hub, 3)) == ["blog", "flood", "shop"]
+
+
+async def test_links_outside_of_any_project_have_one_turn_together(tmp_path: Path) -> None:
+    chat = Order()
+    async with world(tmp_path, max_open_asks=80) as hub, serving(hub, chat):
+        for number in range(20):
+            await asks_of(hub, f"link:{number}/made-up", 1)
+        await asks_of(hub, "/src/shop", 1)
+        assert "shop" in await chat.next(hub, 2)
+
+
+async def test_approvals_without_end_do_not_keep_a_question_waiting_for_ever(
+    tmp_path: Path,
+) -> None:
+    chat = Order()
+    async with world(tmp_path, max_open_asks=80) as hub, serving(hub, chat):
+        for number in range(20):
+            await asks_of(hub, "/src/flood", 1, approval(f"make {number}"))
+        await asks_of(hub, "/src/shop", 1)
+        assert "shop" in await chat.next(hub, PASSED_OVER + 1)
+
+
+async def test_an_agent_that_moves_its_own_deadline_does_not_go_before_others(
+    tmp_path: Path,
+) -> None:
+    chat = Order()
+    async with world(tmp_path) as hub, serving(hub, chat):
+        (mine,) = await asks_of(hub, "/src/flood", 1)
+        await shown(chat, mine)
+        await asks_of(hub, "/src/shop", 1, approval())
+        for number in range(5):
+            asked = request(*mine.questions, project="/src/flood", timeout=400.0 + number)
+            await hub.broker.ask(asked, name("/src/flood-0", 10 + number))
+        assert await chat.next(hub, 1) == ["shop"]
+
+
+async def test_what_a_person_is_filling_in_comes_before_approvals(tmp_path: Path) -> None:
+    chat = Order()
+    async with world(tmp_path) as hub, serving(hub, chat):
+        (form_ask,) = await asks_of(hub, "/src/form", 1, COLOUR, Question(id="q", text="Why?"))
+        await shown(chat, form_ask)
+        await asks_of(hub, "/src/flood", 3, approval())
+        await hub.inbox.put(form_ask.id, form.Choose(step=0, option=1), person=OWNER)
+        assert await chat.next(hub, 2) == ["form", "flood"]
 
 
 async def test_a_pause_that_the_service_asks_for_is_kept(tmp_path: Path) -> None:

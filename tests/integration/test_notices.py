@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core.delivery import PASSED_OVER, Delivery
+from chatbridge.core.delivery import Delivery
 from chatbridge.core.errors import RetryLater, ToolInputError, TooManyNotices
+from chatbridge.core.fair_queue import PASSED_OVER
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.notice import Level
 from chatbridge.core.notices import MOST_A_MINUTE, Notices

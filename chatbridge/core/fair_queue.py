@@ -1,0 +1,87 @@
+"""Which ask a surface shows next: the urgent ones first, and projects take turns.
+
+Owns the order of what waits, and nothing else: when something is shown is delivery's business.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+
+from chatbridge.core.model import Ask
+
+PASSED_OVER = 5
+"""So often the more urgent may go before the less urgent; then these have a turn."""
+
+
+class Urgency(IntEnum):
+    """The lower comes first."""
+
+    ANSWERING = 0
+    """A person is filling it in, or it is over and its card still asks."""
+    APPROVAL = 1
+    """An agent stands still until somebody allows what it wants to do."""
+    ANYTHING = 2
+
+
+class FairQueue:
+    """Parties (`Project.party`) with asks of the same urgency take turns, one ask each. The asks of
+    one party come in their order."""
+
+    def __init__(self) -> None:
+        self._asks: dict[str, tuple[Ask, Urgency]] = {}
+        self._turns: dict[Urgency, OrderedDict[str, OrderedDict[str, None]]] = {
+            urgency: OrderedDict() for urgency in Urgency
+        }
+        """For each urgency the parties in the order of their turns, with the ids of their asks."""
+        self._passed_over = dict.fromkeys(Urgency, 0)
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids of the asks that wait."""
+        return iter(self._asks)
+
+    def get(self, ask_id: str) -> Ask | None:
+        found = self._asks.get(ask_id)
+        return found and found[0]
+
+    def put(self, ask: Ask, urgency: Urgency, *, first: bool | None = None) -> None:
+        """The newest state of an ask. `first`: before its party's other asks, or after them; None:
+        it keeps its place, or comes after them. When its party has its turn stays as it is."""
+        if ask.id in self._asks and self._asks[ask.id][1] is not urgency:
+            self._remove(ask.id)
+        self._asks[ask.id] = ask, urgency
+        ids = self._turns[urgency].setdefault(ask.project.party, OrderedDict())
+        ids[ask.id] = None
+        if first is not None:
+            ids.move_to_end(ask.id, last=not first)
+
+    def take(self, ready: Callable[[str], bool]) -> Ask | None:
+        """The next one of those that are ready, by their ids."""
+        waiting = {
+            urgency: ask_id
+            for urgency in Urgency
+            if (ask_id := self._first(urgency, ready)) is not None
+        }
+        if not waiting:
+            return None
+        overdue = [each for each in waiting if self._passed_over[each] >= PASSED_OVER]
+        chosen = (overdue or [*waiting])[0]
+        for urgency in waiting:
+            self._passed_over[urgency] = 0 if urgency is chosen else self._passed_over[urgency] + 1
+        ask = self._remove(waiting[chosen])
+        if ask.project.party in self._turns[chosen]:
+            self._turns[chosen].move_to_end(ask.project.party)
+        return ask
+
+    def _first(self, urgency: Urgency, ready: Callable[[str], bool]) -> str | None:
+        waiting = (ask_id for ids in self._turns[urgency].values() for ask_id in ids)
+        return next(filter(ready, waiting), None)
+
+    def _remove(self, ask_id: str) -> Ask:
+        ask, urgency = self._asks.pop(ask_id)
+        ids = self._turns[urgency][ask.project.party]
+        del ids[ask_id]
+        if not ids:
+            del self._turns[urgency][ask.project.party]
+        return ask
