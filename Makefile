@@ -37,12 +37,12 @@ demo: $(VENV) ## Try it: a hub, a web inbox and a pretend agent, on this machine
 
 .PHONY: test
 test: $(VENV) ## Everything: style, types, import contracts, and all tests
-	@$(MAKE) --jobs 3 --output-sync=target check browser synapse inspector nspawn collect
+	@$(MAKE) --jobs 3 --output-sync=target check browser synapse inspector mcp1 nspawn collect
 	@echo "  pytest    with $(WORKERS) workers"
 	@.ci/scratch $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-.PHONY: browser synapse inspector nspawn
-browser synapse inspector nspawn: $(VENV)
+.PHONY: browser synapse inspector mcp1 nspawn
+browser synapse inspector mcp1 nspawn: $(VENV)
 	@.ci/$@ set-up
 nspawn: | browser # one apt at a time
 
@@ -104,16 +104,18 @@ pictures: $(VENV) ## Draw the documentation's pictures anew
 	@$(BIN)/python -m tests.pictures
 
 .PHONY: lock
-lock: ## Compile requirements.txt and .ci/synapse.txt anew, with the newest versions that fit
+lock: ## Compile requirements.txt and the lists in .ci anew, with the newest versions that fit
 	@.ci/venv base
 	@echo "  lock      requirements.txt"
 	@$(COMPILE) pyproject.toml --extra dev --output-file requirements.txt
 	@echo "  lock      .ci/synapse.txt"
 	@$(COMPILE) .ci/synapse.in --output-file .ci/synapse.txt
+	@echo "  lock      .ci/mcp1.txt"
+	@$(COMPILE) .ci/mcp1.in --output-file .ci/mcp1.txt
 
 .PHONY: clean
-clean: ## Remove .venv, .synapse, .inspector, caches and build products
-	rm -rf .venv .synapse .inspector .hypothesis .import_linter_cache .mypy_cache \
+clean: ## Remove .venv, .synapse, .inspector, .mcp1, caches and build products
+	rm -rf .venv .synapse .inspector .mcp1 .hypothesis .import_linter_cache .mypy_cache \
 		.pytest_cache .ruff_cache build dist
 	find chatbridge tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

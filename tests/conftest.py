@@ -34,6 +34,7 @@ CI = Path(__file__).parent.parent / ".ci"
 MISSING = {
     "browser": "no Chromium or Google Chrome on PATH",
     "inspector": "no MCP inspector",
+    "mcp1": "no Python SDK before 2.0",
     "nspawn": "no systemd-nspawn that runs here",
     "root": "not run by root",
     "systemd": "no systemd-analyze on PATH",
@@ -46,6 +47,8 @@ HOW = {
     "CHATBRIDGE_INSTALL_BROWSER=0.",
     "inspector": "No client by others has listed and called the tools. .ci/inspector set-up says\n"
     "why it could not be installed: it needs PyPI, for Node, and npm.",
+    "mcp1": "No client that gives up in silence has asked anything. .ci/mcp1 set-up says why it\n"
+    "could not be installed: it needs PyPI.",
     "nspawn": "The units were not tried under systemd. They need root, on a machine that may have\n"
     "containers, and the package systemd-container, which make test installs by itself unless\n"
     "CHATBRIDGE_INSTALL_NSPAWN=0.",
@@ -114,6 +117,14 @@ def inspector_command() -> str:
     """The MCP inspector's. For tests marked `inspector`."""
     path = found("inspector")
     assert path, "a test that takes `inspector_command` needs @pytest.mark.inspector"
+    return path
+
+
+@pytest.fixture(scope="session")
+def mcp1_python() -> str:
+    """A Python with the SDK before 2.0. For tests marked `mcp1`."""
+    path = found("mcp1")
+    assert path, "a test that takes `mcp1_python` needs @pytest.mark.mcp1"
     return path
 
 

@@ -12,9 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from chatbridge.core.model import Ask
+from chatbridge.core.model import Ask, CallName
 from chatbridge.tools.call import HEARTBEAT
-from chatbridge.tools.clients import Clients
+from chatbridge.tools.clients import Client, Clients
 from tests.fakes.patient import (
     HOUR,
     QUESTION,
@@ -46,6 +46,8 @@ class Agent:
     limit: float | None = None
     idle: float | None = None
     progress: bool = False
+    thinks: float = 0.0
+    """How long it takes to ask again after it gave up."""
     pipe: Pipe = field(init=False)
     answers: list[Json] = field(default_factory=list)
     rounds: int = 0
@@ -76,13 +78,18 @@ class Agent:
         return min(limits) - (self.clock.monotonic() - self.asked_at) if limits else None
 
     def ticket_in(self, here: Bridge) -> float | None:
-        patience = here.clients.of(self.client).patience(progress=self.progress)
+        client = here.clients.of(self.client)
+        learned = here.hub.broker.callers.learned_limit(self.pipe.id)
+        if learned and client.limit is None and client.idle is None:
+            client = Client(limit=learned.seconds)
+        patience = client.patience(progress=self.progress)
         return patience and patience + self.asked_at - self.clock.monotonic()
 
     async def is_heard(self, here: Bridge) -> None:
         """Once the hub has the call, and waits."""
         assert self.request is not None
         beat = here.clients.of(self.client).beat(HEARTBEAT) if self.progress else None
+        await here.has(self.pipe, self.request, pause=None)  # with what it has shown of its limit
         pauses = [pause for pause in (self.ticket_in(here), beat) if pause is not None]
         await here.has(self.pipe, self.request, pause=min(pauses, default=None))
 
@@ -130,6 +137,21 @@ class Agent:
             self._new_pipe()
             self.ticket = None
         self.request = None
+
+    async def think(self, here: Bridge, given_up: int) -> None:
+        """Before it asks again. The ticket for what it gave up may come meanwhile, in vain."""
+        left, ticket_in = self.thinks, self.ticket_in(here)
+        if ticket_in is not None and ticket_in + TICK < left:
+            self.clock.advance(ticket_in + TICK)
+            left -= ticket_in + TICK
+            name = CallName(link=self.pipe.id, request=str(given_up))
+
+            async def confirmed() -> bool:
+                call = await here.hub.store.write(lambda tx: tx.call(name))
+                return call is not None and call.delivered_at is not None
+
+            await until(confirmed)
+        self.clock.advance(left)
 
 
 class Night:
@@ -183,10 +205,12 @@ class Night:
             pause, what = min(pauses)
             await agent.pass_time(max(pause, 0.0))
             if what == "limit":
-                dropped = agent.gives_up is GivesUp.DROPS
+                dropped, given_up = agent.gives_up is GivesUp.DROPS, agent.request
                 await agent.give_up()
                 if dropped:
                     await agent.pipe.connect(self.here)
+                elif given_up is not None and agent.thinks:
+                    await agent.think(self.here, given_up)
                 continue
             if what == "answer":
                 await self.here.answered()

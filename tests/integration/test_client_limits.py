@@ -91,7 +91,26 @@ async def test_a_client_that_nobody_knows_and_that_gives_up_goes_on_with_the_sam
     waits = agent("unheard-of", Client(limit=1000.0), how, progress=progress)
     async with Night(tmp_path, waits) as night:
         await night.answered_at(waits.clock.monotonic() + NIGHT)
-        assert waits.rounds > 20
+        # Who says so is understood at once, and holds a ticket from then on.
+        assert waits.rounds > (20 if how is GivesUp.DROPS else 5)
+        await gets_it_once(night)
+
+
+@pytest.mark.parametrize("limit", [5.0, 10.0, 30.0, 1000.0])
+@pytest.mark.parametrize("thinks", [0.0, 4.0, 40.0])
+async def test_a_client_that_nobody_knows_and_that_gives_up_in_silence_soon_gets_tickets(
+    tmp_path: Path, limit: float, thinks: float
+) -> None:
+    """Its limit is learned from how it asks again, however long its model thinks before that."""
+    waits = agent("mcp", Client(limit=limit), GivesUp.SILENTLY, progress=False)
+    waits.thinks = thinks
+    async with Night(tmp_path, waits) as night:
+        await night.answered_at(waits.clock.monotonic() + NIGHT)
+        learned = night.here.hub.broker.callers.learned_limit(waits.pipe.id)
+        assert learned
+        patience = Client(limit=learned.seconds).patience(progress=False)
+        assert patience
+        assert patience < limit
         await gets_it_once(night)
 
 

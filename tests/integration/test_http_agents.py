@@ -217,6 +217,21 @@ async def test_two_agents_with_one_token_and_the_same_words_have_two_questions(
             await cut(call)
 
 
+async def test_a_session_that_asks_again_while_its_first_call_waits_has_one_question(
+    door: Door,
+) -> None:
+    """Its client may have given the first call up without closing its stream."""
+    async with door.agent(ERAS[0]) as agent:
+        first = agent.asking(1)
+        ask = await door.shown()
+        again = agent.asking(2)
+        assert (await door.shown()).id == ask.id
+        await door.hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        for call in (first, again):
+            assert text_of(result_of(await call)) == "User selected: blue"
+        assert (await delivered(door)).id == ask.id
+
+
 async def test_a_client_that_cancels_waits_no_longer(door: Door) -> None:
     async with door.agent(ERAS[0]) as agent:
         call = agent.asking(1)
