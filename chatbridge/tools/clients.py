@@ -55,6 +55,8 @@ KNOWN: dict[str, Client] = {
     "claude-ai": Client(shown="Claude"),
     "codex": Client(shown="Codex", limit=300.0, cancels=False),
     "gemini-cli": Client(shown="Gemini CLI", limit=600.0),
+    "qwen-code": Client(shown="Qwen Code", limit=600.0),
+    "qwen-cli": Client(shown="Qwen Code", limit=600.0),
     "opencode": Client(shown="opencode", idle=60.0),
     "cline": Client(shown="Cline", limit=60.0),
     "zed": Client(shown="Zed", limit=60.0, cancels=False),

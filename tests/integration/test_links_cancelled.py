@@ -38,6 +38,33 @@ async def test_a_cancelled_call_that_cannot_be_stored_has_no_caller_after_the_li
         again.close()
 
 
+@pytest.mark.parametrize(
+    ("reason", "out_of_time"),
+    [
+        (None, True),
+        ("timed out after 5.0s", True),  # the Python SDK
+        ("McpError: MCP error -32001: Request timed out", True),  # the one for TypeScript
+        ("context deadline exceeded", True),
+        ("caller cancelled", False),
+        ("AbortError: This operation was aborted", False),
+    ],
+)
+async def test_a_cancellation_shows_the_clients_limit_unless_somebody_stopped_the_agent(
+    tmp_path: Path, reason: str | None, out_of_time: bool
+) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
+        link = await Link.connect(tmp_path / "s", link="mine")
+        await link.hear()
+        await link.ask(1)
+        await hub.until(lambda ask: ask.open)
+        hub.clock.advance(30)
+        params = {"requestId": 1, **({"reason": reason} if reason else {})}
+        link.say({**CANCELLED, "params": params})
+        await hub.until(lambda ask: ask.alone_since is not None)
+        assert (hub.broker.callers.learned_limit("mine") is not None) is out_of_time
+        link.close()
+
+
 @pytest.mark.parametrize("pending", [False, True])
 async def test_an_answer_to_a_call_that_the_link_has_forgotten_is_kept_unless_it_is_being_written(
     tmp_path: Path, pending: bool

@@ -19,6 +19,8 @@ LIMITS = st.none() | SECONDS
         ("codex-mcp-client", "Codex"),
         ("gemini-cli-mcp-client", "Gemini CLI"),
         ("gemini-cli-mcp-client-chatbridge", "Gemini CLI"),
+        ("qwen-code-mcp-client", "Qwen Code"),
+        ("qwen-cli-mcp-client-chatbridge", "Qwen Code"),
         ("opencode", "opencode"),
         ("Cline", "Cline"),
         ("Zed", "Zed"),
