@@ -21,6 +21,7 @@ from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, SocketUnu
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.log import log_to_stderr, redacted
 from chatbridge.hub.systemd import Systemd
+from chatbridge.link.preface import parsed_limit
 
 NO_SOCKET = (
     "a hub for several users takes its socket from systemd, and got none. Start "
@@ -82,7 +83,7 @@ def standalone_main(argv: list[str]) -> int:
         with Lock(rendezvous.state_dir(), started_by="person") as lock:
             asyncio.run(
                 run_standalone(
-                    lock, config=options.config, label=options.label, limit=options.limit
+                    lock, config=options.config, label=options.label or None, limit=options.limit
                 )
             )
     except ChatbridgeError as error:
@@ -152,16 +153,27 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _limit(text: str) -> int:
+    try:
+        return parsed_limit(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _standalone_options(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="chatbridge mcp --standalone",
         description="Hub and MCP server in one process, without a socket.",
     )
     parser.add_argument("--config", type=Path, help="the configuration file to use")
-    parser.add_argument("--label", help="shown beside the project's name")
+    parser.add_argument(
+        "--label",
+        default=os.environ.get("CHATBRIDGE_LABEL"),
+        help="shown beside the project's name (also: CHATBRIDGE_LABEL)",
+    )
     parser.add_argument(
         "--limit",
-        type=int,
+        type=_limit,
         metavar="SECONDS",
         help="after this time the client gives a call up",
     )

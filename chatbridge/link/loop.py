@@ -18,7 +18,7 @@ from chatbridge import rendezvous
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.lines import LineReader
 from chatbridge.link import unavailable
-from chatbridge.link.preface import preface
+from chatbridge.link.preface import parsed_limit, preface
 from chatbridge.link.relay import Json, Relay
 from chatbridge.link.search import FIRST_LIMIT, GRACE, LOST_LIMIT, NoHub, Search
 
@@ -44,27 +44,29 @@ def main(argv: list[str]) -> int:
     given: dict[str, str | None] = {"--label": os.environ.get("CHATBRIDGE_LABEL"), "--limit": None}
     words = iter(argv)
     for word in words:
-        name, _, value = word.partition("=")
+        name, equals, text = word.partition("=")
         if word in ("-h", "--help"):
             sys.stderr.write(HELP)
             return 0
         if name not in given:
             sys.stderr.write(f"chatbridge mcp does not know {word!r}.\n\n{HELP}")
             return 2
-        given[name] = value or next(words, None)
-        if not given[name]:
+        value = text if equals else next(words, None)
+        if value is None or (not equals and value.startswith("--")):
             sys.stderr.write(f"{name} needs a value.\n\n{HELP}")
             return 2
-    limit = given["--limit"]
-    if limit is not None and not (limit.isascii() and limit.isdigit() and int(limit)):
-        sys.stderr.write(f"--limit needs a number of seconds, not {limit!r}.\n\n{HELP}")
+        given[name] = value
+    try:
+        limit = None if given["--limit"] is None else parsed_limit(given["--limit"])
+    except ValueError as error:
+        sys.stderr.write(f"--limit: {error}.\n\n{HELP}")
         return 2
     wake, wake_end = os.pipe()
     os.set_blocking(wake_end, False)
     signal.set_wakeup_fd(wake_end)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    first = preface(given["--label"] or None, limit=int(limit) if limit else None)
+    first = preface(given["--label"] or None, limit=limit)
     return Link(Relay(first), wake).run()
 
 

@@ -9,6 +9,7 @@ from chatbridge.digests import sha256_hex
 from chatbridge.link.root import find_root, read_file
 
 PROTOCOL = 1
+LONGEST_LIMIT_SECONDS = 3650 * 24 * 3600
 NAMED_SETTINGS = (
     "CHATBRIDGE_STORE",
     "CHATBRIDGE_TELEGRAM__TOKEN",
@@ -41,6 +42,17 @@ def preface(label: str | None, *, limit: int | None = None) -> dict[str, object]
         "parent": os.getppid(),
         "settings": settings,
     }
+
+
+def parsed_limit(text: str) -> int:
+    """The value of `--limit`. :raises ValueError:"""
+    short = len(text) <= len(str(LONGEST_LIMIT_SECONDS))
+    limit = int(text) if short and text.isascii() and text.isdigit() else 0
+    if not 0 < limit <= LONGEST_LIMIT_SECONDS:
+        raise ValueError(
+            f"give a whole number of seconds, 1 to {LONGEST_LIMIT_SECONDS}, not {text[:40]!r}"
+        )
+    return limit
 
 
 def working_directory() -> str:

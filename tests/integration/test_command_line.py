@@ -135,7 +135,19 @@ def test_an_unknown_command_is_answered_with_those_that_exist(state: Path) -> No
 
 @pytest.mark.parametrize(
     "words",
-    [["--labl", "x"], ["--label"], ["--label="], ["x"], ["--limit", "1h"], ["--limit", "0"]],
+    [
+        ["--labl", "x"],
+        ["--label"],
+        ["--label", "--limit", "60"],
+        ["x"],
+        ["--limit", "1h"],
+        ["--limit", "0"],
+        ["--limit="],
+        ["--limit", "9" * 400],
+        ["--limit", "9" * 5000],
+        ["--standalone", "--limit", "-1"],
+        ["--standalone", "--limit", "9" * 400],
+    ],
 )
 def test_a_wrong_flag_of_a_link_is_refused_and_stdout_stays_clean(
     state: Path, words: list[str]

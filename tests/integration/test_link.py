@@ -28,6 +28,19 @@ def test_the_preface_says_who_the_link_is_and_keeps_secrets(
         assert len(preface["link"]) == 32
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("--label=", "--limit", "60"), ("--limit=60", "--label", ""), ("--label=", "--limit=60")],
+)
+def test_an_empty_label_is_no_label(
+    state: str, hub: ScriptedHub, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    environment = {"CHATBRIDGE_STATE_DIR": state, "CHATBRIDGE_LABEL": "of the environment"}
+    with LinkClient(environment, *words, cwd=tmp_path):
+        _, preface = hub.accept()
+    assert (preface["label"], preface["limit"]) == (None, 60)
+
+
 def test_a_bare_environment_is_enough_to_find_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryDirectory(prefix="cb-") as home:
         monkeypatch.setenv("CHATBRIDGE_RUNTIME_DIR", home)
