@@ -43,6 +43,7 @@ from chatbridge.hub.http_tokens import Token, Tokens
 from chatbridge.hub.http_wire import (
     STOPPING,
     Wire,
+    message_problem,
     nothing_more,
     parsed,
     read_body,
@@ -174,6 +175,10 @@ class HttpAgents:
             await refused(413, problem)(scope, receive, send)
             return
         message = parsed(body)
+        unfit = message_problem(message) if scope["method"] == "POST" else None
+        if unfit is not None:
+            await _rpc_refusal(400, unfit)(scope, receive, send)
+            return
         body = repaired(body)
         version, named = headers.get("mcp-protocol-version"), headers.get("mcp-session-id")
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:

@@ -15,10 +15,11 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from chatbridge import nesting
+from chatbridge import nesting, request_ids
 from chatbridge.hub.http_guard import UNKNOWN, refused
 from chatbridge.hub.http_sessions import Exchange
 from chatbridge.lines import MAX_LINE
+from chatbridge.request_ids import has_bad_id
 
 FINISH_SECONDS = 1.0
 """How long the end of a response that was cut short may take: its client may not be reading."""
@@ -97,12 +98,20 @@ async def read_body(headers: Headers, receive: Receive) -> bytes | None:
 
 
 def parsed(body: bytes) -> dict[str, Any]:
-    """The JSON-RPC message, as far as it is one; what is wrong with it the SDK says."""
+    """The JSON-RPC message; empty if it is none that we can read."""
     try:
         found = nesting.loads(body)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def message_problem(message: dict[str, Any]) -> str | None:
+    """Why the SDK should not see this message. It would take a request with a wrong id for a
+    notification, and reads one level deeper than we do."""
+    if not message:
+        return f"the body is not one JSON object of at most {nesting.DEEPEST} levels"
+    return request_ids.PROBLEM if has_bad_id(message) else None
 
 
 def repaired(body: bytes) -> bytes:

@@ -29,13 +29,14 @@ from chatbridge.hub.peers import Peers, owns
 from chatbridge.hub.session import Delivered, Session
 from chatbridge.hub.terminals import Json, Terminals
 from chatbridge.lines import MAX_LINE
-from chatbridge.link.preface import NAMED_SETTINGS, PROTOCOL
+from chatbridge.link.preface import LONGEST_LIMIT_SECONDS, NAMED_SETTINGS, PROTOCOL
 from chatbridge.projects import project_of, project_of_user
 
 log = logging.getLogger(__name__)
 
 PREFACE_WITHIN = 10.0
 LONGEST_PROJECT = 18
+LARGEST_PID = 2**31 - 1
 LINK_ID = re.compile(r"[!-~]{1,64}")
 LONGEST_TEXT = 4096
 """Of a folder's path, a label or a project's file."""
@@ -226,7 +227,7 @@ class Links:
             task,
             remark,
             version=_short(preface.get("version")),
-            pid=(pid := preface["pid"] if type(preface.get("pid")) is int else None),
+            pid=(pid := _pid(preface.get("pid"))),
             uid=uid,
         )
         self._callers.link_opened(link)
@@ -290,8 +291,8 @@ def _problem(preface: object) -> str | None:
         if not isinstance(text, str | None) or not _holds(text or ""):
             return f"the link's first line has a {name} that is no text, or too long"
     limit = preface.get("limit")
-    if limit is not None and (type(limit) is not int or limit <= 0):
-        return "the link's first line has a limit that is no number of seconds"
+    if limit is not None and not (type(limit) is int and 0 < limit <= LONGEST_LIMIT_SECONDS):
+        return "the link's first line has a limit that is no number of seconds, or too long"
     protocol = preface.get("protocol")
     if protocol != PROTOCOL:
         return (
@@ -300,6 +301,10 @@ def _problem(preface: object) -> str | None:
             "chatbridge stop, then restart the agent"
         )
     return None
+
+
+def _pid(given: object) -> int | None:
+    return given if type(given) is int and 0 < given <= LARGEST_PID else None
 
 
 def _holds(text: str) -> bool:

@@ -18,7 +18,7 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
-from chatbridge import nesting
+from chatbridge import nesting, request_ids
 from chatbridge.commands.tools.pushes import LEVELS, Pushes
 from chatbridge.core.callers import Callers
 from chatbridge.core.errors import ChatbridgeError
@@ -26,6 +26,7 @@ from chatbridge.core.model import CallName, Project
 from chatbridge.hub.forms import Forms
 from chatbridge.hub.sdk_streams import Reading, Writing
 from chatbridge.lines import MAX_LINE, Overlong
+from chatbridge.request_ids import has_bad_id, is_request_id
 
 log = logging.getLogger(__name__)
 
@@ -152,6 +153,9 @@ class Session:
             if repaired is None:
                 return None
             message = repaired
+        if _has_bad_id(message, line):
+            await self._refuse(types.INVALID_REQUEST, request_ids.PROBLEM)
+            return None
         if isinstance(message, types.JSONRPCRequest):
             self._requests.add(json.dumps(message.id))
             if self._confirms and message.method == "tools/call":
@@ -171,11 +175,14 @@ class Session:
         found: Any = None
         try:
             found = json.loads(line)
+            if has_bad_id(found):
+                await self._refuse(types.INVALID_REQUEST, request_ids.PROBLEM)
+                return None
             text = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
             return types.jsonrpc_message_adapter.validate_json(text, by_name=False)
         except (ValueError, RecursionError):
             request = found.get("id") if isinstance(found, dict) and "method" in found else None
-            if not isinstance(request, str | int):
+            if not is_request_id(request):
                 request = Overlong(line, line).request_id()
             code = types.PARSE_ERROR if found is None else types.INVALID_REQUEST
             await self._refuse(code, "this line is no JSON-RPC message", request)
@@ -220,7 +227,7 @@ class Session:
                 await self._take_reply(json.dumps(call), result)
             case {"chatbridge": "age", "request": request, "seconds": int() | float() as seconds}:
                 if len(self._ages) < MOST_AGES:
-                    self._ages[json.dumps(request)] = min(max(0.0, float(seconds)), LONGEST_AGE)
+                    self._ages[json.dumps(request)] = float(min(max(0.0, seconds), LONGEST_AGE))
             case {"chatbridge": "level", "level": level} if level in LEVELS:
                 self.level = cast("types.LoggingLevel", level)
             case {"chatbridge": "resumed"}:
@@ -310,6 +317,13 @@ def speaks_of_time(cancelled: Mapping[str, Any]) -> bool:
     agent. SDKs say why; a client that gives no reason has hardly asked anybody."""
     reason = cancelled.get("reason")
     return reason is None or bool(_OUT_OF_TIME.search(str(reason)))
+
+
+def _has_bad_id(message: types.JSONRPCMessage, line: bytes) -> bool:
+    """The SDK's parser takes a request with an id of another type for a notification."""
+    if isinstance(message, types.JSONRPCRequest):
+        return not is_request_id(message.id)
+    return isinstance(message, types.JSONRPCNotification) and has_bad_id(json.loads(line))
 
 
 def _call_of(item: SessionMessage) -> types.RequestId | None:

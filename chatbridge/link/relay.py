@@ -11,9 +11,10 @@ import json
 import time
 from collections.abc import Callable
 
-from chatbridge import nesting
+from chatbridge import nesting, request_ids
 from chatbridge.lines import MAX_LINE, Overlong
 from chatbridge.link.outbox import Outbox
+from chatbridge.request_ids import is_request_id
 
 Json = dict[str, object]
 RequestId = str | int
@@ -136,7 +137,7 @@ class Relay:
         problem = _problem(message)
         if problem is not None:
             found = message.get("id") if isinstance(message, dict) else None
-            self._reject(found if _is_id(found) else None, _INVALID_REQUEST, problem)
+            self._reject(found if is_request_id(found) else None, _INVALID_REQUEST, problem)
         elif "method" not in message:
             self._response_from_client(message)
         elif "id" in message:
@@ -311,8 +312,8 @@ def _problem(message: object) -> str | None:
         return "the member chatbridge is not for clients"
     if message.get("jsonrpc") != "2.0":
         return 'a message has the member "jsonrpc": "2.0"'
-    if "id" in message and not _is_id(message["id"]):
-        return "an id is a string or a whole number"
+    if "id" in message and not is_request_id(message["id"]):
+        return request_ids.PROBLEM
     if "method" not in message:
         return None if "result" in message or "error" in message else "there is no method"
     if not isinstance(message["method"], str):
@@ -328,10 +329,6 @@ def _encodable(message: Json, line: bytes) -> bytes:
         return line
     again = _dump(message)
     return line if json.loads(again) == message else again
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str) or type(value) is int
 
 
 def _key(value: object) -> str:

@@ -6,7 +6,8 @@ server that fails to initialize, and their agents then never learn why. Both pro
 
 from __future__ import annotations
 
-from chatbridge import __version__
+from chatbridge import __version__, request_ids
+from chatbridge.request_ids import is_request_id
 
 _HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 _STATELESS_VERSION = "2026-07-28"
@@ -22,15 +23,17 @@ SWITCHED_OFF = (
 
 def answer(request: dict[str, object], problem: str, *, tools: bool = True) -> dict[str, object]:
     """The response to one request. `tools` false: none are listed."""
+    if not is_request_id(request.get("id")):
+        return _error({}, -32600, request_ids.PROBLEM)
     given = request.get("params")
     params: dict[str, object] = given if isinstance(given, dict) else {}
     version = _stateless_version(params)
     if version not in (None, _STATELESS_VERSION):
         data = {"supported": [_STATELESS_VERSION], "requested": version}
-        return _error(request, -32022, "Unsupported protocol version", data)
+        return _error(request, -32022, "Unsupported protocol version", data=data)
     result = _result(str(request.get("method")), params, problem, tools, stateless=bool(version))
     if result is None:
-        return _error(request, -32601, "Method not found", str(request.get("method")))
+        return _error(request, -32601, "Method not found", data=str(request.get("method")))
     if version:
         result = {**result, "resultType": "complete", "_meta": {_SERVER_KEY: _SERVER}}
     return {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
@@ -73,6 +76,8 @@ def _stateless_version(params: dict[str, object]) -> str | None:
     return version if isinstance(version, str) else None
 
 
-def _error(request: dict[str, object], code: int, message: str, data: object) -> dict[str, object]:
-    error = {"code": code, "message": message, "data": data}
+def _error(
+    request: dict[str, object], code: int, message: str, *, data: object = None
+) -> dict[str, object]:
+    error = {"code": code, "message": message, **({"data": data} if data is not None else {})}
     return {"jsonrpc": "2.0", "id": request.get("id"), "error": error}

@@ -198,7 +198,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     # ── chatbridge: agents ────────────────────────────────────────────────────────────────────────
     (r"chatbridge hook", run(stdin="{}")),
-    (r"chatbridge mcp( --limit 3600)?", run()),
+    (r"chatbridge mcp( --limit 3600| --label= --limit 60)?", run()),
     (r"chatbridge mcp --limit", run(fills={"--limit": "--limit 3600"})),
     (r"chatbridge mcp --label", run(fills={"--label": "--label night"})),
     (

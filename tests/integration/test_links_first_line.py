@@ -10,7 +10,7 @@ import pytest
 
 from chatbridge.hub import links
 from tests.fakes.door import Link, door
-from tests.fakes.world import PATIENCE, world
+from tests.fakes.world import BLUE, OWNER, PATIENCE, world
 
 FORGED = "x\n2026-11-15 12:00:00 ERROR chatbridge: forged"
 
@@ -39,6 +39,38 @@ async def test_a_first_line_that_would_fill_or_forge_the_log_is_refused(
         assert refusal["chatbridge"] == "refused"
         assert here.connected() == []
     assert all(len(line) < 300 and "\n" not in line for line in caplog.messages)
+
+
+HOSTILE = [0, -1, True, 1.5, 10**400, -(10**400), float("nan"), "\udc80", "\0", "x" * 4096, [], {}]
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:12])
+@pytest.mark.parametrize(
+    "name", ["limit", "pid", "parent", "label", "cwd", "root", "file", "version", "settings"]
+)
+async def test_a_link_that_is_let_in_can_ask(tmp_path: Path, name: str, value: object) -> None:
+    """Whatever its first line says: it is refused before anything happens, or its calls work."""
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s") as here:
+        link = await Link.connect(tmp_path / "s", **{name: value})
+        if (await link.hear())["chatbridge"] == "hub":
+            await link.ask(1)
+            ask = await hub.until(lambda ask: ask.open)
+            (connected,) = here.connected()
+            assert connected["pid"] is None or 0 < connected["pid"] < 2**31
+            await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+            assert "blue" in (await link.hear())["result"]["content"][0]["text"]
+        link.close()
+
+
+@pytest.mark.parametrize("seconds", [10**400, -(10**400), float("inf"), float("nan")])
+async def test_no_age_of_a_call_ends_its_link(tmp_path: Path, seconds: float) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
+        link = await Link.connect(tmp_path / "s")
+        await link.hear()
+        link.say({"chatbridge": "age", "request": 1, "seconds": seconds})
+        link.say({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+        assert (await link.hear())["id"] == 2
+        link.close()
 
 
 async def test_what_a_link_says_of_itself_is_one_line_in_the_log(
