@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from typing import Any
 
 from mcp_types import Icon, Tool, ToolAnnotations
 
+_SVG = (
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'><path fill='#0A6A50' d='M4 3h16a2 "
+    "2 0 0 1 2 2v10a2 2 0 0 1-2 2h-8l-5 4v-4H4a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2z'/></svg>"
+)
 ICON = Icon(
-    src="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E"
-    "%3Cpath fill='%230A6A50' d='M4 3h16a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2h-8l-5 4v-4H4a2 2 0 0 1-2-2"
-    "V5a2 2 0 0 1 2-2z'/%3E%3C/svg%3E",
+    src=f"data:image/svg+xml;base64,{b64encode(_SVG.encode()).decode()}",
     mime_type="image/svg+xml",
     sizes=["any"],
 )

@@ -55,7 +55,7 @@ async def test_every_tool_has_a_title_annotations_an_icon_and_a_description(
     for tool in await listed((await connections.get()).client):
         assert tool["title"]
         assert tool["annotations"]["title"]
-        assert tool["icons"][0]["src"].startswith("data:image/svg+xml")
+        assert tool["icons"][0]["src"].startswith("data:image/svg+xml;base64,")
         assert len(tool["description"]) > 100
 
 
