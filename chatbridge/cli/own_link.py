@@ -99,7 +99,9 @@ class Calls:
                 result = message.get("result")
                 if isinstance(result, dict):
                     return result
-                raise NoAnswer(f"the hub answered with an error: {message.get('error')}")
+                error = message.get("error")
+                said = error.get("message") if isinstance(error, dict) else error
+                raise NoAnswer(f"the hub answered with an error: {said}")
 
     def _line(self, until: float | None) -> bytes:
         while b"\n" not in self._rest:

@@ -31,6 +31,7 @@ from chatbridge.core.store_port import Store
 from chatbridge.hub.background import Background, Faults
 from chatbridge.hub.new_commands import tell_of_new_commands
 from chatbridge.settings import TOOLS, Settings
+from chatbridge.tool_names import ASK_HUMAN
 from chatbridge.tools.call import ToolHandler
 
 
@@ -59,7 +60,7 @@ async def open_commands(
     wanted = settings.commands
     library = Library(
         wanted.dirs,
-        reserved=frozenset(TOOLS),
+        reserved=frozenset((*TOOLS, ASK_HUMAN)),
         may_be_missing="dirs" not in wanted.model_fields_set,
     )
     await asyncio.to_thread(library.load)

@@ -70,6 +70,7 @@ async def run_unavailable(problem: str) -> None:
     stop = stop_on_signals()
     stopping = asyncio.ensure_future(stop.wait())
     reader, send = await _stdio()
+    client: object = None
     while True:
         reading = asyncio.ensure_future(reader.readline())
         await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -82,7 +83,9 @@ async def run_unavailable(problem: str) -> None:
                 return
             request = nesting.loads(line)
             if isinstance(request, dict) and "id" in request and "method" in request:
-                await send(json.dumps(unavailable.answer(request, problem)).encode() + b"\n")
+                client = unavailable.client_named_in(request) or client
+                response = unavailable.answer(request, problem, client=client)
+                await send(json.dumps(response).encode() + b"\n")
 
 
 async def _stdio() -> tuple[asyncio.StreamReader, Callable[[bytes], Awaitable[None]]]:

@@ -178,7 +178,9 @@ class Link:
     def _answer_all(self, problem: str) -> None:
         for request in list(self._relay.requests.values()):
             self._listed = self._listed or request.method == "tools/list"
-            response = unavailable.answer(request.message, problem, tools=self._tools)
+            response = unavailable.answer(
+                request.message, problem, tools=self._tools, client=self._relay.client
+            )
             self._relay.answer(request, response)
 
     # The hub

@@ -82,6 +82,13 @@ class Relay:
         no reason to start a hub."""
         return any(each.method != _SUBSCRIPTION for each in self.requests.values())
 
+    @property
+    def client(self) -> object:
+        """The name that the client gave in its handshake."""
+        if self._initialize is None:
+            return None
+        return _member(self._initialize.message, "params", "clientInfo", "name")
+
     # The connection
 
     def hub_found(self) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from chatbridge import __version__, request_ids
 from chatbridge.request_ids import is_request_id
+from chatbridge.tool_names import ASK_USER, offered_name
 
 _HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 _STATELESS_VERSION = "2026-07-28"
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+_CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 _SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _SERVER = {"name": "chatbridge", "version": __version__}
 
@@ -21,8 +23,11 @@ SWITCHED_OFF = (
 )
 
 
-def answer(request: dict[str, object], problem: str, *, tools: bool = True) -> dict[str, object]:
-    """The response to one request. `tools` false: none are listed."""
+def answer(
+    request: dict[str, object], problem: str, *, tools: bool = True, client: object = None
+) -> dict[str, object]:
+    """The response to one request. `tools` false: none are listed. `client`: the name that it gave
+    in its handshake."""
     if not is_request_id(request.get("id")):
         return _error({}, -32600, request_ids.PROBLEM)
     given = request.get("params")
@@ -31,7 +36,10 @@ def answer(request: dict[str, object], problem: str, *, tools: bool = True) -> d
     if version not in (None, _STATELESS_VERSION):
         data = {"supported": [_STATELESS_VERSION], "requested": version}
         return _error(request, -32022, "Unsupported protocol version", data=data)
-    result = _result(str(request.get("method")), params, problem, tools, stateless=bool(version))
+    listed = (
+        [_ask_user(problem, client=str(client_named_in(request) or client or ""))] if tools else []
+    )
+    result = _result(str(request.get("method")), params, problem, listed, stateless=bool(version))
     if result is None:
         return _error(request, -32601, "Method not found", data=str(request.get("method")))
     if version:
@@ -39,14 +47,29 @@ def answer(request: dict[str, object], problem: str, *, tools: bool = True) -> d
     return {"jsonrpc": "2.0", "id": request.get("id"), "result": result}
 
 
+def client_named_in(request: dict[str, object]) -> object:
+    """The client's name, which `initialize` or, in the stateless era, every request carries."""
+    params = request.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    info = meta.get(_CLIENT_KEY) if isinstance(meta, dict) else None
+    if info is None and isinstance(params, dict):
+        info = params.get("clientInfo")
+    return info.get("name") if isinstance(info, dict) else None
+
+
 def _result(
-    method: str, params: dict[str, object], problem: str, tools: bool, *, stateless: bool
+    method: str,
+    params: dict[str, object],
+    problem: str,
+    tools: list[dict[str, object]],
+    *,
+    stateless: bool,
 ) -> dict[str, object] | None:
     fresh: dict[str, object] = {"ttlMs": 0, "cacheScope": "private"} if stateless else {}
     if method == "tools/call":
         return {"content": [{"type": "text", "text": problem}], "isError": True}
     if method == "tools/list":
-        return {"tools": [_ask_user(problem)] if tools else [], **fresh}
+        return {"tools": tools, **fresh}
     if method == "server/discover" and stateless:
         return {"supportedVersions": [_STATELESS_VERSION], "capabilities": {"tools": {}}, **fresh}
     if method == "initialize" and not stateless:
@@ -61,9 +84,9 @@ def _result(
     return {} if method == "ping" and not stateless else None
 
 
-def _ask_user(problem: str) -> dict[str, object]:
+def _ask_user(problem: str, *, client: str) -> dict[str, object]:
     return {
-        "name": "ask_user",
+        "name": offered_name(ASK_USER, client),
         "description": f"Asks the owner a question on their phone. Not possible now: {problem}",
         "inputSchema": {"type": "object", "additionalProperties": True},
     }

@@ -13,6 +13,7 @@ from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.model import Ask, AskRequest, Project
 from chatbridge.projects import settings_of
+from chatbridge.tool_names import ASK_USER
 from chatbridge.tools.ask_user_input import Limits, parse
 from chatbridge.tools.ask_user_schema import input_schema
 from chatbridge.tools.call import Peer, ToolCall
@@ -38,7 +39,7 @@ wait_for_answer with the askId."""
 
 
 class AskUser:
-    name = "ask_user"
+    name = ASK_USER
     always = False
 
     def __init__(self, waiting: Waiting, elicitation: Elicitation | None = None) -> None:

@@ -21,6 +21,7 @@ from mcp_types import (
 from chatbridge.core.errors import InvalidAnswer, ToolInputError, UnknownAsk
 from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, Question, Status
 from chatbridge.core.text import encodable
+from chatbridge.tool_names import ASK_USER, offered_name
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
 from chatbridge.tools.definition import described
 from chatbridge.tools.elicitation import DECLINED, INSTANT, Elicitation, Window
@@ -140,9 +141,10 @@ class QuestionAsk:
 
     async def _cannot(self, call: ToolCall) -> str:
         folder = await self._keeper.where(call.project)
+        instead = offered_name(ASK_USER, call.agent.client)
         return (
             "question_ask needs a client that declares the elicitation capability (forms), and "
-            "this one does not, so nobody was asked. Use ask_user instead; answers can also be "
+            f"this one does not, so nobody was asked. Use {instead} instead; answers can also be "
             f"put into {folder} by hand, as YAML files with timestamp, question and answer"
         )
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import mcp_types as types
+from mcp import MCPError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, SubscriptionBus
@@ -27,6 +28,7 @@ from chatbridge.core.model import CallName
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
+from chatbridge.tool_names import meant_tool, offered_name, worded_for
 from chatbridge.tools.call import Caller, Peer, ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import Client, Clients, agent_of
 from chatbridge.tools.remote import REMOTE, Remote
@@ -68,7 +70,7 @@ def build_server(
     def listed(caller: Caller, peer: Peer) -> list[types.Tool]:
         enabled = settings_of(caller.project.key).enabled
         found = [t.definition(caller.project, peer) for t in tools() if enabled or t.always]
-        return [tool for tool in found if tool is not None]
+        return [_offered(tool, peer) for tool in found if tool is not None]
 
     async def list_tools(
         ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
@@ -82,14 +84,16 @@ def build_server(
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
         call = _call(ctx, params, caller, peer, clock, callers)
-        tool = next((each for each in tools() if each.name == params.name), None)
+        name = meant_tool(params.name, peer.agent.client)
+        tool = next((each for each in tools() if each.name == name), None)
         allowed = tool is not None and tool.always
         if not allowed and not settings_of(caller.project.key).enabled:
             return text_result(SWITCHED_OFF, is_error=True)
         if tool is None:
-            why = missing(params.name) if peer.local else None
+            if peer.local and (why := missing(name)) is not None:
+                return text_result(why, is_error=True)
             names = [each.name for each in listed(caller, peer)]
-            return text_result(why or _unknown(params.name, names), is_error=True)
+            raise MCPError(types.INVALID_PARAMS, _unknown(params.name, names))
         try:
             await _count_by_its_age(callers, call)
             return await tool.run(params.arguments or {}, call)
@@ -149,7 +153,13 @@ def build_server(
 
 def _unknown(name: str, names: list[str]) -> str:
     known = ", ".join(names) or "none, chatbridge is switched off here"
-    return f"There is no tool {shortened(repr(name), 120)}; there are: {known}"
+    return f"Unknown tool: {shortened(repr(name), 120)}. There are: {known}"
+
+
+def _offered(tool: types.Tool, peer: Peer) -> types.Tool:
+    client = peer.agent.client
+    words = {"description": worded_for(client, tool.description or "")}
+    return tool.model_copy(update={"name": offered_name(tool.name, client), **words})
 
 
 def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:

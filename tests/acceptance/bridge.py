@@ -286,10 +286,12 @@ async def connected(
     carrier: str = "link",
     mode: str = "auto",
     command: Sequence[str] | None = None,
+    name: str = "acceptance",
 ) -> AsyncIterator[Connection]:
     """An official client on the stdio of a new link or standalone. Enter and leave it in one task.
 
-    `command` is what the client runs instead, with no environment of ours."""
+    `command` is what the client runs instead, with no environment of ours; `name` is what it calls
+    itself."""
     words = [sys.executable, "-m", "chatbridge", "mcp"]
     words += ["--standalone"] if carrier == "standalone" else []
     parameters = StdioServerParameters(
@@ -300,6 +302,6 @@ async def connected(
     )
     with (home.folder / "stderr.log").open("a", encoding="utf-8") as errors:
         transport = stdio_client(parameters, errlog=errors)
-        info = Implementation(name="acceptance", version="1")
+        info = Implementation(name=name, version="1")
         async with Client(transport, mode=mode, client_info=info) as client:
             yield Connection(client=client, home=home, project=project)

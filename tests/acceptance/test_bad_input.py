@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcp import MCPError
+from mcp_types import INVALID_PARAMS
 
 from tests.acceptance.bridge import CARRIERS, MODES, Json, refusal_of, text_of
 from tests.acceptance.connections import Connections
@@ -193,12 +195,14 @@ async def test_whatever_the_arguments_are_the_result_is_a_ticket_or_a_refusal_of
 
 @pytest.mark.parametrize("carrier", CARRIERS)
 @pytest.mark.parametrize("mode", MODES)
-async def test_an_unknown_tool_is_a_tool_error_that_lists_the_known_ones(
+async def test_an_unknown_tool_is_a_protocol_error_that_lists_the_known_ones(
     connections: Connections, carrier: str, mode: str
 ) -> None:
     connection = await connections.get(carrier=carrier, mode=mode)
     for name in ("ask_the_cat", "x" * 100_000):
-        result = await connection.client.call_tool(name, {})
-        assert result.is_error
-        assert "ask_user, wait_for_answer" in text_of(result)
-        assert len(text_of(result)) < 300
+        with pytest.raises(MCPError) as error:
+            await connection.client.call_tool(name, {})
+        assert error.value.code == INVALID_PARAMS
+        assert error.value.message.startswith("Unknown tool: ")
+        assert "ask_user, wait_for_answer" in error.value.message
+        assert len(error.value.message) < 300

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from mcp import MCPError
 from mcp.shared.subscriptions import ToolsListChanged
+from mcp_types import INVALID_PARAMS
 
 from tests.fakes.command_agents import Raw, official, raw, text_of
 from tests.fakes.command_hub import PATIENCE, CommandHub, Json, command_hub, define
@@ -162,10 +164,11 @@ async def test_no_definition_takes_the_name_of_a_tool_of_ours(hub: CommandHub, n
 
 async def test_an_unknown_tool_is_told_what_there_is(hub: CommandHub) -> None:
     async with official(hub) as agent:
-        result = await agent.call("make_tset")
-    assert result.is_error
+        with pytest.raises(MCPError) as error:
+            await agent.call("make_tset")
     there = "ask_user, make_test, make_build, status, await, cancel"
-    assert text_of(result) == f"There is no tool 'make_tset'; there are: {there}"
+    assert error.value.code == INVALID_PARAMS
+    assert error.value.message == f"Unknown tool: 'make_tset'. There are: {there}"
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -180,8 +183,10 @@ async def test_an_agent_over_http_sees_no_command_and_can_run_none(
         for name in ("make_test", "status", "await", "cancel"):
             result = await client.call_tool(name, {})
             assert result.is_error
-        unknown = await client.call_tool("ant_x", {})
-        assert text_of(unknown) == "There is no tool 'ant_x'; there are: ask_user"
+        with pytest.raises(MCPError) as error:
+            await client.call_tool("ant_x", {})
+        assert error.value.code == INVALID_PARAMS
+        assert error.value.message == "Unknown tool: 'ant_x'. There are: ask_user"
     assert not hub.runner.orders
 
 

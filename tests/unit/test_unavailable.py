@@ -12,9 +12,23 @@ from chatbridge.link import unavailable
 STATELESS = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
 
 
-def answer(method: str, **params: object) -> dict[str, Any]:
+GEMINI = {"name": "gemini-cli-mcp-client", "version": "0.61.0"}
+
+
+def answer(method: str, client: object = None, **params: object) -> dict[str, Any]:
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return unavailable.answer(request, "the hub is on fire")
+    return unavailable.answer(request, "the hub is on fire", client=client)
+
+
+def test_gemini_is_told_under_a_name_that_it_does_not_drop() -> None:
+    in_every_request = {**STATELESS, "io.modelcontextprotocol/clientInfo": GEMINI}
+    for listed in (
+        answer("tools/list", client=GEMINI["name"]),
+        answer("tools/list", _meta=in_every_request),
+    ):
+        (tool,) = listed["result"]["tools"]
+        assert tool["name"] == "ask_human"
+        assert "the hub is on fire" in tool["description"]
 
 
 @pytest.mark.parametrize(
