@@ -77,7 +77,7 @@ class AskUser:
 
     def _beside(
         self, ask: Ask, call: ToolCall, *, wait: bool
-    ) -> contextlib.AbstractAsyncContextManager[None]:
+    ) -> contextlib.AbstractAsyncContextManager[object]:
         """The client's window, for as long as the call waits."""
         if self._elicitation is None or not wait:
             return contextlib.nullcontext()

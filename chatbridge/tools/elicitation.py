@@ -52,14 +52,17 @@ class Elicitation:
         self._putting: set[asyncio.Future[None]] = set()
 
     @asynccontextmanager
-    async def beside(self, ask: Ask, call: ToolCall, window: Window) -> AsyncIterator[None]:
-        """Show the window while the ask is waited for; withdraw it then."""
+    async def beside(
+        self, ask: Ask, call: ToolCall, window: Window
+    ) -> AsyncIterator[asyncio.Future[None] | None]:
+        """Show the window while the ask is waited for; withdraw it then. Yields what is done once
+        the window is closed; None if there is none."""
         if not ask.open or call.elicit is None:
-            yield
+            yield None
             return
         showing = asyncio.ensure_future(self._show(ask, call, call.elicit, window))
         try:
-            yield
+            yield showing
         finally:
             showing.cancel()
             await asyncio.wait({showing})

@@ -1,12 +1,18 @@
 """`question_ask`: SwissArmyHammer's one question, put to the client's window and to the chats.
 
-Waits as long as it takes and gives no ticket. The answer is written into the project's journal.
+Waits as long as it takes and gives no ticket, unless nobody can be reached. The answer is written
+into the project's journal.
+
+In the protocol era of 2026-07-28 a form ends the call, and an answer on the phone then only reaches
+the agent after somebody has closed the window. So there the chats are asked, and the window only if
+nobody can be reached through them, or if the owner's setting `elicit` says so.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from mcp_types import (
@@ -34,6 +40,9 @@ from chatbridge.tools.waiting import Waiting
 log = logging.getLogger(__name__)
 
 MAX_QUESTION = MAX_ANSWER = 100_000
+UNREACHED_SECONDS = 600.0
+"""After so long without a window or a channel that has shown it, a question is given up. A network
+that is down for some minutes is no reason."""
 FORM = "answer"
 """The form's name among what a client is asked to fill in."""
 NO_ANSWER = "No answer provided"
@@ -43,10 +52,24 @@ FOREIGN = (
     "and nothing saved. Call question_ask anew, without it"
 )
 
-DESCRIPTION = """\
+NOT_SEEN = (
+    "So nobody has seen the question, and nothing was saved. Go on without an answer, or call "
+    "question_ask again later in the same words"
+)
+
+_CHATS_AND_WINDOW = "in your client's own window and on their phone or in their browser"
+_SHOWN = {
+    "chats": "on their phone or in their browser; in your client's own window if nobody can be "
+    "reached there",
+    "client": "in your client's own window",
+    "both": f"{_CHATS_AND_WINDOW}; the first answer counts, and one on the phone is returned when "
+    "the window is closed",
+}
+"""Where a form ends the call, by the owner's choice."""
+_DESCRIPTION = """\
 Ask the person you work for one question and wait, as long as it takes, for an answer in their own \
-words. It is shown in your client's own window and on their phone or in their browser; the first \
-answer counts. Needs a client with the MCP elicitation capability (forms), and is listed only then.
+words. It is shown SHOWN. Needs a client with the MCP elicitation capability (forms), and is \
+listed only then.
 
 Every answer is kept in the project as a YAML file, so that question_summary can tell it to you \
 again in a later session. Ask for what is worth remembering: a preference, a name, a target. Keep \
@@ -62,7 +85,14 @@ timestamp: "2025-06-05T14:00:00.789Z"
 question: "Which database should we use?"
 answer: "PostgreSQL"
 
-Declined: the result is an error and nothing is saved; respect it."""
+Declined: the result is an error and nothing is saved; respect it. Nobody can be reached for ten \
+minutes: an error that says so."""
+
+
+def description(*, stateless: bool, elicit: str) -> str:
+    """What models are told. `stateless`: forms end the call."""
+    shown = _SHOWN[elicit] if stateless else f"{_CHATS_AND_WINDOW}; the first answer counts"
+    return _DESCRIPTION.replace("SHOWN", shown)
 
 
 class QuestionAsk:
@@ -94,7 +124,7 @@ class QuestionAsk:
         return described(
             self.name,
             title="Ask one question and keep the answer",
-            description=DESCRIPTION,
+            description=description(stateless=peer.stateless, elicit=self._elicit),
             schema={
                 "type": "object",
                 "properties": {
@@ -120,17 +150,48 @@ class QuestionAsk:
         if call.state is not None:
             return await self._second_turn(question, call, call.state)
         if self._elicit == "chats":
-            return await self._asked(question, call)
+            return await self._chats_first(question, call)
         return await self._first_turn(question, call)
 
     async def _asked(self, question: Question, call: ToolCall) -> CallToolResult:
         ask, waiting = await self._waiting.ask(_request(question, call), call)
-        async with self._elicitation.beside(ask, call, _window(question)):
-            return await self._ended(ask, waiting, call)
+        async with self._elicitation.beside(ask, call, _window(question)) as window:
+            return await self._ended(ask, waiting, call, window)
 
-    async def _ended(self, ask: Ask, waiting: Call, call: ToolCall) -> CallToolResult:
-        ended = await self._waiting.ended(ask, waiting, call, limit=None, endless=True)
-        assert ended is not None  # there is no limit
+    async def _ended(
+        self, ask: Ask, waiting: Call, call: ToolCall, window: asyncio.Future[None] | None = None
+    ) -> CallToolResult:
+        async def unreached() -> str:
+            if window is not None:
+                await asyncio.wait({window})
+            return await self._waiting.unreached(ask, call.clock, after=UNREACHED_SECONDS)
+
+        end = await self._end_or(unreached(), ask, waiting, call)
+        if isinstance(end, str):
+            # An answer that comes in this moment is kept for the next call.
+            await self._waiting.broker.callers.carries_no_answer(call.name)
+            return text_result(f"{end} {NOT_SEEN}", is_error=True)
+        return await self._told(end, waiting)
+
+    async def _end_or(
+        self, unreached: Coroutine[Any, Any, str], ask: Ask, waiting: Call, call: ToolCall
+    ) -> Ask | str:
+        """The ask once it has ended; or why nobody can be reached, if that comes first."""
+        waited = self._waiting.ended(ask, waiting, call, limit=None, endless=True)
+        ending, giving_up = asyncio.ensure_future(waited), asyncio.ensure_future(unreached)
+        try:
+            await asyncio.wait({ending, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+            if not ending.done():
+                return giving_up.result()
+            ended = ending.result()
+            assert ended is not None  # there is no limit
+            return ended
+        finally:
+            ending.cancel()
+            giving_up.cancel()
+            await asyncio.gather(ending, giving_up, return_exceptions=True)
+
+    async def _told(self, ended: Ask, waiting: Call) -> CallToolResult:
         if ended.answer is None:
             return text_result(_why_not(ended), is_error=True)
         return _answered(
@@ -150,19 +211,33 @@ class QuestionAsk:
 
     # ── where a form ends the call, and the client calls again ────────────────────────────────────
 
+    async def _chats_first(
+        self, question: Question, call: ToolCall
+    ) -> CallToolResult | InputRequiredResult:
+        ask, waiting = await self._waiting.ask(_request(question, call), call)
+        unreached = self._waiting.unreached(ask, call.clock, after=0.0)
+        end = await self._end_or(unreached, ask, waiting, call)
+        if isinstance(end, str):
+            log.info("ask %s: the client's window is asked: %s", ask.id, end)
+            return await self._form_beside(ask, question, call)
+        return await self._told(end, waiting)
+
     async def _first_turn(
         self, question: Question, call: ToolCall
     ) -> CallToolResult | InputRequiredResult:
-        state = FormState(
-            about=about(call.project.key, question.text), ask=None, at=call.clock.time()
-        )
         if self._elicit == "client":
-            return self._form(question, state)
+            return self._form(question, _state(question, call, ask=None))
         ask, waiting = await self._waiting.ask(_request(question, call), call)
         if not ask.open:
             return await self._ended(ask, waiting, call)
+        return await self._form_beside(ask, question, call)
+
+    async def _form_beside(
+        self, ask: Ask, question: Question, call: ToolCall
+    ) -> InputRequiredResult:
+        """The form; the ask stays open in the chats."""
         await self._waiting.broker.callers.ticket(call.name)
-        return self._form(question, FormState(about=state.about, ask=ask.id, at=state.at))
+        return self._form(question, _state(question, call, ask=ask.id))
 
     async def _second_turn(
         self, question: Question, call: ToolCall, given: str
@@ -237,6 +312,10 @@ def _parsed(arguments: dict[str, Any]) -> Question:
             accepted=f"at most {MAX_QUESTION:,} characters",
         )
     return Question(id=FORM, text=given)
+
+
+def _state(question: Question, call: ToolCall, *, ask: str | None) -> FormState:
+    return FormState(about=about(call.project.key, question.text), ask=ask, at=call.clock.time())
 
 
 def _request(question: Question, call: ToolCall) -> AskRequest:

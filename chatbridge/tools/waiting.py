@@ -5,11 +5,13 @@ What is said then is each tool's own: its outcome, or its ticket.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from chatbridge.core.broker import Broker
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, AskRequest, Call, is_approval
+from chatbridge.core.ports import Clock
 from chatbridge.core.reach import UNSURE, Reach, Reached
 from chatbridge.tools.call import ToolCall
 from chatbridge.tools.clients import soonest
@@ -17,6 +19,8 @@ from chatbridge.tools.refusal import check_size
 
 log = logging.getLogger(__name__)
 
+LOOK_SECONDS = 3.0
+"""How often it is looked whether an ask that nobody has seen was shown meanwhile."""
 STEP = 5.0
 """By how much wall time may run apart from monotonic time before it counts as a step."""
 
@@ -76,6 +80,19 @@ class Waiting:
         except StoreError as error:
             log.warning("ask %s: where it was shown is not known: %s", ask.id, error)
             return UNSURE
+
+    async def unreached(self, ask: Ask, clock: Clock, *, after: float) -> str:
+        """Why nobody can be reached, once that has been so for `after` seconds. Does not return if
+        somebody can have seen the ask: they may answer at any time."""
+        since = clock.monotonic()
+        while not (reach := await self.reach(ask)).shown:
+            if reach.nobody is None:
+                since = clock.monotonic()  # it is on its way
+            elif clock.monotonic() - since >= after:
+                return reach.nobody
+            await clock.sleep(LOOK_SECONDS)
+        never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        return await never
 
     async def _watched(
         self, ask: Ask, waiting: Call, call: ToolCall, *, limit: float | None

@@ -114,7 +114,7 @@ async def test_an_answer_on_the_phone_withdraws_the_clients_window(
 
 
 @over_both_carriers
-async def test_where_a_form_ends_the_call_the_chats_alone_are_asked(
+async def test_where_a_form_ends_the_call_the_chats_are_asked(
     windows: Windows, carrier: str
 ) -> None:
     seat = await windows.get(carrier=carrier, mode="2026-07-28")
@@ -123,7 +123,15 @@ async def test_where_a_form_ends_the_call_the_chats_alone_are_asked(
     await seat.answers_on_the_web(question, "PostgreSQL")
     result = told(await call)
     assert saved_as(seat, result) == {"question": question, "answer": "PostgreSQL"}
-    assert seat.window.forms.get(question) is None
+
+
+async def test_where_a_form_ends_the_call_and_no_channel_is_set_up_the_window_is_asked() -> None:
+    question = "Which database should we use?"
+    with new_home(WEB__ENABLED="false") as home:
+        async with seated(home, home.project("shop"), mode="2026-07-28") as seat:
+            seat.window.fills_in(question, answer="SQLite")
+            result = told(await asyncio.wait_for(seat.call(question), PATIENCE))
+            assert saved_as(seat, result) == {"question": question, "answer": "SQLite"}
 
 
 @pytest.mark.parametrize("elicit", ["client", "both"])

@@ -59,6 +59,8 @@ class Questions:
     """`question_ask` in a world, with its journal."""
 
     def __init__(self, here: World, folder: Path, *, elicit: str = "chats") -> None:
+        self.reach = Reach(shown=("web",))
+        """Who can have seen its questions."""
         root, state = folder / "shop", folder / "state"
         for made in (root, state):
             made.mkdir(exist_ok=True)
@@ -67,7 +69,7 @@ class Questions:
         self.project = Project(key=str(root.resolve()), name="shop")
         self.journal = Journal(folder=".chatbridge/questions", state=state.resolve())
         self.keeper = JournalKeeper(self.journal, here.store)
-        self.waiting = Waiting(here.broker, _reached)
+        self.waiting = Waiting(here.broker, self._reached)
         self.elicitation = Elicitation(here.inbox)
         states = States(lambda: b"k" * 32)
         self.tool = QuestionAsk(self.waiting, self.elicitation, self.keeper, states, elicit=elicit)
@@ -83,6 +85,9 @@ class Questions:
             **{"project": self.project, "peer": PEER, **more},
         )
 
+    async def _reached(self, _ask_id: str) -> Reach:
+        return self.reach
+
     def files(self) -> list[Path]:
         return sorted(self.root.glob(".chatbridge/questions/*.yaml"))
 
@@ -93,10 +98,6 @@ def said(result: CallToolResult | InputRequiredResult) -> dict[str, Any]:
     assert not result.is_error, result
     found: dict[str, Any] = result.structured_content
     return found
-
-
-async def _reached(ask_id: str) -> Reach:
-    return Reach(shown=("web",), missing=())
 
 
 def _future() -> asyncio.Future[Any]:

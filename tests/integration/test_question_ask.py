@@ -14,8 +14,11 @@ from mcp_types import CallToolResult, TextContent
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Ask, Status
+from chatbridge.core.reach import Reach
 from chatbridge.tools.call import Peer
 from chatbridge.tools.clients import Client
+from chatbridge.tools.question_ask import UNREACHED_SECONDS
+from chatbridge.tools.waiting import LOOK_SECONDS
 from tests.acceptance.bridge import until
 from tests.fakes.disk import failing
 from tests.fakes.window import PEER, FormWindow, Questions, said
@@ -183,6 +186,35 @@ async def test_a_window_that_fails_leaves_the_question_to_the_chats(questions: Q
     asked.window.fail(MCPError(code=-32603, message="no window here"))
     await idle(questions)
     await asked.answer(ask)
+    assert (await asked.told())["answer"] == "Option A"
+
+
+async def test_with_neither_window_nor_channel_it_ends_with_an_error_that_says_so(
+    questions: Questions,
+) -> None:
+    questions.reach = Reach(missing=(("telegram", "the token was rejected"),))
+    asked = Asked(questions)
+    ask = await asked.ask()
+    asked.window.fail(MCPError(code=-32603, message="no window here"))
+    await asyncio.wait_for(questions.world.clock.until_asleep(LOOK_SECONDS), PATIENCE)
+    questions.world.clock.advance(UNREACHED_SECONDS)
+    told = await asked.error()
+    assert told.startswith("Nobody could be reached. Telegram: the token was rejected.")
+    await asked.answer(ask)
+    again = await questions.tool.run({"question": QUESTION}, questions.call(2))
+    assert said(again)["late"], "an answer that comes later is kept"
+
+
+async def test_while_its_window_is_open_it_waits_though_no_channel_works(
+    questions: Questions,
+) -> None:
+    questions.reach = Reach()
+    asked = Asked(questions)
+    await asked.ask()
+    await idle(questions)
+    questions.world.clock.advance(10 * UNREACHED_SECONDS)
+    await idle(questions)
+    asked.window.accept(answer="Option A")
     assert (await asked.told())["answer"] == "Option A"
 
 

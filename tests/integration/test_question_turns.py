@@ -20,8 +20,11 @@ from mcp_types import (
 )
 
 from chatbridge.core.model import Answer, Project, Status
+from chatbridge.core.reach import UNSURE, Reach
 from chatbridge.tools.call import Peer
 from chatbridge.tools.elicitation_state import FormState, States, about
+from chatbridge.tools.question_ask import UNREACHED_SECONDS
+from chatbridge.tools.waiting import LOOK_SECONDS
 from tests.fakes.window import PEER, Questions, said
 from tests.fakes.world import OWNER, PATIENCE, World, world
 
@@ -119,6 +122,60 @@ async def test_with_chats_alone_the_call_blocks_and_shows_no_form(turns: Open) -
     ask = await here.world.until(lambda ask: ask.open)
     await here.world.inbox.answer(ask.id, (Answer(values=("staging",)),), person=OWNER)
     assert said(await running)["answer"] == "staging"
+
+
+async def test_where_nobody_can_be_reached_the_clients_window_is_asked(turns: Open) -> None:
+    here = turns("chats")
+    here.questions.reach = Reach()
+    state = await here.form()
+    assert [ask.questions[0].text for ask in await here.world.store.open_asks()] == [QUESTION]
+    here.world.clock.advance(60)
+    assert said(await here.call(state=state, reply=STAGING))["answer"] == "staging"
+    assert len(here.files()) == 1
+
+
+async def test_a_question_on_its_way_to_a_chat_is_asked_in_no_window(turns: Open) -> None:
+    here = turns("chats")
+    here.questions.reach = UNSURE
+    running = asyncio.create_task(here.call())
+    ask = await here.world.until(lambda ask: ask.open)
+    await asyncio.wait_for(here.world.clock.until_asleep(LOOK_SECONDS), PATIENCE)
+    here.questions.reach = Reach(shown=("telegram",))
+    here.world.clock.advance(LOOK_SECONDS)
+    await here.world.inbox.answer(ask.id, (Answer(values=("staging",)),), person=OWNER)
+    assert said(await running)["answer"] == "staging"
+
+
+async def test_a_question_that_got_stuck_on_its_way_is_asked_in_the_clients_window(
+    turns: Open,
+) -> None:
+    here = turns("chats")
+    here.questions.reach = UNSURE
+    running = asyncio.create_task(here.call())
+    await here.world.until(lambda ask: ask.open)
+    await asyncio.wait_for(here.world.clock.until_asleep(LOOK_SECONDS), PATIENCE)
+    here.questions.reach = Reach(missing=(("telegram", "not shown yet"),))
+    here.world.clock.advance(LOOK_SECONDS)
+    assert isinstance(await running, InputRequiredResult)
+
+
+@pytest.mark.parametrize("elicit", ["chats", "client", "both"])
+async def test_without_a_window_and_a_channel_it_ends_with_an_error_that_says_so(
+    turns: Open, elicit: str
+) -> None:
+    here = turns(elicit)
+    here.questions.reach = Reach()
+    state = await here.form()
+    by_itself = ElicitResult(action="decline")
+    running = asyncio.create_task(here.call(state=state, reply=by_itself))
+    ask = await here.world.until(lambda ask: ask.open)
+    await asyncio.wait_for(here.world.clock.until_asleep(LOOK_SECONDS), PATIENCE)
+    here.world.clock.advance(UNREACHED_SECONDS)
+    told = error(await running)
+    assert told.startswith("Nobody could be reached: no channel is set up.")
+    assert "nothing was saved" in told
+    assert here.files() == []
+    assert (await here.world.now(ask)).open, "an answer to it can still be kept"
 
 
 async def test_a_phone_that_answered_meanwhile_wins_over_the_clients_reply(turns: Open) -> None:

@@ -5,8 +5,22 @@ from __future__ import annotations
 from chatbridge.tools import question_ask, question_summary
 
 
+def test_the_description_says_where_the_question_is_shown() -> None:
+    shown = {
+        elicit: question_ask.description(stateless=True, elicit=elicit).split(". Needs")[0]
+        for elicit in ("chats", "client", "both")
+    }
+    assert "window if nobody can be reached" in shown["chats"]
+    assert "phone" not in shown["client"]
+    assert "returned when the window is closed" in shown["both"]
+    for elicit in shown:
+        at_once = question_ask.description(stateless=False, elicit=elicit)
+        assert "window and on their phone or in their browser; the first answer counts." in at_once
+
+
 def test_the_descriptions_state_the_requirement_and_the_format() -> None:
-    asking, telling = question_ask.DESCRIPTION, question_summary.DESCRIPTION
+    asking = question_ask.description(stateless=False, elicit="chats")
+    telling = question_summary.DESCRIPTION
     assert "elicitation" in asking
     assert '"answer"' in asking
     for key in ("timestamp", "question", "answer"):
