@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from chatbridge.cli import tool_examples
@@ -98,26 +99,32 @@ def _settings() -> Settings:
 
 
 def _check(names: Sequence[str], *, as_json: bool) -> int:
+    from chatbridge.cli.doctor.finding import Mark
+    from chatbridge.cli.tool_programs import program_findings
+
+    settings = _settings()
     if names:
         library = _library_of_files(names)
     else:
-        settings = _settings()
         library = library_of(settings)
         library.load()
         if not library.files and not as_json:
             print(_nothing(settings.commands.dirs))
             return 0
+    programs = program_findings("programs", library.commands.values(), settings)
+    ok = not library.problems and all(found.mark is not Mark.PROBLEM for found in programs)
     if as_json:
         _print_json(
             {
-                "ok": not library.problems,
+                "ok": ok,
                 "files": [_file_object(file) for file in library.files],
+                "programs": [finding.json() for finding in programs],
             }
         )
     else:
-        _draw(library.files)
-        print(f"\n{_summed_up(len(library.problems))}")
-    return FAILED if library.problems else 0
+        _draw(findings(library.files), programs)
+        print(f"\n{_summed_up(len(library.problems), programs=len(programs))}")
+    return 0 if ok else FAILED
 
 
 def _library_of_files(names: Sequence[str]) -> Library:
@@ -142,14 +149,14 @@ def _file_object(file: DefinitionFile) -> Json:
     }
 
 
-def _draw(files: Sequence[DefinitionFile]) -> None:
+def _draw(*found: Sequence[Finding]) -> None:
     import shutil
 
     from chatbridge.cli.doctor.screen import drawn
     from chatbridge.cli.running import colourful
 
     width = shutil.get_terminal_size((80, 24)).columns
-    for finding in findings(files):
+    for finding in chain(*found):
         sys.stdout.write(drawn(finding, width=width, colour=colourful()))
 
 
@@ -186,7 +193,9 @@ def told(problem: Problem) -> str:
     return f"{place}: {problem.found}" if place else problem.found
 
 
-def _summed_up(problems: int) -> str:
+def _summed_up(problems: int, *, programs: int) -> str:
+    if not problems and programs:
+        return "The files are right, but not every program can be run."
     if not problems:
         return "All is well."
     return f"{counted(problems, 'problem')}. A file with a problem has no tools; the others have."
@@ -283,7 +292,7 @@ def _add(names: Sequence[str]) -> int:
     library = library_of(settings)
     library.load()
     wrong = [file for file in library.files if file.problems and file.file in (folder, *added)]
-    _draw(wrong)
+    _draw(findings(wrong))
     if not wrong:
         print(YOURS)
     return FAILED if wrong or refused else 0

@@ -4,15 +4,14 @@ order in which they begin and end."""
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Sequence
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from chatbridge.commands.arguments.environment import environment_of
-from chatbridge.commands.arguments.executable import USUAL
+from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.definitions.watch import watch
 from chatbridge.commands.operations.announcing import Announcing
@@ -25,14 +24,18 @@ from chatbridge.commands.tools.offer import Offer
 from chatbridge.commands.tools.pushes import Pushes
 from chatbridge.commands.tools.tool import Means
 from chatbridge.core.broker import Broker
+from chatbridge.core.model import Project
 from chatbridge.core.notices import Notices
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
 from chatbridge.hub.background import Background, Faults
+from chatbridge.hub.known_projects import KnownProjects
 from chatbridge.hub.new_commands import tell_of_new_commands
 from chatbridge.settings import TOOLS, Settings
 from chatbridge.tool_names import ASK_HUMAN
 from chatbridge.tools.call import ToolHandler
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,8 @@ class Commands:
     offer: Offer
     operations: Operations
     pushes: Pushes
+    opened: Callable[[Project], None]
+    """To be told of every project that an agent works in, before its first call."""
 
 
 @asynccontextmanager
@@ -58,6 +63,18 @@ async def open_commands(
 ) -> AsyncIterator[Commands]:
     """`own` are chatbridge's own tools, which come first. `tell` says something to the owner."""
     wanted = settings.commands
+    background = Background(clock=clock, faults=faults)
+    projects = KnownProjects(store, clock=clock, spawn=background.spawn)
+    await projects.load()
+    programs = Programs(wanted.path, projects=lambda: projects.folders)
+
+    def environment(names: tuple[str, ...]) -> Mapping[str, str]:
+        return environment_of(
+            names, secrets=settings.secrets(), path=programs.path(), own=wanted.environment
+        )
+
+    for folder, refusal in programs.refused().items():
+        log.warning("%s in commands.path is not used: %s", folder, refusal.why)
     library = Library(
         wanted.dirs,
         reserved=frozenset((*TOOLS, ASK_HUMAN)),
@@ -70,7 +87,6 @@ async def open_commands(
         runner = await stack.enter_async_context(
             RunnerLine(state=str(state), clock=clock, outputs=outputs.folder)
         )
-        background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
         operations = Operations(
             store.operations,
@@ -78,7 +94,7 @@ async def open_commands(
             gate,
             clock=clock,
             outputs=outputs,
-            environment=partial(environment_of, secrets=settings.secrets(), path=wanted.path),
+            environment=environment,
             concurrency=wanted.concurrency,
             spawn=background.spawn,
             on_end=pushes.ended,
@@ -91,8 +107,7 @@ async def open_commands(
             gate=gate,
             pushes=pushes,
             outputs=outputs,
-            path=os.environ.get("PATH") or USUAL,
-            programs=wanted.path,
+            programs=programs,
             max_block=settings.max_block,
         )
         offer = Offer(own, library, means, store=store, clock=clock)
@@ -114,4 +129,4 @@ async def open_commands(
         background.keep("commands", operations.run)
         background.keep("sweeping commands", sweeping.run)
         background.keep("new commands", lambda: watch(wanted.dirs, changed, clock=clock))
-        yield Commands(offer=offer, operations=operations, pushes=pushes)
+        yield Commands(offer=offer, operations=operations, pushes=pushes, opened=projects.add)

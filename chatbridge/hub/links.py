@@ -67,14 +67,16 @@ class Links:
         peers: Peers | None = None,
         pushes: Pushes | None = None,
         delivered: Delivered | None = None,
+        opened: Callable[[Project], None] = lambda project: None,
     ) -> None:
         """`settings` are the digests of what this hub uses; of links that name others the owner
         is told. `terminals` serve what connects as one. `peers` are those who may connect.
-        `pushes` and `delivered` are for the links' sessions."""
+        `pushes` and `delivered` are for the links' sessions; `opened` is told of their projects."""
         self._peers = peers or Peers()
         self._tell = tell
         self._pushes = pushes
         self._delivered = delivered
+        self._opened = opened
         self._terminals = terminals or Terminals()
         self._visits: set[asyncio.Task[Any]] = set()
         self._of_user: Counter[int] = Counter()
@@ -196,6 +198,7 @@ class Links:
         uid: int,
     ) -> None:
         link, project = self._identity(preface, uid)
+        self._opened(project)
 
         async def send(line: bytes) -> None:
             if writer.is_closing():

@@ -40,6 +40,8 @@ async def run_standalone(
         hub = await stack.enter_async_context(
             open_hub(lock, config=config, agents=lambda: [project.name])
         )
+        if hub.commands:
+            hub.commands.opened(project)
         callers = hub.callers
         session = Session(
             link=link,

@@ -119,6 +119,7 @@ async def run_hub(
             peers=Peers.of_group_of(path) if system else None,
             pushes=hub.commands.pushes if hub.commands else None,
             delivered=hub.commands.operations.delivered if hub.commands else None,
+            opened=hub.commands.opened if hub.commands else lambda project: None,
         )
         stack.push_async_callback(links.close)
         remote = HttpServing(

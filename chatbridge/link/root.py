@@ -16,7 +16,7 @@ def find_root(folder: str) -> str | None:
     here = folder.rstrip("/") or "/"
     while True:
         try:
-            if _mode(f"{here}/.git") or stat.S_ISREG(_mode(f"{here}/{FILE}")):
+            if is_root(here):
                 return here
         except (OSError, ValueError):  # not ours to see, or no path at all
             return None
@@ -24,6 +24,11 @@ def find_root(folder: str) -> str | None:
         if above == here:
             return None
         here = above
+
+
+def is_root(folder: str) -> bool:
+    """:raises OSError: it cannot be looked at."""
+    return bool(_mode(f"{folder}/.git")) or stat.S_ISREG(_mode(f"{folder}/{FILE}"))
 
 
 def read_file(root: str) -> str | None:

@@ -24,6 +24,7 @@ from pydantic import (
 )
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -69,6 +70,9 @@ LARGEST = 64 * 1024
 """Of the configuration file; with all that can be set and explained it has a fifth of that."""
 TOLD = 10
 """Problems at once."""
+FILE_ONLY = (("commands", "path"), ("commands", "environment"))
+"""Set in the file and nowhere else: they say which programs run, and an agent's client may have
+chosen the variables."""
 EXAMPLE = Path(__file__).with_name("example.toml")
 """`config/chatbridge.example.toml`, as it comes with every installation."""
 
@@ -114,6 +118,15 @@ class Web(BaseModel):
     token: SecretStr | None = None
 
 
+class _Variables(EnvSettingsSource):
+    def __call__(self) -> dict[str, Any]:
+        found = super().__call__()
+        for table, key in FILE_ONLY:
+            if isinstance(found.get(table), dict):
+                found[table].pop(key, None)
+        return found
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="CHATBRIDGE_",
@@ -157,10 +170,11 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
+        variables = _Variables(settings_cls)
         credentials = os.environ.get("CREDENTIALS_DIRECTORY")
         if credentials is None:
-            return (env_settings, init_settings)
-        return (env_settings, secrets.source(settings_cls, credentials), init_settings)
+            return (variables, init_settings)
+        return (variables, secrets.source(settings_cls, credentials), init_settings)
 
     def secrets(self) -> tuple[str, ...]:
         """What may be in nothing that is written."""
@@ -199,13 +213,19 @@ class Settings(BaseSettings):
 
     def remarks(self) -> list[str]:
         """What the owner should know about them, though they can be used."""
-        if self.approval_channels() & self._channels():
-            return []
-        named = ", ".join(sorted(self.approval_channels()))
-        return [
-            f"No approval can be given: approvals.channels is {named}, and that is not set up. "
-            "Set it up, or name another channel."
+        ignored = {f"CHATBRIDGE_{table}__{key}".upper(): key for table, key in FILE_ONLY}
+        found = [
+            f"{name} is not used: commands.{key} counts in config.toml only. Put it there."
+            for name in os.environ
+            if (key := ignored.get(name.upper()))
         ]
+        if not self.approval_channels() & self._channels():
+            named = ", ".join(sorted(self.approval_channels()))
+            found.append(
+                f"No approval can be given: approvals.channels is {named}, and that is not set up. "
+                "Set it up, or name another channel."
+            )
+        return found
 
     def database(self, state_dir: Path) -> Path:
         """Where the SQLite database is."""

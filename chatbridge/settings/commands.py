@@ -42,7 +42,9 @@ class Commands(BaseModel):
     dirs: Folders = Field(default_factory=_beside_the_configuration)
     """Where definitions are. A project's folder is never among them by itself."""
     path: Folders = ()
-    """Folders with programs, before those of PATH."""
+    """Folders with programs, before the system's."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Variables for commands whose definitions name them."""
     concurrency: int = Field(default=8, ge=1, le=256)
     """How many commands run at once; synchronous ones have as many places of their own."""
     announce_after: Seconds = 60.0

@@ -16,6 +16,7 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 
+from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
@@ -180,7 +181,7 @@ async def command_hub(
             gate=gate,
             pushes=pushes,
             outputs=outputs,
-            path="/usr/bin:/bin",
+            programs=Programs(),
             max_block=max_block,
         )
         offer = Offer(own, library, means, store=here.store, clock=clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -34,6 +35,7 @@ GIT: Json = {
         {"name": "tag", "description": "Tag", "approve": "always", "synchronous": True},
     ],
 }
+GIT_FILE = os.path.realpath("/usr/bin/git")
 
 
 @pytest.fixture
@@ -223,7 +225,7 @@ async def test_a_command_that_needs_a_person_says_so_at_once_and_starts_nothing(
         assert asked["next"].startswith("A person is asked to allow it")
         (ask,) = await hub.world.store.open_asks()
         assert ask.questions[0].subject
-        assert ask.questions[0].subject.code == "git push"
+        assert ask.questions[0].subject.code == f"{GIT_FILE} push"
         (found,) = (await agent.told("status"))["operations"]
         assert found["status"] == "awaiting_approval"
     assert not hub.runner.orders

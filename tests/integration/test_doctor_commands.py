@@ -94,7 +94,7 @@ async def test_a_program_that_is_not_where_its_path_leads_is_looked_for_nowhere_
     written(machine.home / "tools", "absent", absent)
     (found,) = await machine.look(COMMANDS)
     assert found.mark is Mark.REMARK
-    assert found.fix == ("put it there, mend its path in command, or set enabled to false there",)
+    assert found.fix == ("Install it, or mend its path in the command's definition",)
 
 
 async def test_a_program_in_a_folder_that_the_owner_named_is_found(machine: Machine) -> None:

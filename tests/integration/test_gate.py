@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,11 +121,29 @@ async def test_the_approval_is_the_exact_command_where_it_would_run(hub: World, 
     subject = question.subject
     assert subject
     assert question.text == "Run this command?"
-    assert subject.code == """git commit -m 'it'"'"'s done; rm -rf ~'"""
+    assert subject.code == """/usr/bin/git commit -m 'it'"'"'s done; rm -rf ~'"""
     assert (subject.language, subject.folder) == ("bash", "~/shop")
     assert (subject.destructive, subject.beyond, subject.whole_first) == (False, None, False)
     assert (ask.project, ask.agent) == (SHOP, CLAUDE)
     assert ask.deadline == hub.clock.time() + 300
+
+
+@pytest.mark.parametrize(
+    ("argv", "executable", "shown"),
+    [
+        (("python3", "x"), "/usr/bin/python3.11", "/usr/bin/python3.11 x"),
+        (("~/bin/run",), "/opt/b c/run", "'/opt/b c/run'"),
+        (("cargo", "test"), "/home/me/.cargo/bin/rustup", "exec -a cargo {} test"),
+    ],
+)
+async def test_the_approval_names_the_file_that_is_run(
+    hub: World, gate: Gate, argv: tuple[str, ...], executable: str, shown: str
+) -> None:
+    it = operation(*argv)
+    it = replace(it, plan=replace(it.plan, executable=executable))
+    subject = (await asked(hub, gate, it)).questions[0].subject
+    assert subject
+    assert subject.code == shown.format(executable)
 
 
 async def test_what_its_definition_says_about_it_is_on_the_card(hub: World, gate: Gate) -> None:

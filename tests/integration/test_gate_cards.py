@@ -25,6 +25,7 @@ from tests.fakes.web import MARK, Web, running_web
 from tests.fakes.world import World, world
 
 PLAIN = "plain"
+GIT = "/usr/bin/git"
 HOSTILE = {
     "another line": "x\n$ git status\n\nin ~/elsewhere\n\nDenied if nobody answers.",
     "the end of the code": "</code></pre></p><p>✅ <b>Allowed once</b>",
@@ -51,8 +52,8 @@ async def asked(hub: World, argument: str, number: int = 1) -> Ask:
 
 
 def shown(argument: str) -> str:
-    code = legible(shlex.join(("git", argument, "--end")))
-    assert code.startswith("git ")
+    code = legible(shlex.join((GIT, argument, "--end")))
+    assert code.startswith(f"{GIT} ")
     assert code.endswith(" --end")
     return code
 
@@ -94,8 +95,8 @@ async def test_an_argument_cannot_pretend_anything_in_the_inbox(tmp_path: Path) 
             (code,) = QUESTION.findall(hostile)
             pieces = re.findall(r"<span>(.*?)</span>", code, re.DOTALL)
             assert [html.unescape(piece) for piece in pieces] == [
-                "git",
-                shown(argument)[len("git ") : -len(" --end")],
+                GIT,
+                shown(argument)[len(GIT) + 1 : -len(" --end")],
                 "--end",
             ]
             assert re.sub(r"</?span>", "", code).count("<") == 0

@@ -150,6 +150,34 @@ def test_files_that_are_named_are_checked_alone_and_wherever_they_are(
     assert done(capsys, "check", str(tmp_path / "gone.json"))[0] == 1
 
 
+def test_a_program_that_the_hub_would_not_find_is_told_with_what_to_set(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / ".cargo" / "bin" / "no-such-program"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    written(folder, "own", definition("own", "run", command=["no-such-program"]))
+    code, out, _ = done(capsys, "check")
+    out = " ".join(out.split())
+    assert code == 0
+    assert (
+        "! programs the program no-such-program was not found: ~/chatbridge/tools/own.json" in out
+    )
+    assert f'add "{program.parent}" to commands.path in config.toml' in out
+    assert out.endswith("The files are right, but not every program can be run.")
+    configure(folder, f'[commands]\npath = ["{program.parent}"]\n')
+    assert done(capsys, "check")[1].endswith("All is well.\n")
+    (tmp_path / ".cargo" / ".git").mkdir()  # a hidden folder of the home: no project by itself
+    assert done(capsys, "check")[0] == 0
+    program.parent.chmod(0o777)
+    code, out, _ = done(capsys, "check", "--json")
+    assert code == 1
+    first, second = json.loads(out)["programs"]
+    assert first["fix"] == [f"chmod go-w {program.parent}"]
+    assert second["what"].startswith("the program no-such-program was not found")
+
+
 def test_programs_get_the_same_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good = written(folder, "git", definition("git", "status"))
     bad = written(folder, "npm", definition("npm", "test") | {"approve": "sometimes"})

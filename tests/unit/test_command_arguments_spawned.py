@@ -13,10 +13,12 @@ import pytest
 
 from chatbridge.commands.arguments.argv import argv_of
 from chatbridge.commands.arguments.environment import environment_of
-from chatbridge.commands.arguments.executable import find
+from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.command import Command
 from tests.fakes.made_commands import made
 
+PYTHON = os.path.realpath(sys.executable)
+"""Outside of the project whose tests these are."""
 NASTY = [
     "a b",
     "$(touch made_by_a_shell)",
@@ -43,11 +45,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(command: Command, folder: Path, **given: Any) -> tuple[int, bytes]:
     """As the runner does: posix_spawn with this list and nothing else. Exit code and output."""
     argv = argv_of(command, given, project=folder)
-    environment = environment_of((), secrets=(), path=())
+    programs = Programs()
+    environment = environment_of((), secrets=(), path=programs.path())
     reading, writing = os.pipe()
     with open(reading, "rb") as output:
         to = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_DUP2, writing, 2)]
-        file = find(argv[0], path=environment["PATH"])
+        file = programs.find(argv[0])
         pid = os.posix_spawn(file, argv, environment, file_actions=to)
         os.close(writing)
         printed = output.read()
@@ -60,7 +63,7 @@ def test_a_program_receives_every_argument_to_the_letter(folder: Path) -> None:
         {"name": "all", "type": "array"},
         {"name": "set", "type": "object"},
         {"name": "files", "type": "array", "positional": True},
-        program=sys.executable,
+        program=PYTHON,
         argv=["-c", "import json, sys; print(json.dumps(sys.argv[1:]))"],
     )
     given = {"note": NASTY[1], "all": NASTY, "set": {"k": NASTY[2]}, "files": NASTY}

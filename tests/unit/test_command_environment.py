@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.commands.arguments.environment import environment_of, never
+from chatbridge.commands.arguments.executable import Programs
 
 OWN = {
     "CHATBRIDGE_TELEGRAM__TOKEN": "123:abc",
@@ -44,9 +45,13 @@ OTHERS = {
 
 
 def of(
-    base: dict[str, str], *names: str, secrets: Sequence[str] = (), path: Sequence[str] = ()
+    base: dict[str, str],
+    *names: str,
+    secrets: Sequence[str] = (),
+    path: Sequence[str] = ("/bin",),
+    own: dict[str, str] | None = None,
 ) -> dict[str, str]:
-    return environment_of(names, secrets=secrets, path=[Path(each) for each in path], base=base)
+    return environment_of(names, secrets=secrets, path=path, own=own or {}, base=base)
 
 
 def test_the_usual_variables_are_passed_on_and_no_other() -> None:
@@ -65,7 +70,7 @@ def test_what_the_definition_names_is_passed_on_but_never_what_is_chatbridges() 
 
 
 def test_a_value_with_a_secret_in_it_is_passed_on_under_no_name() -> None:
-    given = {"HOME": "/home/me", "URL": "https://123:abc@host", "PATH": "/123:abc/bin:/bin"}
+    given = {"HOME": "/home/me", "URL": "https://123:abc@host"}
     found = of(given, "URL", secrets=("123:abc", ""))
     assert not any("123:abc" in value for value in found.values())
     assert found["HOME"] == "/home/me"  # an empty secret, of a setting that is not set, hides none
@@ -78,13 +83,20 @@ def test_nobody_is_there_to_be_asked() -> None:
     assert of({"TERM": "xterm"})["TERM"] == "dumb"
 
 
-def test_the_path_has_the_owners_folders_first_and_none_that_depends_on_where_it_runs() -> None:
-    found = of({"PATH": "/usr/bin::.:bin:/bin:/usr/bin:~/bin:"}, path=("/own/bin", "/bin"))
-    assert found["PATH"] == "/own/bin:/bin:/usr/bin"
-    nowhere: list[dict[str, str]] = [{}, {"PATH": ""}, {"PATH": ".:bin"}]
-    for base in nowhere:
-        assert of(base)["PATH"] == "/usr/local/bin:/usr/bin:/bin"
-    assert of({"PATH": "/bin"}, path=("/own:bin",))["PATH"] == "/own:/bin"
+def test_the_path_is_the_one_that_was_made_for_it_whatever_the_hubs_is() -> None:
+    base = {"PATH": "/shop/.venv/bin:/usr/bin"}
+    assert of(base, path=("/own/bin", "/bin"))["PATH"] == "/own/bin:/bin"
+    assert of(base, "PATH", own=base)["PATH"] == "/bin"
+    assert of(base, path=())["PATH"] == "/nonexistent"  # empty, it would mean where it runs
+
+
+def test_what_the_owner_has_set_comes_before_the_hubs_and_only_where_it_is_named() -> None:
+    own = {"SSH_AUTH_SOCK": "/run/owners", "HOME": "/elsewhere", "CHATBRIDGE_STATE_DIR": "/x"}
+    found = of({**USUAL, **OTHERS}, "SSH_AUTH_SOCK", "CHATBRIDGE_STATE_DIR", own=own)
+    assert found["SSH_AUTH_SOCK"] == "/run/owners"
+    assert found["HOME"] == USUAL["HOME"]
+    assert "CHATBRIDGE_STATE_DIR" not in found
+    assert "SSH_AUTH_SOCK" not in of(USUAL, own=own)
 
 
 @given(
@@ -98,7 +110,7 @@ def test_the_path_has_the_owners_folders_first_and_none_that_depends_on_where_it
 def test_whatever_is_named_no_secret_and_nothing_of_chatbridges_gets_through(
     base: dict[str, str], names: list[str], secrets: list[str]
 ) -> None:
-    found = environment_of(names, secrets=secrets, path=[], base=base)
+    found = environment_of(names, secrets=secrets, path=["/bin"], base=base)
     assert not any(never(name) for name in found)
     for name in found.keys() & base.keys() - {"PATH", "TERM"}:
         assert not any(secret in base[name] for secret in secrets if secret)
@@ -106,7 +118,7 @@ def test_whatever_is_named_no_secret_and_nothing_of_chatbridges_gets_through(
 
 
 def test_git_that_wants_an_editor_or_a_password_fails_instead_of_waiting(tmp_path: Path) -> None:
-    environment = {**environment_of((), secrets=(), path=()), "HOME": str(tmp_path)}
+    environment = {**environment_of((), secrets=(), path=Programs().path()), "HOME": str(tmp_path)}
 
     def git(*words: str, told: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         person = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from chatbridge.core.errors import SettingsError
-from chatbridge.settings import ClientLimits, Settings, load
+from chatbridge.settings import FILE_ONLY, ClientLimits, Settings, load
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "config" / "chatbridge.example.toml"
@@ -49,7 +49,8 @@ def keys(model: type[BaseModel], prefix: str = "") -> set[str]:
 def written_keys(table: dict[str, Any], prefix: str = "") -> set[str]:
     found = set()
     for name, value in table.items():
-        table_here = isinstance(value, dict) and name != "clients"  # names are up to the owner
+        owners = name in ("clients", "environment")  # names in there are up to the owner
+        table_here = isinstance(value, dict) and not owners
         found |= written_keys(value, f"{name}.") if table_here else {prefix + name}
     return found
 
@@ -77,6 +78,7 @@ def test_every_setting_and_its_variable_is_documented() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text()
     for key in keys(Settings):
         assert f"`{key}`" in text, key
+    for key in VARIABLES:
         assert f"`{variable(key)}`" in text, key
 
 
@@ -109,7 +111,6 @@ VARIABLES = {
     "approvals.timeout": ("1h", 3600.0),
     "commands.enabled": ("off", False),
     "commands.dirs": ("/srv/tools,/srv/more", (Path("/srv/tools"), Path("/srv/more"))),
-    "commands.path": ('["/opt/bin"]', (Path("/opt/bin"),)),
     "commands.concurrency": ("2", 2),
     "commands.announce_after": ("5min", 300.0),
     "commands.retention": ("1d", 86400.0),
@@ -144,7 +145,22 @@ VARIABLES = {
 
 
 def test_there_is_a_variable_for_every_setting() -> None:
-    assert set(VARIABLES) == keys(Settings)
+    assert set(VARIABLES) == keys(Settings) - {".".join(key) for key in FILE_ONLY}
+
+
+@pytest.mark.parametrize("name", ["PATH", "path", "ENVIRONMENT"])
+def test_a_variable_does_not_say_which_programs_run_and_that_is_told(
+    name: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text('[commands]\npath = ["/opt/bin"]\nenvironment = { A = "1" }\n')
+    variable = f"CHATBRIDGE_COMMANDS__{name}"
+    monkeypatch.setenv(variable, '{"A": "2"}' if name == "ENVIRONMENT" else '["/evil"]')
+    monkeypatch.setenv("CHATBRIDGE_COMMANDS", '{"path": ["/evil"], "concurrency": 3}')
+    found = load(file)
+    assert (found.commands.path, found.commands.concurrency) == ((Path("/opt/bin"),), 3)
+    assert found.commands.environment == {"A": "1"}
+    (remark,) = found.remarks()
+    assert remark.startswith(f"{variable} is not used: commands.{name.lower()} counts in config")
 
 
 @pytest.mark.parametrize("key", VARIABLES)

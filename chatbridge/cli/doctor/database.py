@@ -13,25 +13,17 @@ from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, re
 from chatbridge.cli.doctor.situation import Situation
 from chatbridge.cli.wording import counted, shown
 from chatbridge.core.errors import StoreError
-from chatbridge.store import migrate
-from chatbridge.store.operations import operation_of
-from chatbridge.store.rows import ask_of, call_of, notice_of
-from chatbridge.store.set_aside import UNREADABLE, name_of
 
 LOOKING_MAY_TAKE = 8.0
 """Less than a check has. A file of many gigabytes takes longer."""
 STEPS = 10_000
 PROBLEMS_AT_MOST = 3
-KINDS: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
-    ("question", "SELECT * FROM asks", ask_of),
-    ("call", "SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON seq = ask", call_of),
-    ("notice", "SELECT * FROM notices", notice_of),
-    ("command", "SELECT * FROM operations", operation_of),
-)
 DAMAGED = "put back a copy, or save what can be read with sqlite.org's: sqlite3 {path} .recover"
 
 
 async def database(situation: Situation) -> Sequence[Finding]:
+    from chatbridge.store import migrate  # slow to import, and `notes` does without
+
     name, path = "database", situation.database
     if not path.exists():
         return [fine(name, "none yet: it is made with the first hub", file=str(path))]
@@ -81,6 +73,8 @@ def _looked_at(path: Path) -> list[Finding]:
 def _look(path: Path) -> tuple[list[str], int, int, list[str]]:
     """What SQLite says of the file, the number of questions in it, its schema's version, and which
     of its rows this version cannot read."""
+    from chatbridge.store import migrate
+
     until = time.monotonic() + LOOKING_MAY_TAKE
     with _opened(path) as file:
         file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
@@ -96,9 +90,19 @@ def _look(path: Path) -> tuple[list[str], int, int, list[str]]:
 
 
 def _unreadable(file: sqlite3.Connection) -> list[str]:
+    from chatbridge.store.operations import operation_of
+    from chatbridge.store.rows import ask_of, call_of, notice_of
+    from chatbridge.store.set_aside import UNREADABLE, name_of
+
+    kinds: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
+        ("question", "SELECT * FROM asks", ask_of),
+        ("call", "SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON seq = ask", call_of),
+        ("notice", "SELECT * FROM notices", notice_of),
+        ("command", "SELECT * FROM operations", operation_of),
+    )
     file.row_factory = sqlite3.Row
     found = []
-    for kind, sql, make in KINDS:
+    for kind, sql, make in kinds:
         for row in file.execute(sql):
             try:
                 make(row)

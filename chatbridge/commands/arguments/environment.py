@@ -1,4 +1,9 @@
-"""The environment of a command: an allowlist, and nothing that is chatbridge's own.
+"""The environment of a command: an allowlist, what the owner has set, and nothing that is
+chatbridge's own.
+
+PATH is never the hub's (see `executable`). Of the hub's environment a command gets the usual
+variables, and others that its definition names; a hub that a link has started has none of the
+client's that could be named (see link/hub_start.py).
 
 SSH_AUTH_SOCK is not among the usual variables. `git push` over ssh may need it, and its definition
 can name it; what runs a project's code, such as `npm install`, has no business with the owner's
@@ -12,9 +17,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-
-from chatbridge.commands.arguments.executable import USUAL, entries
+from types import MappingProxyType
 
 _USUAL = re.compile(
     "HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_[A-Z]+_HOME|XDG_RUNTIME_DIR"
@@ -38,28 +41,31 @@ _SET = {
 }
 """Nobody is there to be asked, and nothing is seen in colour. The definition's names come first."""
 
+NOWHERE = "/nonexistent"
+"""An empty PATH would mean the folder that a command runs in."""
+
 
 def environment_of(
     names: Iterable[str],
     *,
     secrets: Iterable[str],
-    path: Sequence[Path],
+    path: Sequence[str],
+    own: Mapping[str, str] = MappingProxyType({}),
     base: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
-    """What a command gets from `base`: the usual variables and those of its definition's `names`.
-    `path` are the owner's folders with programs, which come before those of PATH."""
+    """What a command gets: the usual variables of `base`, and those of its definition's `names`
+    from `own` (the owner's `commands.environment`) or else from `base`. `path` are the folders of
+    its PATH."""
     hidden = [secret for secret in secrets if secret]
-    wanted = {"PATH", *names}
+    wanted = {*names} - {"PATH"}
+    usual = {name: value for name, value in base.items() if _USUAL.fullmatch(name)}
+    named = {name: value for name, value in {**base, **own}.items() if name in wanted}
     found = {
         name: value
-        for name, value in base.items()
-        if (name in wanted or _USUAL.fullmatch(name))
-        and not never(name)
-        and not any(secret in value for secret in hidden)
+        for name, value in {**usual, **named}.items()
+        if not never(name) and not any(secret in value for secret in hidden)
     }
-    said = os.pathsep.join([*map(str, path), found.get("PATH", USUAL)])
-    folders = entries(said) or entries(USUAL)  # an empty PATH means where the command runs
-    return {**_SET, **found, "PATH": os.pathsep.join(folders)}
+    return {**_SET, **found, "PATH": os.pathsep.join(path) or NOWHERE}
 
 
 def never(name: str) -> bool:

@@ -1,56 +1,143 @@
-"""Which file a command's program is.
+"""Which file a command's program is, and the PATH that it gets.
 
-A command runs in an agent's project, and a repository must not grant itself commands: relative and
-empty entries of PATH mean that folder, so they are skipped. So are entries inside the project: the
-hub may have been started by an agent's client, with that client's PATH, and a virtual environment
-or `node_modules/.bin` in front of it would let the repository say what `git` is. Where that is
-wanted the owner says so, in `commands.path` or with a whole path in the definition.
+Both come from the owner's settings and a fixed list of the system's folders, never from the
+environment of the hub: that may be the one of an agent's client, with a virtual environment or
+`node_modules/.bin` of a repository in front. Folders and programs that an agent or another user
+could have written are refused (see `trust`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from chatbridge.commands.arguments.paths import is_in, owners
+from chatbridge.commands.arguments import trust
+from chatbridge.commands.arguments.paths import owners
+from chatbridge.commands.arguments.trust import Refusal
 from chatbridge.core.errors import CommandUnusable
 
-USUAL = "/usr/local/bin:/usr/bin:/bin"
-"""Where programs are if nothing says so."""
+SYSTEM = (
+    "/usr/local/bin",
+    "/usr/bin",
+    "/bin",
+    "/usr/local/sbin",
+    "/usr/sbin",
+    "/sbin",
+    "/snap/bin",
+    "/run/current-system/sw/bin",
+)
+"""Where a system has its programs, after the owner's folders. None of the owner's own is among
+them: an agent installs into ~/.local/bin and ~/.cargo/bin without asking anybody."""
+USERS = ("~/.local/bin", "~/.cargo/bin", "~/bin", "~/go/bin")
+"""Where a program that was not found may be. Nothing is run from there unless the owner says so."""
+_DEEPEST = 4
+"""Interpreters of interpreters. Linux follows no more."""
 
 
-def find(program: str, *, path: str, own: Sequence[Path] = (), not_in: Path | None = None) -> str:
-    """The whole path of `program`. `own` are the owner's folders (`commands.path`), which come
-    before those of `path` (a PATH) and may lie anywhere; those of `path` not in `not_in`.
+class Programs:
+    def __init__(
+        self,
+        own: Sequence[Path] = (),
+        *,
+        projects: Callable[[], Collection[str]] = tuple,
+        system: Sequence[str] = SYSTEM,
+    ) -> None:
+        """`own` are the owner's folders (`commands.path`), which come first. `projects` are the
+        folders where agents are known to work, without links."""
+        self._own = [str(folder) for folder in own]
+        self._projects = projects
+        self._system = system
 
-    :raises CommandUnusable:
-    """
-    if "/" in program or program.startswith("~"):
-        return _named(program)
-    others = [each for each in entries(path) if not_in is None or not _lies_in(each, not_in)]
-    searched = list(dict.fromkeys([*map(str, own), *others]))
-    for folder in searched:
-        if _runs(found := os.path.join(folder, program)):
-            return found
-    left_out = len(entries(path)) - len(others)
-    beside = ", and not in those of PATH that lie in the project" if left_out else ""
-    raise CommandUnusable(
-        f"the program {program} was not found. Looked in {', '.join(searched) or 'no folder'}"
-        f"{beside}. Nothing was started. Install it, or write its whole path in the command's "
-        "definition, or add its folder to commands.path"
-    )
+    def path(self) -> list[str]:
+        """The folders of a command's PATH, as they can be trusted now."""
+        wanted = dict.fromkeys([*self._own, *self._system])
+        return [each for each in wanted if os.path.isdir(each) and not self._refusal(each)]
+
+    def refused(self) -> dict[str, Refusal]:
+        """The owner's folders that are not used, and why."""
+        found = {each: self._refusal(each) for each in self._own if os.path.isdir(each)}
+        return {folder: why for folder, why in found.items() if why}
+
+    def find(self, program: str, *, project: Path | None = None) -> str:
+        """The whole path of the file that `program` is, without links. `project` is the agent's
+        folder, from which nothing is run.
+
+        :raises CommandUnusable:
+        """
+        return self._find(program, self._where(project), depth=0)
+
+    def _find(self, program: str, projects: Collection[str], *, depth: int) -> str:
+        file = _named(program) if "/" in program or program.startswith("~") else self._look(program)
+        try:
+            refused = trust.refusal(file, projects=projects)
+        except OSError as error:
+            refused = Refusal(f"its path cannot be followed ({error})", "mend its path")
+        if refused:
+            why, mend = refused.why, refused.mend
+            raise CommandUnusable(
+                f"the program {file} is not run: {why}. Nothing was started. To mend it: {mend}"
+            )
+        real = os.path.realpath(file)
+        for interpreter in _interpreters(real) if depth < _DEEPEST else ():
+            try:
+                self._find(interpreter, projects, depth=depth + 1)
+            except CommandUnusable as error:
+                raise CommandUnusable(
+                    f"{file} cannot be run, as its first line says: {error}"
+                ) from error
+        return real
+
+    def _look(self, program: str) -> str:
+        searched = self.path()
+        for folder in searched:
+            if _runs(found := os.path.join(folder, program)):
+                return found
+        raise CommandUnusable(
+            f"the program {program} was not found. Looked in {', '.join(searched) or 'no folder'}. "
+            f"Nothing was started. {self._hint(program)}"
+        )
+
+    def _hint(self, program: str) -> str:
+        for folder, why in self.refused().items():
+            if _runs(os.path.join(folder, program)):
+                return (
+                    f"It is in {folder}, which commands.path names, and which is not used: "
+                    f"{why.why}. To mend it: {why.mend}"
+                )
+        # What an agent's client has in its PATH is only worth a hint where it could be trusted.
+        elsewhere = [*map(os.path.expanduser, USERS), *os.environ.get("PATH", "").split(os.pathsep)]
+        for folder in filter(os.path.isabs, elsewhere):
+            if _runs(os.path.join(folder, program)) and not self._refusal(folder):
+                return (
+                    f'It is in {folder}: if agents may run it, add "{folder}" to commands.path in '
+                    "config.toml"
+                )
+        return (
+            "Install it, write its whole path in the command's definition, or add its folder to "
+            "commands.path in config.toml"
+        )
+
+    def _refusal(self, folder: str) -> Refusal | None:
+        if os.pathsep in folder:
+            return Refusal("a name in PATH can have no colon", "rename it")
+        try:
+            return trust.refusal(folder, projects=self._projects())
+        except OSError as error:
+            return Refusal(f"it cannot be looked at ({error.strerror})", "mend its path")
+
+    def _where(self, project: Path | None) -> Collection[str]:
+        """An agent that was started in the home, or above, may be anywhere: that is no project."""
+        home = os.path.realpath(os.path.expanduser("~"))
+        if project is None or Path(home).is_relative_to(os.path.realpath(project)):
+            return self._projects()
+        return {*self._projects(), os.path.realpath(project)}
 
 
 def called(program: str) -> str:
     """What a program is told that its name is. Some look for their own files beside it, such as
     the Python of a virtual environment, and none knows whose home `~` is."""
     return os.path.expanduser(program) if program.startswith("~/") else program
-
-
-def entries(path: str) -> list[str]:
-    """The folders of a PATH that mean the same wherever a command runs."""
-    return list(dict.fromkeys(each for each in path.split(os.pathsep) if os.path.isabs(each)))
 
 
 def _named(program: str) -> str:
@@ -68,8 +155,20 @@ def _named(program: str) -> str:
     return str(file)
 
 
-def _lies_in(folder: str, root: Path) -> bool:
-    return is_in(Path(os.path.realpath(folder)), root)
+def _interpreters(file: str) -> list[str]:
+    """The programs that a script's first line names: its interpreter, and what `env` looks for."""
+    try:
+        with open(file, "rb") as opened:
+            first = opened.read(256).partition(b"\n")[0]
+    except OSError:
+        return []  # a program need not be readable
+    words = os.fsdecode(first[2:]).split() if first.startswith(b"#!") else []
+    if not words or not os.path.isabs(words[0]):
+        return []
+    if os.path.basename(words[0]) != "env":
+        return words[:1]
+    looked_up = [each for each in words[1:] if each[0] != "-" and "=" not in each]
+    return [words[0], *looked_up[:1]]
 
 
 def _runs(file: str) -> bool:

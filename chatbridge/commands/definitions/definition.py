@@ -231,7 +231,8 @@ class Definition(_Rules):
     )
     environment: tuple[Annotated[str, Field(pattern=VARIABLE)], ...] = Field(
         default=(),
-        description="Variables that it gets from the hub's environment, beside the usual ones.",
+        description="Variables that it gets beside the usual ones, from commands.environment or "
+        "else from the hub's environment.",
         examples=[["SSH_AUTH_SOCK"]],
     )
     concurrency: int | None = Field(

@@ -125,7 +125,7 @@ class Execution:
         ):
             return
         try:
-            order = self._order(entry.operation)
+            order = await asyncio.to_thread(self._order, entry.operation)  # looks at the disk
         except Exception:
             log.exception("operation %s cannot be prepared", entry.id)
             end = End(id=entry.id, how="not_started", ended_at=now, error=UNPREPARED)

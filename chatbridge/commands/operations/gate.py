@@ -7,6 +7,7 @@ given in time, lets it pass; whatever else happens does not.
 from __future__ import annotations
 
 import logging
+import os
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from chatbridge.core.model import (
     Status,
     Subject,
 )
-from chatbridge.core.operation import Operation, OperationStore
+from chatbridge.core.operation import Operation, OperationStore, Plan
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.approval_subject import COMMAND, as_written, whole_first
@@ -125,7 +126,7 @@ class Gate:
     def _request(self, operation: Operation) -> AskRequest:
         plan = operation.plan
         subject = Subject(
-            code=shlex.join(plan.argv),
+            code=_as_run(plan),
             language="bash",
             folder=as_written(plan.folder),
             destructive=plan.destructive,
@@ -161,6 +162,15 @@ class Gate:
                 return _refused(CANCELLED, ask.outcome.reason if ask.outcome else None)
             case _:
                 return Verdict(allowed=False, reason=WITHDRAWN)
+
+
+def _as_run(plan: Plan) -> str:
+    """The command with the file that is run in front, whatever its name leads to. Where the file
+    is called otherwise, the name is told as well: programs such as rustup act by it."""
+    program, *arguments = plan.argv
+    name, file = os.path.basename(program), os.path.basename(plan.executable)
+    named = [] if file.startswith(name) else ["exec", "-a", program]
+    return shlex.join([*named, plan.executable, *arguments])
 
 
 def _check_readable(request: AskRequest) -> None:

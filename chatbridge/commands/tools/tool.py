@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, Tool
 
 from chatbridge.commands.arguments.argv import argv_of
 from chatbridge.commands.arguments.descriptions import description_of
-from chatbridge.commands.arguments.executable import find
+from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.arguments.input_schema import schema_of
 from chatbridge.commands.arguments.working_directory import folder_of, project_folder
 from chatbridge.commands.definitions.command import Command
@@ -49,10 +49,7 @@ class Means:
     gate: Gate
     pushes: Pushes
     outputs: Outputs
-    path: str
-    """The hub's PATH."""
-    programs: tuple[Path, ...] = ()
-    """The owner's folders with programs, which come before it."""
+    programs: Programs
     max_block: float | None = None
     """After how long the owner wants a waiting call to return."""
 
@@ -132,7 +129,7 @@ class CommandTool:
         folder = folder_of(command, arguments, project_key=key, started_in=started_in)
         return Plan(
             argv=argv_of(command, arguments, project=project, folder=folder),
-            executable=find(command.argv[0], path=means.path, own=means.programs, not_in=project),
+            executable=means.programs.find(command.argv[0], project=project),
             folder=str(folder),
             environment=command.environment,
             timeout=command.timeout,

@@ -1,0 +1,63 @@
+"""The projects that agents were ever seen in: no command is run from them.
+
+Kept in the store, because an agent can remove what marks a folder as a project (`.git`), and
+because the next hub has to know them before any agent is back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from chatbridge.core.model import Note, Project
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
+
+Work = Coroutine[Any, Any, None]
+
+CHANNEL, KEY = "commands", "projects"
+MOST = 1_000
+"""The newest of them."""
+
+
+def stored(value: str | None) -> tuple[str, ...]:
+    """As the note has them; a damaged one has none."""
+    try:
+        found = json.loads(value or "[]")
+    except ValueError:
+        return ()
+    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+
+
+class KnownProjects:
+    """`folders` are real paths, the newest last."""
+
+    def __init__(self, store: Store, *, clock: Clock, spawn: Callable[[Work], None]) -> None:
+        self._store = store
+        self._clock = clock
+        self._spawn = spawn
+        self.folders: dict[str, None] = {}
+
+    async def load(self) -> None:
+        """:raises StoreError:"""
+        note = await self._store.note(channel=CHANNEL, key=KEY)
+        self.folders = dict.fromkeys(stored(note.value if note else None))
+
+    def add(self, project: Project) -> None:
+        """An agent works there now. One without a root has no project that others could have."""
+        folder = os.path.realpath(project.key)
+        if not os.path.isabs(project.key) or folder in self.folders:
+            return
+        newest = [*self.folders, folder][-MOST:]
+        self.folders = dict.fromkeys(newest)  # another object: threads look at the old one
+        self._spawn(self._save(newest))
+
+    async def _save(self, folders: list[str]) -> None:
+        note = Note(channel=CHANNEL, key=KEY, value=json.dumps(folders), at=self._clock.time())
+
+        async def work(tx: Transaction) -> None:
+            await tx.save_note(note)
+
+        await self._store.write(work)
