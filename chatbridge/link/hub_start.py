@@ -8,12 +8,34 @@ from __future__ import annotations
 
 import fcntl
 import os
+import site
 import sys
 
 import chatbridge
 from chatbridge import rendezvous
 
 LONG_LOG = 5 * 1024 * 1024
+PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+NEEDED = frozenset(
+    (
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME",
+        "XDG_DATA_HOME",
+        "XDG_CACHE_HOME",
+        "XDG_RUNTIME_DIR",
+        "CREDENTIALS_DIRECTORY",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+    )
+)
+PROXIES = frozenset(("http_proxy", "https_proxy", "all_proxy", "no_proxy"))
+"""With the certificates, what it may take to reach a chat."""
 
 
 def start_hub(state: str) -> int:
@@ -80,18 +102,24 @@ def _open_log(path: str) -> int:
 
 
 def _hub_environment(state: str) -> dict[str, str]:
-    """The link's own environment, made independent of its working directory."""
-    environment = dict(os.environ, CHATBRIDGE_STATE_DIR=state)
+    """What a hub needs of the link's environment, made independent of its working directory.
+
+    The rest is the client's: a virtual environment, a debugger's or a sandbox's variables. All
+    agents would have to live with it."""
+    environment = {name: value for name, value in os.environ.items() if _is_needed(name)}
+    environment["CHATBRIDGE_STATE_DIR"] = state
+    environment["PATH"] = PATH
     for name in ("CHATBRIDGE_CONFIG", "CHATBRIDGE_RUNTIME_DIR"):
         if environment.get(name):
             environment[name] = rendezvous.absolute(environment[name])
-    # These speak of the service that the client runs in, if it runs in one.
-    # And the last one of the command that it runs in: with that the hub would end.
-    for name in ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "CHATBRIDGE_OPERATION"):
-        environment.pop(name, None)
-    # A checkout that is run in place is importable only from its own directory.
-    checkout = os.path.dirname(os.path.dirname(os.path.abspath(chatbridge.__file__)))
-    if sys.path and sys.path[0] == checkout:
-        rest = environment.get("PYTHONPATH")
-        environment["PYTHONPATH"] = f"{checkout}{os.pathsep}{rest}" if rest else checkout
+    # A package that is not installed is importable only from its own folder.
+    package = os.path.dirname(os.path.dirname(os.path.abspath(chatbridge.__file__)))
+    if package not in (*site.getsitepackages(), site.getusersitepackages()):
+        environment["PYTHONPATH"] = package
     return environment
+
+
+def _is_needed(name: str) -> bool:
+    if name == "CHATBRIDGE_OPERATION":  # of the command that the client runs in: a hub with it ends
+        return False
+    return name in NEEDED or name.lower() in PROXIES or name.startswith(("CHATBRIDGE_", "LC_"))

@@ -106,6 +106,19 @@ def test_the_card_names_the_program_that_is_run(here: House) -> None:
         assert question["subject"]["code"] == f"{os.path.realpath('/usr/bin/git')} --version"
 
 
+def test_what_an_agents_client_sets_does_not_reach_a_command(here: House) -> None:
+    here.environment |= {
+        **activated(here.project),
+        "PYTHONPATH": f"{bare({})['PYTHONPATH']}{os.pathsep}{here.project}",
+    }
+    script = program(here.state.parent / "bin" / "show", "#!/bin/sh\nenv\n")
+    named = ["VIRTUAL_ENV", "GIT_CONFIG_GLOBAL", "PYTHONPATH"]
+    define(here, "show", command=str(script), environment=named)
+    with hub_by("agent", here), here.with_project("other").agent() as agent:
+        agent.initialize()
+        assert str(here.project) not in ran(agent, "show")
+
+
 def test_a_program_inside_any_project_is_refused_with_what_to_do(here: House) -> None:
     script = program(here.project / "scripts" / "deploy", "#!/bin/sh\necho deployed\n")
     define(here, "deploy", command=str(script))

@@ -11,7 +11,7 @@ import pytest
 from chatbridge import rendezvous
 from tests.acceptance.bridge import until
 from tests.fakes.house import COLOURS, House, house
-from tests.fakes.program import ROOT
+from tests.fakes.program import shadowed
 
 HOLD_CHANNELS = """
 import importlib.machinery, sys
@@ -47,8 +47,8 @@ def held_back(home: House) -> Path:
     folder.mkdir()
     gate = folder / "gate"
     os.mkfifo(gate)
-    (folder / "sitecustomize.py").write_text(HOLD_CHANNELS.format(gate=str(gate)))
-    home.environment["PYTHONPATH"] = f"{folder}{os.pathsep}{ROOT}"
+    code = HOLD_CHANNELS.format(gate=str(gate))
+    home.environment["PYTHONPATH"] = shadowed(folder / "hub", code)
     return gate
 
 

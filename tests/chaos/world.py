@@ -28,12 +28,19 @@ from tests.chaos.notices import NOTICE
 from tests.chaos.relays import Passed, Relay, matrix_limit, telegram_limit
 from tests.chaos.services import ROOT, BotApiProcess, Room, Service
 from tests.chaos.small_disk import SmallDisk
+from tests.fakes.program import shadowed
 from tests.fakes.synapse import Synapse
 
 PATIENCE = 60.0
 LOOK_EVERY = 0.05
 NO_DISK = "a small disk cannot be mounted here (it needs root)"
 MOVE_CLOCK, FILL_DISK = "move the clock", "fill the disk"
+
+MOVED = """
+import os, sys
+if "hub" in sys.orig_argv and not {variables}.items() <= os.environ.items():
+    os.execve(sys.executable, sys.orig_argv, {{**os.environ, **{variables}}})
+"""
 
 
 class ChaosWorld:
@@ -141,12 +148,21 @@ class ChaosWorld:
     def link_environment(self) -> dict[str, str]:
         return {
             "HOME": str(self.folder),
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": self._package(),
             "CHATBRIDGE_STATE_DIR": str(self.state),
             "CHATBRIDGE_RUNTIME_DIR": str(self._runtime),
             "CHATBRIDGE_CONFIG": str(self.folder / "config.toml"),
             **(self.clock.environment() if self.clock else {}),
         }
+
+    def _package(self) -> str:
+        """chatbridge; with a moved clock one whose hubs go by it, too, whoever starts them."""
+        if self.clock is None:
+            return str(ROOT)
+        folder = self.folder / "package"
+        if not folder.exists():
+            shadowed(folder, MOVED.format(variables=self.clock.environment()))
+        return str(folder)
 
     def link_command(self) -> list[str]:
         return [sys.executable, "-m", "chatbridge", "mcp"]

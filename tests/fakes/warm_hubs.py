@@ -10,23 +10,34 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
-from tests.fakes.program import ROOT, bare
+from tests.fakes.program import ROOT, bare, shadowed
 
 WARM = Path(__file__).parent / "warm"
 PATIENCE = 20.0
 
 
-def warm_environment() -> dict[str, str]:
-    """With this, hubs that a link starts are forks."""
-    return {"PYTHONPATH": f"{WARM}{os.pathsep}{ROOT}", "WARM_HUBS": _server()}
+def warm_environment(address: str | None = None) -> dict[str, str]:
+    """With this, hubs that a link starts are forks of the process at `address`, or this one's."""
+    # The second one, because Python would otherwise look into the folder that it runs in first.
+    return {"PYTHONPATH": _package(address or _server()), "PYTHONSAFEPATH": "1"}
+
+
+@cache
+def _package(address: str) -> str:
+    """chatbridge, whose hubs ask at the address."""
+    folder = Path(tempfile.mkdtemp(prefix="cb-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    code = (WARM / "handing.py").read_text()
+    return shadowed(folder, f"{code}\n\nhand_over({address!r})\n")
 
 
 def warm_hubs(state: Path) -> list[int]:

@@ -189,6 +189,47 @@ def test_a_hub_is_started_detached_and_with_the_links_settings(
     assert "NOTIFY_SOCKET" not in given
 
 
+def test_a_hub_gets_what_it_needs_and_nothing_else_of_the_clients_environment(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, error="enough")
+    needed = {
+        "HOME": str(state),
+        "LANG": "C.UTF-8",
+        "LC_TIME": "de_DE.UTF-8",
+        "TZ": "Europe/Berlin",
+        "XDG_CONFIG_HOME": str(state / "config"),
+        "HTTPS_PROXY": "http://127.0.0.1:9",
+        "no_proxy": "localhost",
+        "SSL_CERT_FILE": "/etc/ssl/own.pem",
+        "CHATBRIDGE_LOG_LEVEL": "debug",
+    }
+    clients = {
+        "PATH": f"{state}/.venv/bin:/usr/bin:/bin",
+        "VIRTUAL_ENV": f"{state}/.venv",
+        "PYTHONPATH": f"{FAKE_HUB}{os.pathsep}{state}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "LD_LIBRARY_PATH": str(state),
+        "GIT_DIR": str(state),
+        "NODE_OPTIONS": "--inspect",
+        "BASH_ENV": f"{state}/env",
+        "TMPDIR": str(state),
+        "SHELL": f"{state}/shell",
+        "SSH_AUTH_SOCK": f"{state}/agent",
+        "CHATBRIDGE_OPERATION": "1",
+    }
+    with LinkClient({**environment, **needed, **clients}, cwd=state) as client:
+        client.request(0, "initialize")
+        client.receive()
+    (start,) = starts(state)
+    given = start["environment"]
+    assert given.pop("PATH").split(":")[:2] == ["/usr/local/bin", "/usr/bin"]
+    assert given.pop("PYTHONPATH") == str(FAKE_HUB)
+    given.pop("LC_CTYPE", None)  # Python's own
+    own = {"CHATBRIDGE_STATE_DIR": str(state), "CHATBRIDGE_RUNTIME_DIR": str(state)}
+    assert given == {**needed, **own}
+
+
 def test_a_checkout_that_is_run_in_place_starts_its_own_hub(
     state: Path, environment: dict[str, str]
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
-from tests.fakes.warm_hubs import warm_hubs
+from tests.fakes.warm_hubs import warm_environment, warm_hubs
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_warm_hub_ends_on_a_signal_and_is_not_among_the_living_then(home: Hous
 
 
 def test_where_no_process_with_the_imports_is_a_hub_starts_alone(home: House) -> None:
-    home.environment["WARM_HUBS"] = "nobody-listens-here"
+    home.environment |= warm_environment("nobody-listens-here")
     with home.agent() as agent:
         agent.initialize()
         assert home.hubs() == [home.hub()]

@@ -1,5 +1,5 @@
-"""Run by Python at the start of every process of ours that has this folder on its path: a hub that
-a link has just started goes on in a process that has the imports behind it (see `server`).
+"""Run when chatbridge is imported (see `warm_hubs`): a hub that a link has just started goes on in
+a process that has the imports behind it (see `server`).
 
 Links pass by: nothing is imported for them.
 """
@@ -24,12 +24,11 @@ def _go_on_there(address: str) -> None:
     import json
     import socket
 
-    environment = {name: value for name, value in os.environ.items() if name != "WARM_HUBS"}
     umask = os.umask(0o077)
     os.umask(umask)
     request = {
         "words": sys.orig_argv[3:],
-        "environment": environment,
+        "environment": dict(os.environ),
         "folder": os.getcwd(),
         "umask": umask,
     }
@@ -44,5 +43,6 @@ def _go_on_there(address: str) -> None:
         os._exit(0)
 
 
-if "WARM_HUBS" in os.environ and _hub_of_a_link():
-    _go_on_there(os.environ["WARM_HUBS"])
+def hand_over(address: str) -> None:
+    if _hub_of_a_link():
+        _go_on_there(address)
