@@ -17,6 +17,8 @@ class Reach:
     """The channels that have shown it."""
     missing: tuple[tuple[str, str], ...] = ()
     """The channels that have not, each with the reason."""
+    confined: str | None = None
+    """Why the channels that have not cannot: the hub itself is in a sandbox. And what to do."""
     unsure: bool = False
     """It may be on its way to one of them just now, or that is not known."""
 
@@ -28,7 +30,8 @@ class Reach:
         if not self.missing:
             return "Nobody could be reached: no channel is set up."
         listed = "; ".join(f"{_place(name)}: {_short(why)}" for name, why in self.missing)
-        return f"Nobody could be reached. {listed}."
+        said = f"Nobody could be reached. {listed}."
+        return f"{said} {self.confined}" if self.confined else said
 
     @property
     def places(self) -> str:

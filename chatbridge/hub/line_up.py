@@ -31,10 +31,20 @@ NOT_SHOWN = {"web": "no page was open"}
 
 
 class LineUp:
-    def __init__(self, delivery: Delivery, *, clock: Clock, faults: Faults | None = None) -> None:
+    def __init__(
+        self,
+        delivery: Delivery,
+        *,
+        clock: Clock,
+        faults: Faults | None = None,
+        confinement: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`confinement`: why no chat can be reached from where this hub runs, if it looks so."""
         self._delivery = delivery
         self._clock = clock
         self._faults = faults or Faults(clock=clock)
+        self._confinement = confinement
+        self._confined: str | None = None
         self._slots: list[Slot] = []
         self._told: set[str] = set()
 
@@ -64,8 +74,15 @@ class LineUp:
         return {slot.name: slot.trouble for slot in self._slots}
 
     def remarks(self) -> list[str]:
-        """What the owner should know of channels that work."""
-        return [r for slot in self._slots if slot.channel for r in slot.channel.remarks]
+        """What the owner should know of channels that work, and of the hub where they do not."""
+        found = [r for slot in self._slots if slot.channel for r in slot.channel.remarks]
+        return [*found, *filter(None, [self.confined()])]
+
+    def confined(self) -> str | None:
+        """Where a chat does not work: why none can from here, and what to do."""
+        if not any(slot.trouble for slot in self._slots if slot.name != "web"):
+            return None
+        return self._confinement()
 
     def reach(self, surfaces: Iterable[str], *, since: float | None = None) -> Reach:
         """Which channels these surfaces belong to, and why the others are not among them. What is
@@ -73,6 +90,7 @@ class LineUp:
         shown = {surface.partition(":")[0] for surface in surfaces}
         new = since is not None and self._clock.time() - since < ON_ITS_WAY
         return Reach(
+            confined=self.confined(),
             unsure=new and any(slot.trouble is None for slot in self._slots),
             shown=tuple(slot.name for slot in self._slots if slot.name in shown),
             missing=tuple(
@@ -107,6 +125,10 @@ class LineUp:
             except Exception as error:
                 log.exception("%s failed", slot.name)
                 slot.failed(f"{slot.name} failed ({type(error).__name__}). The hub's log says more")
+            confined = self.confined()
+            if confined and confined != self._confined:
+                log.error("%s", confined)
+            self._confined = confined
             if slot.worked:
                 slot.worked, pause = False, FIRST_PAUSE
             slot.tried.set()

@@ -34,6 +34,7 @@ from chatbridge.digests import sha256_hex
 from chatbridge.hub.background import Background, Faults
 from chatbridge.hub.channels import channels_of
 from chatbridge.hub.commands import Commands, open_commands
+from chatbridge.hub.confinement import confinement
 from chatbridge.hub.http_serving import HttpServing
 from chatbridge.hub.line_up import LineUp
 from chatbridge.hub.links import Links
@@ -161,7 +162,7 @@ async def open_hub(
         stack.push_async_callback(store.close)
         delivery = Delivery(store, clock=clock)
         faults = Faults(clock=clock)
-        line_up = LineUp(delivery, clock=clock, faults=faults)
+        line_up = LineUp(delivery, clock=clock, faults=faults, confinement=confinement)
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
 

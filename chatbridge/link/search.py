@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from chatbridge import rendezvous, sockets
 from chatbridge.core.errors import ChatbridgeError
@@ -155,12 +155,11 @@ class Search:
         if system_hub.wanted():
             yield system_hub.SOCKET
         if info is not None and info.socket is not None:
+            if info.started_by == "link":
+                # It may be confined with its client; a service, once started, takes over from it.
+                yield from _usable(self.state, rendezvous.service_socket_path)
             yield info.socket
-        for place in (rendezvous.socket_path, rendezvous.service_socket_path):
-            try:
-                yield place(self.state)
-            except ChatbridgeError:
-                continue
+        yield from _usable(self.state, rendezvous.socket_path, rendezvous.service_socket_path)
 
     def _start(self, now: float) -> None:
         if self._held and rendezvous.lock_holder(self.state) is not None:
@@ -206,3 +205,11 @@ class Search:
         except OSError:
             last = ""
         raise NoHub(f"the chatbridge hub ended before it was ready: {last}\nSee {path}")
+
+
+def _usable(state: str, *places: Callable[[str], str]) -> Iterator[str]:
+    for place in places:
+        try:
+            yield place(state)
+        except ChatbridgeError:
+            continue

@@ -16,7 +16,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from copy import copy
 from pathlib import Path
@@ -74,8 +74,8 @@ class House:
 
     # ── processes ─────────────────────────────────────────────────────────────────────────────────
 
-    def agent(self) -> Agent:
-        return Agent(self.environment, cwd=self.project)
+    def agent(self, *, within: Sequence[str] = ()) -> Agent:
+        return Agent(self.environment, cwd=self.project, within=within)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -21,10 +22,15 @@ class LinkClient:
     """`environment` is all that the link gets, as real clients do it, beside PATH."""
 
     def __init__(
-        self, environment: dict[str, str], *arguments: str, cwd: str | Path | None = None
+        self,
+        environment: dict[str, str],
+        *arguments: str,
+        cwd: str | Path | None = None,
+        within: Sequence[str] = (),
     ) -> None:
+        """`within`: a program that runs it, such as a sandbox."""
         self.process = subprocess.Popen(
-            [*CHATBRIDGE, "mcp", *arguments],
+            [*within, *CHATBRIDGE, "mcp", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -103,3 +103,27 @@ def test_hubs_that_begin_and_never_answer_are_not_waited_for_without_end(state: 
         assert search.step(10.0 * number) is None
     with pytest.raises(NoHub):
         search.step(LOST_LIMIT)
+
+
+@pytest.mark.parametrize(("started_by", "found"), [("link", "service"), ("person", "hub")])
+def test_the_services_socket_comes_before_a_hub_that_a_link_has_started(
+    state: str, started_by: str, found: str
+) -> None:
+    paths = {"hub": rendezvous.socket_path(state), "service": rendezvous.service_socket_path(state)}
+    listeners = {path: rendezvous.bind_socket(path) for path in paths.values()}
+    lock = rendezvous.acquire_lock(state)
+    info = rendezvous.LockInfo(
+        pid=os.getpid(), version="1", socket=paths["hub"], started_by=started_by
+    )
+    rendezvous.write_lock(lock, info)
+    connection = Search(state, 0.0, start_after=None, limit=FIRST_LIMIT).step(0.0)
+    assert connection is not None
+    assert connection.getpeername() == paths[found]
+    connection.close()
+    listeners[paths["service"]].close()  # nobody listens any more
+    connection = Search(state, 0.0, start_after=None, limit=FIRST_LIMIT).step(0.0)
+    assert connection is not None
+    assert connection.getpeername() == paths["hub"]
+    connection.close()
+    listeners[paths["hub"]].close()
+    os.close(lock)

@@ -16,6 +16,7 @@ from chatbridge.cli.times import lasted
 from chatbridge.cli.wording import shown
 from chatbridge.core.errors import HubUnreachable
 from chatbridge.core.text import one_line, shortened
+from chatbridge.hub.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network
 from chatbridge.settings.secrets import folder_of
 
 NAMED_AT_MOST = 3
@@ -103,11 +104,22 @@ def _running(situation: Situation, status: Json, *, changed: float) -> Iterator[
         yield fine("hub", f"running for {running}, version {version}, links {links}{of}", **details)
     for said in status.get("faults", ()):  # a hub of before has none
         yield from_error("hub", said)
+    yield from _elsewhere(status)
     yield from _links(status["links"])
     own = {*situation.settings.remarks()}
     for said in status["remarks"]:
-        if said not in own and not said.startswith(OF_CHANNELS):
+        if said.startswith(SANDBOXED):
+            yield from_error("hub", said)
+        elif said not in own and not said.startswith(OF_CHANNELS):
             yield from_error("settings", said, mark=Mark.REMARK)
+
+
+def _elsewhere(status: Json) -> Iterator[Finding]:
+    """A hub that has another network than this terminal. It may not be able to tell that itself."""
+    said = any(remark.startswith(SANDBOXED) for remark in status["remarks"])
+    works = all(c["trouble"] is None for c in status["channels"] if c["name"] != "web")
+    if not said and not works and same_network(status["pid"]) is False:
+        yield problem("hub", f"{SANDBOXED}: {ANOTHER}", OUTSIDE, pid=status["pid"])
 
 
 def _links(links: Sequence[Json]) -> Iterator[Finding]:

@@ -1,0 +1,61 @@
+"""A hub that an agent has started inside its sandbox: no chat can be reached for anybody, and who
+could mend it is told so. Real network namespaces."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge.hub.confinement import SANDBOXED
+from tests.fakes.house import COLOURS, Agent, House, house
+from tests.fakes.link_client import PATIENCE
+from tests.fakes.network import no_namespaces
+
+pytestmark = pytest.mark.skipif(bool(no_namespaces()), reason=no_namespaces() or "")
+
+TELEGRAM = {
+    "CHATBRIDGE_TELEGRAM__TOKEN": f"{os.getpid()}:not-a-real-token-not-a-real-token-00",
+    "CHATBRIDGE_TELEGRAM__ALLOWED_USERS": "7",
+    "CHATBRIDGE_TELEGRAM__API_BASE": "http://192.0.2.1",
+    "CHATBRIDGE_MAX_BLOCK": "1s",
+}
+
+
+@pytest.fixture
+def here() -> Iterator[House]:
+    with house(cold=True, **TELEGRAM) as found:
+        yield found
+
+
+def delivery(agent: Agent, ask_id: str) -> str:
+    """What a ticket says of where the question was seen, once the hub knows."""
+    until = time.monotonic() + PATIENCE
+    number = 0
+    while time.monotonic() < until:
+        number += 1
+        call = {"name": "wait_for_answer", "arguments": {"askId": ask_id}}
+        agent.request(f"wait-{number}", "tools/call", call)
+        if found := agent.result().get("delivery"):
+            return str(found)
+    raise AssertionError("nothing was said of its delivery")
+
+
+def test_the_result_the_log_and_doctor_say_that_the_hub_is_in_a_sandbox(here: House) -> None:
+    with here.agent(within=["unshare", "--net"]) as agent:
+        agent.initialize()
+        agent.ask(1, {**COLOURS, "wait": False})
+        said = delivery(agent, agent.result()["askId"])
+        assert said.startswith("Nobody could be reached. ")
+        assert f"{SANDBOXED}: it has no network but loopback" in said
+        assert "chatbridge service install" in said
+        log = Path(here.state / "hub.log").read_text(encoding="utf-8")
+        assert SANDBOXED in log
+        checks = json.loads(here.run("doctor", "--json").stdout)["checks"]
+        found = [check for check in checks if check["what"].startswith(SANDBOXED)]
+        assert [(check["name"], check["result"]) for check in found] == [("hub", "problem")]
+        assert "chatbridge service install" in found[0]["fix"][0]
