@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from chatbridge import __version__, rendezvous
+from chatbridge import __version__, descriptors, rendezvous
 from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, SocketUnusable
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.log import log_to_stderr, redacted
@@ -32,6 +32,7 @@ NO_SOCKET = (
 def main(argv: list[str]) -> int:
     """`chatbridge hub`"""
     options = parser().parse_args(argv)
+    descriptors.raise_limit()
     log_to_stderr()
     report = Report(options.report_fd)
     systemd = Systemd()
@@ -73,6 +74,7 @@ def main(argv: list[str]) -> int:
 def standalone_main(argv: list[str]) -> int:
     """`chatbridge mcp --standalone`: without a hub it still answers, with what is wrong."""
     options = _standalone_options(argv)
+    descriptors.raise_limit()
     log_to_stderr()
     with _heavy_imports():
         import asyncio

@@ -1,7 +1,9 @@
-"""The runner's process: `python -m chatbridge.commands.runner STATE [GRACE LINGER]`.
+"""The runner's process.
+
+    python -m chatbridge.commands.runner STATE [GRACE LINGER] [descriptors=N]
 
 GRACE: seconds between SIGTERM and SIGKILL. LINGER: seconds for which it waits for a hub when
-nothing runs.
+nothing runs. N: the soft limit on descriptors that the hub was started with.
 """
 
 from __future__ import annotations
@@ -10,15 +12,19 @@ import json
 import os
 import sys
 
-from chatbridge import rendezvous
+from chatbridge import descriptors, rendezvous
 from chatbridge.commands.runner import PROTOCOL, records, start
-from chatbridge.commands.runner.service import Service
 from chatbridge.core.errors import ChatbridgeError
 
 GRACE, LINGER = 5.0, 10.0
 
 
 def main(words: list[str]) -> int:
+    if words[-1].startswith(start.DESCRIPTORS):
+        descriptors.put_back(int(words.pop().removeprefix(start.DESCRIPTORS)))
+    # Only now: `spawn` notes the limit that it finds, for the commands.
+    from chatbridge.commands.runner.service import Service
+
     state = words[0]
     grace, linger = (float(words[1]), float(words[2])) if len(words) > 2 else (GRACE, LINGER)
     os.umask(0o022)  # the commands': files of the runner's own are made with their modes

@@ -10,12 +10,14 @@ import os
 import sys
 
 import chatbridge
-from chatbridge import rendezvous
+from chatbridge import descriptors, rendezvous
 from chatbridge.digests import sha256_hex
 
 INHERITED = ("CHATBRIDGE_RUNTIME_DIR", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH", "TZ")
 """What Python or the socket's place may depend on. None of the hub's settings is among them."""
 PATIENCE = 20.0
+DESCRIPTORS = "descriptors="
+"""Begins the word that says which limit on descriptors the runner and its commands get."""
 
 
 def place(state: str) -> str:
@@ -48,6 +50,9 @@ def start_runner(state: str, *bounds: float) -> str | None:
     import subprocess  # slow to import, and the runner itself needs only the rest
 
     words = [sys.executable, "-P", "-m", "chatbridge.commands.runner", state, *map(str, bounds)]
+    before = descriptors.limit_before()
+    if before is not None:
+        words.append(f"{DESCRIPTORS}{before}")
     try:
         done = subprocess.run(
             words,
