@@ -36,12 +36,16 @@ MAX_BLOCK_DEPTH = 20
 """In markdown-it's levels: a list takes two. What lies deeper it would drop without a word."""
 MAX_INLINE_DEPTH = 8
 MAX_PARSED = 20_000
-MAX_MARKS = 2_000
-"""A text that is longer, or has more of what could begin or end a mark, is shown as written: the
-parser's time grows with the square of hostile input, and the hub waits for it."""
+MAX_LINES = 400
+MAX_MARKS = 1_000
+"""A text that is longer, or has more lines, or more of what could begin or end a mark, is shown as
+written: the parser takes 50 µs for a line, its time grows with the square of the marks, and the hub
+waits for it."""
 MARKS = "[]!*_<`\\"
 REMEMBERED = 64
 """Texts: a card is drawn several times while its question is answered."""
+HEADLINE_SOURCE = 1_000
+"""Characters of a question that its headline is made of."""
 TELLING = 30
 """Characters that say what a question is about, if it has no question mark."""
 
@@ -59,7 +63,8 @@ _parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
 @lru_cache(maxsize=REMEMBERED)
 def parse(source: str) -> tuple[Block, ...]:
     """The blocks of `source`. What cannot be parsed, or leaves nothing to see, is as written."""
-    if len(source) > MAX_PARSED or sum(source.count(mark) for mark in MARKS) > MAX_MARKS:
+    marks = sum(source.count(mark) for mark in MARKS)
+    if len(source) > MAX_PARSED or source.count("\n") > MAX_LINES or marks > MAX_MARKS:
         return _as_written(source)
     try:
         tokens = _parser.parse(source.replace(_AMPERSAND, "").replace("&", _AMPERSAND))
@@ -79,7 +84,7 @@ def plain(blocks: Iterable[Block]) -> str:
 @lru_cache(maxsize=2 * REMEMBERED)
 def headline(source: str) -> str:
     """A question as one line, for lists and summaries: its first paragraph, if that says enough."""
-    blocks = parse(source)
+    blocks = parse(source[:HEADLINE_SOURCE])
     first = plain(blocks[:1])
     asks = first.endswith("?") or len(first) >= TELLING
     return first if asks else plain(blocks)
@@ -137,10 +142,16 @@ def _close(stack: list[_Open]) -> None:
 
 
 def _as_written(source: str) -> tuple[Block, ...]:
+    if not source.strip():
+        return ()
+    lines = source.splitlines()
     inlines: list[Inline] = []
-    for line in source.splitlines():
+    for line in lines[:MAX_LINES]:
         inlines += [Plain(line), Break()]
-    return (Paragraph(tuple(inlines[:-1])),) if source.strip() else ()
+    shown = Paragraph(tuple(inlines[:-1]))
+    # One block for all further lines: to render two elements for each of 50,000 takes too long.
+    rest = "\n".join(lines[MAX_LINES:])
+    return (shown, CodeBlock(rest)) if rest.strip() else (shown,)
 
 
 # ── inlines ───────────────────────────────────────────────────────────────────────────────────────
