@@ -16,6 +16,7 @@ from dataclasses import replace
 from chatbridge.core import asks
 from chatbridge.core.agenda import Agenda
 from chatbridge.core.beside import Beside
+from chatbridge.core.bounds import bounded_request
 from chatbridge.core.callers import Callers
 from chatbridge.core.due import Due, all_due, come_due, overtaken
 from chatbridge.core.errors import (
@@ -75,8 +76,10 @@ class Broker:
         A response that is written more than `counts_for` seconds from now reaches nobody.
         `shared_link`: the link is that of several agents.
 
+        :raises ToolInputError: its texts are too long.
         :raises TooManyOpenAsks:
         """
+        request = await bounded_request(request)
         now = self._clock.time()
         timeout = request.timeout if request.timeout is not None else self.policy.default_timeout
         deadline = min(now + max(timeout, self.policy.min_timeout), _latest(request))
@@ -218,7 +221,9 @@ class Broker:
         if link is not None and of_party >= limit:
             mine = await tx.open_asks_of(link)
             if len(mine) >= limit:
-                listed = (f"{a.id}: {shortened(one_line(a.questions[0].text), 60)}" for a in mine)
+                listed = (
+                    f"{a.id}: {shortened(one_line(a.questions[0].text[:200]), 60)}" for a in mine
+                )
                 raise TooManyOpenAsks(limit=limit, open_asks=tuple(listed))
         more = FOR_APPROVALS if is_approval(request.questions) and not project.outsider else 1
         if of_party >= TOGETHER * limit * more:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -330,10 +330,12 @@ class AskRequest:
     title: str | None = None
     timeout: float | None = None
     """None: the owner's default. Infinite: there is no deadline."""
-    fingerprint: str = field(init=False)
+    fingerprint: str = ""
+    """Made of the texts as the agent wrote them; `replace` keeps it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fingerprint", _fingerprint(self))
+        if not self.fingerprint:
+            object.__setattr__(self, "fingerprint", _fingerprint(self))
 
 
 def _fingerprint(request: AskRequest) -> str:

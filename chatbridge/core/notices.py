@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from chatbridge.core.beside import first_of
+from chatbridge.core.bounds import bounded_text
 from chatbridge.core.errors import TooManyNotices
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.notice import Level, Notice, OperationEnd
@@ -63,8 +64,8 @@ class Notices:
             call=name,
             project=project,
             agent=agent,
-            message=message,
-            title=title,
+            message=bounded_text(message),
+            title=bounded_text(title),
             level=level,
             at=self._clock.time(),
             operation=operation,

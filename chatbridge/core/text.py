@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 
 RECOMMENDED = "(recommended)"
@@ -34,7 +35,7 @@ def visible(text: str) -> str:
     chars = set(text)
     if marks := "".join(char for char in chars if _category(char) in ("Mn", "Me")):
         text = _without_towers(text, marks)
-    suspects = "".join(char for char in chars if _suspect(char))
+    suspects = {char for char in chars if _suspect(char)}
     if not suspects:
         return text
 
@@ -43,7 +44,32 @@ def visible(text: str) -> str:
         tricky = _tricky(text[i - 1 : i], text[i], text[i + 1 : i + 2])
         return _code(text[i]) if tricky else text[i]
 
-    return re.sub(f"[{re.escape(suspects)}]", shown, text)
+    return re.sub(_pattern(suspects, chars), shown, text)
+
+
+def _pattern(suspects: set[str], chars: set[str]) -> str:
+    """Finds suspects, without most of those that a script or an emoji needs: a text in Persian, or
+    of nothing but emoji, has tens of thousands."""
+    ways = []
+    for usual, before, after in (
+        (_EMOJI_SELECTORS, lambda char: _category(char)[:1] in ("S", "P", "N"), None),
+        (_JOINER, _symbol, _symbol),
+        (_NON_JOINER, _joining, _joining),
+    ):
+        found = suspects & set(usual)
+        if not found:
+            continue
+        suspects = suspects - found
+        ways.append(f"(?<!{_class(filter(before, chars))}){_class(found)}")
+        if after is not None:
+            ways.append(f"{_class(found)}(?!{_class(filter(after, chars))})")
+    return "|".join([*ways, *([_class(suspects)] if suspects else [])])
+
+
+def _class(chars: Iterable[str]) -> str:
+    """A regular expression for one of these characters; for none, one that never matches."""
+    found = "".join(sorted(chars))
+    return f"[{re.escape(found)}]" if found else "[^\\s\\S]"
 
 
 def _suspect(char: str) -> bool:
@@ -124,3 +150,16 @@ def split_recommended(label: str) -> tuple[str, bool]:
     if label.lower().endswith(RECOMMENDED) and len(label) > len(RECOMMENDED):
         return label[: -len(RECOMMENDED)].rstrip(), True
     return label, False
+
+
+def without_runs(text: str) -> str:
+    """`text` with every long run of hidden characters or marks as one counted marker, such as
+    `⟨U+200B ×98000⟩`."""
+    hidden = {c for c in set(text) if _suspect(c) or _category(c) in ("Mn", "Me")}
+    return re.sub(f"{_class(hidden)}{{{_MARKS + 1},}}", _counted, text) if hidden else text
+
+
+def _counted(run: re.Match[str]) -> str:
+    kinds = sorted(set(run[0]))
+    names = ", ".join(f"U+{ord(char):04X}" for char in kinds[:3])
+    return f"⟨{names}{', …' if len(kinds) > 3 else ''} ×{len(run[0])}⟩"

@@ -15,6 +15,7 @@ from typing import Any
 
 from mcp_types import CallToolResult, Tool
 
+from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.errors import ChatbridgeError, ToolInputError
 from chatbridge.core.model import (
     DENY,
@@ -33,7 +34,7 @@ from chatbridge.tools.approval_subject import subject_of
 from chatbridge.tools.call import Peer, ToolCall, text_result
 from chatbridge.tools.clients import HOOK, soonest
 from chatbridge.tools.definition import described
-from chatbridge.tools.refusal import LONGEST, refused
+from chatbridge.tools.refusal import refused
 from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)
@@ -214,12 +215,12 @@ def _parsed(arguments: Json) -> Use:
     if not isinstance(given, dict) or size is None:
         accepted = "the tool's input as an object"
         raise refused("Validation error: input is required", "input", given, accepted)
-    if size > LONGEST:
+    if size > MAX_CHARACTERS:
         raise ToolInputError(
             "Validation error: input is too long",
             path="input",
             given=f"{size:,} characters of JSON",
-            accepted=f"at most {LONGEST:,}",
+            accepted=f"at most {MAX_CHARACTERS:,}",
         )
     return Use(tool=tool, given=given)
 

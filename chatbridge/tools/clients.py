@@ -14,6 +14,8 @@ EARLIER_AT_LEAST, EARLIER_AT_MOST = 2.0, 20.0
 """A client counts from when it sent the call, which may have had to wait for a hub to start."""
 BEATS_PER_IDLE = 3.0
 """One heartbeat may be late, and the call is still alive."""
+MAX_NAME = 200
+"""Characters of a client's name that are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +90,8 @@ def agent_of(client: str | None, title: str | None = None) -> Agent:
     """The agent behind a client's name, as people know it."""
     if not client:
         return Agent(client="", name="agent")
-    known = _found(KNOWN, client)
-    return Agent(client=client, name=(known and known.shown) or title or client)
+    client, known = client[:MAX_NAME], _found(KNOWN, client[:MAX_NAME])
+    return Agent(client=client, name=(known and known.shown) or (title or client)[:MAX_NAME])
 
 
 def _found(table: Mapping[str, Client], name: str) -> Client | None:

@@ -3,35 +3,12 @@ where, what was given and what is accepted."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 
 from pydantic import ValidationError
 
 from chatbridge.core.errors import ToolInputError
-from chatbridge.core.model import Question
 from chatbridge.core.text import one_line, shortened
-
-LONGEST = 400_000
-"""In characters. Nobody reads more, and to draw it would hold up every other agent."""
-
-
-def check_size(questions: Sequence[Question]) -> None:
-    """:raises ToolInputError: each is short enough, but not all of them together."""
-    size = sum(len(text) for question in questions for text in _texts(question))
-    if size > LONGEST:
-        raise ToolInputError(
-            "Validation error: the questions are too long",
-            path="questions",
-            given=f"{size:,} characters",
-            accepted=f"at most {LONGEST:,} in all",
-        )
-
-
-def _texts(question: Question) -> Iterator[str]:
-    yield question.text
-    for option in question.options:
-        yield option.label
-        yield option.description or ""
 
 
 def refused(sentence: str, path: str, given: object, accepted: str) -> ToolInputError:

@@ -15,7 +15,6 @@ from chatbridge.core.ports import Clock
 from chatbridge.core.reach import UNSURE, Reach, Reached
 from chatbridge.tools.call import ToolCall
 from chatbridge.tools.clients import soonest
-from chatbridge.tools.refusal import check_size
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +32,6 @@ class Waiting:
 
     async def ask(self, request: AskRequest, call: ToolCall) -> tuple[Ask, Call]:
         """The ask that this call waits for. :raises ToolInputError: :raises TooManyOpenAsks:"""
-        check_size(request.questions)
         if not is_approval(request.questions):
             await self.broker.callers.twins_known(request, call.name)
         ask, waiting = await self.broker.ask(

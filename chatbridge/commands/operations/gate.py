@@ -11,9 +11,11 @@ import os
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from chatbridge.commands.definitions.definition import Approve
 from chatbridge.core import asks
+from chatbridge.core.bounds import MAX_CHARACTERS, off_loop
 from chatbridge.core.broker import Broker
 from chatbridge.core.callers import FETCHED_WITHIN
 from chatbridge.core.draw_approval import COMMANDS
@@ -39,7 +41,6 @@ from chatbridge.core.operation import Operation, OperationStore, Plan
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.approval_subject import COMMAND, as_written, whole_first
-from chatbridge.tools.refusal import LONGEST
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class Gate:
         """
         if approve == "never":
             return False
-        request = self._request(operation)
+        request = await self._drawn_request(operation)
         _check_readable(request)
         if await self._broker.allowed_in_session(request, operation.call):
             log.info("operation %s: allowed for this session", operation.id)
@@ -99,7 +100,8 @@ class Gate:
         :raises CommandUnusable: too many wait already. :raises StoreError:
         """
         try:
-            ask, _ = await self._broker.ask(self._request(operation), operation.call)
+            request = await self._drawn_request(operation)
+            ask, _ = await self._broker.ask(request, operation.call)
         except TooManyOpenAsks as error:  # its own words are for those who can wait for an answer
             raise CommandUnusable(TOO_MANY) from error
         await self._broker.callers.ticket(operation.call)
@@ -122,6 +124,10 @@ class Gate:
 
         with suppress(UnknownAsk, AskEnded):
             await self._broker.change(ask_id, change)
+
+    async def _drawn_request(self, operation: Operation) -> AskRequest:
+        weight = sum(map(len, operation.plan.argv))
+        return await off_loop(partial(self._request, operation), weight=weight)
 
     def _request(self, operation: Operation) -> AskRequest:
         plan = operation.plan
@@ -175,12 +181,12 @@ def _as_run(plan: Plan) -> str:
 
 def _check_readable(request: AskRequest) -> None:
     size = sum(len(question.subject.code) for question in request.questions if question.subject)
-    if size > LONGEST:
+    if size > MAX_CHARACTERS:
         raise ToolInputError(
             "The command is too long to be approved",
             path="command",
             given=f"{size:,} characters",
-            accepted=f"at most {LONGEST:,}; put what is long into a file",
+            accepted=f"at most {MAX_CHARACTERS:,}; put what is long into a file",
         )
 
 

@@ -1,0 +1,126 @@
+"""Bounds on the work that an agent's text can make for the hub.
+
+Text is bounded once, where it enters. What is stored is what people are shown: hidden characters
+are codes, and a long run of them is one counted marker. Labels and declared defaults are stored as
+they came, because they go back to the agent; so is the subject of an approval, which is verbatim.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from chatbridge.core.errors import ToolInputError
+from chatbridge.core.model import Ask, AskRequest, Option, Question, is_approval
+from chatbridge.core.text import visible, without_runs
+
+T = TypeVar("T")
+
+MAX_CHARACTERS = 400_000
+"""Of all texts of an ask, both as they came and as they are shown."""
+MAX_IN_LABELS = 100_000
+"""Of all labels of an ask, as they are shown: they are made visible anew for each card."""
+HEAVY_CHARACTERS = 4_000
+"""Longer texts are worked on in a thread."""
+SLICE_SECONDS = 0.005
+"""How long a loop over many asks keeps the event loop before others have their turn."""
+
+
+def bounded_text(text: str) -> str:
+    """`text` as it is stored and shown."""
+    return visible(without_runs(text))
+
+
+async def bounded_request(request: AskRequest) -> AskRequest:
+    """The request with its texts as they are stored.
+
+    :raises ToolInputError: they are too long.
+    """
+    weight = sum(map(len, _texts(request.title, request.questions)))
+    _check_size(weight)
+    if is_approval(request.questions):
+        return request
+
+    def bounded() -> AskRequest:
+        title = bounded_text(request.title) if request.title else request.title
+        questions = tuple(_bounded_question(question) for question in request.questions)
+        _check_size(sum(len(visible(text)) for text in _texts(title, questions)), " when visible")
+        labels = (option.label for question in questions for option in question.options)
+        _check_size(sum(len(visible(label)) for label in labels), " in labels", most=MAX_IN_LABELS)
+        return replace(request, title=title, questions=questions)
+
+    return await off_loop(bounded, weight=weight)
+
+
+def weight_of(ask: Ask) -> int:
+    """How many characters there are to draw."""
+    subjects = (question.subject for question in ask.questions)
+    code = sum(len(subject.code) for subject in subjects if subject)
+    return code + sum(map(len, _texts(ask.title, ask.questions)))
+
+
+async def off_loop(work: Callable[[], T], *, weight: int) -> T:
+    """What `work` returns. It runs in a thread if its texts are long: there the interpreter
+    switches to the event loop every few milliseconds."""
+    return await asyncio.to_thread(work) if weight > HEAVY_CHARACTERS else work()
+
+
+class Slices:
+    """Cuts a loop over many asks into slices, between which the event loop has its turn."""
+
+    def __init__(self) -> None:
+        self._since = time.perf_counter()
+
+    @property
+    def over(self) -> bool:
+        """Whether this slice has taken its time."""
+        return time.perf_counter() - self._since > SLICE_SECONDS
+
+    async def pause(self) -> None:
+        """Call it after each item."""
+        if self.over:
+            await asyncio.sleep(0)
+            self._since = time.perf_counter()
+
+
+def _check_size(size: int, where: str = "", *, most: int = MAX_CHARACTERS) -> None:
+    if size > most:
+        raise ToolInputError(
+            "Validation error: the questions are too long",
+            path="questions",
+            given=f"{size:,} characters{where}",
+            accepted=f"at most {most:,} in all",
+        )
+
+
+def _bounded_question(question: Question) -> Question:
+    return replace(
+        question,
+        text=bounded_text(question.text),
+        title=bounded_text(question.title) if question.title else question.title,
+        placeholder=(
+            bounded_text(question.placeholder) if question.placeholder else question.placeholder
+        ),
+        options=tuple(_bounded_option(option) for option in question.options),
+    )
+
+
+def _bounded_option(option: Option) -> Option:
+    if not option.description:
+        return option
+    return replace(option, description=bounded_text(option.description))
+
+
+def _texts(title: str | None, questions: Sequence[Question]) -> Iterator[str]:
+    yield title or ""
+    for question in questions:
+        yield question.text
+        yield question.title or ""
+        yield question.placeholder or ""
+        yield from question.on_timeout.values if question.on_timeout else ()
+        for option in question.options:
+            yield option.label
+            yield option.description or ""

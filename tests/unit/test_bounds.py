@@ -1,0 +1,111 @@
+"""An agent's text is bounded once, where it enters, and stays readable."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from chatbridge.core.bounds import MAX_CHARACTERS, bounded_request, bounded_text
+from chatbridge.core.errors import ToolInputError
+from chatbridge.core.model import Agent, Answer, AskRequest, Option, Project, Question, QuestionType
+from chatbridge.core.text import visible
+from tests import strategies as some
+
+
+def request(*questions: Question, title: str | None = None) -> AskRequest:
+    return AskRequest(
+        project=Project(key="/src/shop", name="shop"),
+        agent=Agent(client="claude", name="Claude"),
+        tool="ask_user",
+        dialect="questions",
+        questions=questions,
+        title=title,
+    )
+
+
+def options(count: int, description: str) -> Question:
+    made = (Option(label=str(i), description=description) for i in range(count))
+    return Question(id="q", text="Which?", type=QuestionType.SELECT, options=tuple(made))
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("a" + "\u200b" * 98_000 + "b", "a⟨U+200B ×98000⟩b"),
+        ("\u200b\u200c" * 10, "⟨U+200B, U+200C ×20⟩"),
+        ("\u200b\u200c\u2060\u202e" * 3, "⟨U+200B, U+200C, U+202E, … ×12⟩"),
+        ("a" + "\u0301" * 98_000, "a⟨U+0301 ×98000⟩"),
+        ("a\u200bb", "a⟨U+200B⟩b"),
+        ("a" + "\u200b" * 3, "a" + "⟨U+200B⟩" * 3),
+        ("👩🏽‍💻 می\u200cخواهم e\u0301", "👩🏽‍💻 می\u200cخواهم e\u0301"),
+        ("two\r\nlines", "two\nlines"),
+    ],
+)
+def test_hidden_characters_are_stored_as_codes_and_long_runs_are_counted(
+    text: str, stored: str
+) -> None:
+    assert bounded_text(text) == stored
+
+
+@given(some.texts)
+def test_stored_text_is_drawn_as_it_is(text: str) -> None:
+    stored = bounded_text(text)
+    assert visible(stored) == stored
+
+
+async def test_every_text_of_an_ask_is_bounded_and_what_goes_back_to_the_agent_is_not_changed() -> (
+    None
+):
+    run = "\u200b" * 20
+    label = f"yes{run}"
+    given = Question(
+        id="q",
+        text=f"Which?{run}",
+        type=QuestionType.SELECT,
+        options=(Option(label=label, description=f"this{run}"),),
+        placeholder=f"there{run}",
+        title=f"Port{run}",
+        on_timeout=Answer(values=(label,)),
+    )
+    marked = "⟨U+200B ×20⟩"
+    asked = request(given, title=f"Set{run}")
+    bounded = await bounded_request(asked)
+    (stored,) = bounded.questions
+    assert bounded.title == f"Set{marked}"
+    assert (stored.text, stored.placeholder, stored.title) == (
+        f"Which?{marked}",
+        f"there{marked}",
+        f"Port{marked}",
+    )
+    assert stored.options == (Option(label=label, description=f"this{marked}"),)
+    assert stored.on_timeout == given.on_timeout
+    assert bounded.fingerprint == asked.fingerprint
+
+
+async def test_questions_that_are_long_only_together_are_refused_with_their_size() -> None:
+    await bounded_request(request(options(3, "x" * 100_000)))
+    with pytest.raises(ToolInputError) as refused:
+        await bounded_request(request(options(3, "x" * 100_000), options(2, "x" * 100_000)))
+    sentence, details = str(refused.value).split("\n")
+    assert sentence == "Validation error: the questions are too long"
+    assert details.startswith("questions: given 500,0")
+    assert details.endswith(f"at most {MAX_CHARACTERS:,} in all")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(id="q", text="a\u200b" * 49_000),
+        Question(id="q", text="Which?", on_timeout=Answer(values=("x" * 400_000,))),
+        Question(
+            id="q",
+            text="Which?",
+            type=QuestionType.SELECT,
+            options=tuple(Option(label=f"{i}" + "a\u200b" * 490) for i in range(100)),
+        ),
+    ],
+    ids=["hidden characters between others", "a declared default", "labels"],
+)
+async def test_what_is_too_long_once_it_is_visible_is_refused(question: Question) -> None:
+    with pytest.raises(ToolInputError, match="too long"):
+        await bounded_request(request(question))
