@@ -46,7 +46,8 @@ def _history(given: argparse.Namespace) -> int:
     from chatbridge.cli import tables
     from chatbridge.cli.hub_line import ask_hub
 
-    asks = ask_hub("history", limit=given.limit, search=given.search)["asks"]
+    brief = not (given.json or given.yaml)
+    asks = ask_hub("history", limit=given.limit, search=given.search, brief=brief)["asks"]
     if given.json:
         print(json.dumps(asks, indent=2))
     elif given.yaml:

@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
 def _once(given: argparse.Namespace) -> int:
     from chatbridge.cli.hub_line import ask_hub
 
-    _print(ask_hub("pending")["asks"], given)
+    _print(ask_hub("pending", brief=not given.json)["asks"], given)
     return 0
 
 
@@ -127,7 +127,7 @@ def _printed_again(given: argparse.Namespace) -> int:
     from chatbridge.core.errors import HubUnreachable
 
     with connected() as line:
-        for event in line.events("watch"):
+        for event in line.events("watch", brief=not given.json):
             _print(event["asks"], given)
     raise HubUnreachable("the hub has gone. Watch again when there is another one")
 
@@ -160,7 +160,7 @@ def _live() -> int:
         while True:
             try:
                 with connected() as line:
-                    line.begin("watch")
+                    line.begin("watch", brief=True)
                     asks: list[Json] | None = None
                     while True:
                         event = line.event(within=TICK)

@@ -49,7 +49,7 @@ def draw(
     `latest_deadline` is how far the deadline can be moved; without it there is no "+15 min".
     `only_on` names the channels that can settle this ask, where this is none of them.
     """
-    state = _state(ask)
+    state = state_of(ask)
     view = ask.draft.view if state in (State.OPEN, State.LATE) else None
     on_one_question = view is not None and ask.draft.at < len(ask.questions)
     question = ask.questions[ask.draft.at] if on_one_question else None
@@ -102,7 +102,7 @@ def _entered(ask: Ask) -> str | None:
     return entry.text if entry.ask_back is None else None
 
 
-def _state(ask: Ask) -> State:
+def state_of(ask: Ask) -> State:
     match ask.status:
         case Status.OPEN:
             return State.OPEN
@@ -166,7 +166,7 @@ def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
         return tuple(
             Line(
                 question=visible(q.text),
-                answer=_said(q, form.entry_answer(q, e)),
+                answer=said_to(q, form.entry_answer(q, e)),
                 edit=form.Edit(step=ask.draft.step, question=i),
             )
             for i, (q, e) in enumerate(zip(ask.questions, ask.draft.entries, strict=True))
@@ -178,13 +178,13 @@ def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
     return tuple(
         Line(
             question=visible(q.text),
-            answer=_said(q, answers[i]) if answers and not ask.approval else None,
+            answer=said_to(q, answers[i]) if answers and not ask.approval else None,
         )
         for i, q in enumerate(ask.questions)
     )
 
 
-def _said(question: Question, answer: Answer) -> str | None:
+def said_to(question: Question, answer: Answer) -> str | None:
     if question.type is not QuestionType.TEXT:
         labels = tuple(_label(question, value)[0] for value in answer.values)
         answer = replace(answer, values=labels)
@@ -277,5 +277,5 @@ def _end_buttons(ask: Ask, state: State) -> tuple[Button, ...]:
 
 
 def _declared(ask: Ask) -> str | None:
-    texts = [_said(q, q.on_timeout) for q in ask.questions if q.on_timeout is not None]
+    texts = [said_to(q, q.on_timeout) for q in ask.questions if q.on_timeout is not None]
     return " · ".join(one_line(t) for t in texts if t) or None

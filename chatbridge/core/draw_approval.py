@@ -57,7 +57,7 @@ def drawn_subject(ask: Ask) -> Subject | None:
 def verdict_of(ask: Ask) -> str | None:
     """How an approval was answered."""
     answers = ask.outcome.answers if ask.outcome and ask.approval else ()
-    return answers[0].values[0] if answers else None
+    return next(iter(answers[0].values), None) if answers else None
 
 
 def approval_buttons(ask: Ask) -> list[Button]:

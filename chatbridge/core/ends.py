@@ -46,17 +46,28 @@ Sentence = tuple[Part, ...]
 
 
 def heading(card: Card) -> str:
-    if card.approval and card.state is State.TIMED_OUT:
+    return how_it_ended(
+        card.state,
+        approval=card.approval,
+        verdict=card.verdict,
+        beyond=bool(card.subject and card.subject.beyond),
+        elsewhere=card.by is not None and not card.by_you,
+    )
+
+
+def how_it_ended(
+    state: State, *, approval: bool, verdict: str | None, beyond: bool, elsewhere: bool
+) -> str:
+    if approval and state is State.TIMED_OUT:
         return "Denied"
-    match card.state:
+    match state:
         case State.ALLOWED:
-            if card.verdict == SESSION:
+            if verdict == SESSION:
                 return "Allowed for this session"
-            return "Allowed" if card.subject and card.subject.beyond else "Allowed once"
+            return "Allowed" if beyond else "Allowed once"
         case State.DENIED:
             return "Denied"
         case State.ANSWERED | State.HANDING_OVER:
-            elsewhere = card.by is not None and not card.by_you
             return "Answered elsewhere" if elsewhere else "Answered"
         case State.KEPT:
             return "Kept"

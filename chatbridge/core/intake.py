@@ -15,6 +15,7 @@ from chatbridge.core.model import Answer, Ask, Note, Person, Post
 from chatbridge.core.notice import Notice
 from chatbridge.core.output import without_sequences
 from chatbridge.core.ports import Clock
+from chatbridge.core.row import Past, Row, Rows
 from chatbridge.core.store_port import Store, Transaction
 
 Outputs = Callable[[str], Awaitable[bytes | None]]
@@ -45,10 +46,16 @@ class Intake:
     async def open_asks(self) -> Sequence[Ask]:
         return await self._store.open_asks()
 
-    async def history(
-        self, *, limit: int, before: float | None = None, search: str | None = None
-    ) -> Sequence[Ask]:
-        return await self._store.history(limit=limit, before=before, search=search)
+    async def open_rows(self, *, limit: int, skip: int = 0) -> Rows:
+        return await self._store.open_rows(limit=limit, skip=skip)
+
+    async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
+        return await self._store.history(limit=limit, search=search)
+
+    async def past_rows(
+        self, *, limit: int, before: Past | None = None, search: str | None = None
+    ) -> Sequence[Row]:
+        return await self._store.past_rows(limit=limit, before=before, search=search)
 
     async def put(
         self,
@@ -158,7 +165,7 @@ class Intake:
         if await self._store.note(channel=channel, key=key) is not None:
             await self._store.write(work)
 
-    def only_on(self, ask: Ask, channel: str) -> tuple[str, ...]:
+    def only_on(self, ask: Ask | Row, channel: str) -> tuple[str, ...]:
         channels = self._policy.approval_channels
         return tuple(sorted(channels)) if ask.approval and channel not in channels else ()
 

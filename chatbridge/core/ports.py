@@ -13,6 +13,7 @@ from chatbridge.core.form import Event, Step
 from chatbridge.core.model import Answer, Ask, Note, Person, Post
 from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
+from chatbridge.core.row import Past, Row, Rows
 
 
 class Clock(Protocol):
@@ -39,9 +40,13 @@ class Inbox(Protocol):
 
     async def open_asks(self) -> Sequence[Ask]: ...
 
-    async def history(
-        self, *, limit: int, before: float | None = None, search: str | None = None
-    ) -> Sequence[Ask]: ...
+    async def open_rows(self, *, limit: int, skip: int = 0) -> Rows: ...
+
+    async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]: ...
+
+    async def past_rows(
+        self, *, limit: int, before: Past | None = None, search: str | None = None
+    ) -> Sequence[Row]: ...
 
     async def put(
         self,
@@ -125,7 +130,7 @@ class Inbox(Protocol):
         it may be long. None: there is no such operation, or its output has been swept."""
         ...
 
-    def only_on(self, ask: Ask, channel: str) -> tuple[str, ...]:
+    def only_on(self, ask: Ask | Row, channel: str) -> tuple[str, ...]:
         """The channels that can settle this approval, if this one is none of them; for `draw`."""
         ...
 

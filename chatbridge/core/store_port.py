@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from chatbridge.core.model import Ask, Call, CallName, Note, Post, Status
 from chatbridge.core.notice import Notice
 from chatbridge.core.operation import OperationStore
+from chatbridge.core.row import Past, Row, Rows
 
 T = TypeVar("T")
 
@@ -132,10 +133,18 @@ class Store(Protocol):
         """All open asks, the nearest deadline first, those without one last."""
         ...
 
-    async def history(
-        self, *, limit: int, before: float | None = None, search: str | None = None
-    ) -> Sequence[Ask]:
+    async def open_rows(self, *, limit: int, skip: int = 0) -> Rows:
+        """The open asks as rows, in the order of `open_asks`, without the first `skip`."""
+        ...
+
+    async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
         """Ended asks, the newest first. `search` looks into title, questions and answers."""
+        ...
+
+    async def past_rows(
+        self, *, limit: int, before: Past | None = None, search: str | None = None
+    ) -> Sequence[Row]:
+        """The same as rows; those that come after `before` in this order."""
         ...
 
     async def answers_in(self, *, project: str, limit: int) -> Sequence[Ask]:

@@ -13,9 +13,13 @@ REMIND_FROM = 30 * 60.0
 
 def soon_at(ask: Ask) -> float | None:
     """From when on the card says that the time runs out."""
-    if ask.deadline is None:
+    return soon(created_at=ask.created_at, deadline=ask.deadline)
+
+
+def soon(*, created_at: float, deadline: float | None) -> float | None:
+    if deadline is None:
         return None
-    return ask.deadline - min((ask.deadline - ask.created_at) * SOON_SHARE, SOON_AT_MOST)
+    return deadline - min((deadline - created_at) * SOON_SHARE, SOON_AT_MOST)
 
 
 def more_time_at(ask: Ask) -> float | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from chatbridge.core.as_json import ask_object
 from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.bounds import Slices
 from chatbridge.core.ends import PLACES
 from chatbridge.core.errors import (
     AskEnded,
@@ -41,6 +42,7 @@ SHORTEST_ID = 6
 ENDED_TO_LOOK_AT = 200
 """So many of the newest ended asks can still be named by the beginning of their id."""
 MOST_HISTORY = 1_000
+BRIEF_CHARACTERS, BRIEF_ITEMS = 300, 20
 CALM = 0.1
 """So long a watcher is left alone after each picture: a burst becomes one."""
 
@@ -93,14 +95,14 @@ class TerminalAsks:
     # ── what there is ─────────────────────────────────────────────────────────────────────────────
 
     async def _pending(self, request: Request) -> Json:
-        return _listed(await self._open(request.uid))
+        return await _listed(await self._open(request.uid), brief=_wants_brief(request))
 
     async def _watch(self, request: Request) -> AsyncGenerator[Json, None]:
         """What is open, and again whenever that has changed."""
         with self._watchers.watching() as changed:
             while True:
                 changed.clear()
-                yield _listed(await self._open(request.uid))
+                yield await _listed(await self._open(request.uid), brief=_wants_brief(request))
                 await self._clock.sleep(CALM)
                 await changed.wait()
 
@@ -122,7 +124,8 @@ class TerminalAsks:
             limit=most if owns(request.uid) else MOST_HISTORY,
             search=encodable(search) if isinstance(search, str) and search.strip() else None,
         )
-        return _listed([ask for ask in found if may_see(ask, request.uid)][:most])
+        seen = [ask for ask in found if may_see(ask, request.uid)][:most]
+        return await _listed(seen, brief=_wants_brief(request))
 
     async def _limits(self, _request: Request) -> Json:
         """What `chatbridge ask` has to know of the owner's rules."""
@@ -254,9 +257,27 @@ def _object(ask: Ask, *, short: str) -> Json:
     return {**ask_object(ask), **more}
 
 
-def _listed(asks: Sequence[Ask]) -> Json:
-    short = short_ids(asks)
-    return {"asks": [_object(ask, short=short[ask.id]) for ask in asks]}
+async def _listed(asks: Sequence[Ask], *, brief: bool) -> Json:
+    short, found, slices = short_ids(asks), [], Slices()
+    for ask in asks:
+        shown = _object(ask, short=short[ask.id])
+        found.append(_cut(shown) if brief else shown)
+        await slices.pause()
+    return {"asks": found}
+
+
+def _wants_brief(request: Request) -> bool:
+    """Whether a table is all that the list is for."""
+    return request.given.get("brief") is True
+
+
+def _cut(value: Any) -> Any:
+    """With texts as long as a row of a table can be."""
+    if isinstance(value, dict):
+        return {name: _cut(item) for name, item in value.items() if name != "options"}
+    if isinstance(value, list):
+        return [_cut(item) for item in value[:BRIEF_ITEMS]]
+    return value[:BRIEF_CHARACTERS] if isinstance(value, str) else value
 
 
 def _person(uid: int) -> Person:

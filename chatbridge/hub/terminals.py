@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chatbridge import nesting
+from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.hub.peers import may_request
 
@@ -139,5 +140,20 @@ def _refused(what: str, error: BaseException) -> Json:
 
 
 async def _say(writer: asyncio.StreamWriter, line: Json) -> None:
-    writer.write(json.dumps(line).encode() + b"\n")
+    writer.write((await _encoded(line)).encode() + b"\n")
     await writer.drain()
+
+
+async def _encoded(value: object) -> str:
+    """As JSON. The items of a list are encoded one by one, so that the hub does not stand still for
+    a long one."""
+    if isinstance(value, dict):
+        pairs = [f"{json.dumps(name)}: {await _encoded(item)}" for name, item in value.items()]
+        return f"{{{', '.join(pairs)}}}"
+    if not isinstance(value, list):
+        return json.dumps(value)
+    texts, slices = [], Slices()
+    for item in value:
+        texts.append(json.dumps(item))
+        await slices.pause()
+    return f"[{', '.join(texts)}]"

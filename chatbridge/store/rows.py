@@ -26,6 +26,8 @@ from chatbridge.core.model import (
     Status,
 )
 from chatbridge.core.notice import Level, Notice, OperationEnd
+from chatbridge.core.row import Row, Summary
+from chatbridge.store.summary import as_text, summary_of
 
 T = TypeVar("T")
 
@@ -37,7 +39,7 @@ CONTENT_COLUMNS = (
 )  # fmt: skip
 STATE_COLUMNS = (
     "status", "revision", "deadline", "settled_at", "delivered_at", "kept", "kept_until",
-    "discarded", "alone_since", "alone", "words", "draft", "outcome", "late",
+    "discarded", "alone_since", "alone", "words", "summary", "draft", "outcome", "late",
 )  # fmt: skip
 
 _TEXTS = (
@@ -107,6 +109,7 @@ def state_row(ask: Ask) -> dict[str, Any]:
         "alone_since": ask.alone_since,
         "alone": ask.alone,
         "words": _words(ask),
+        "summary": as_text(summary_of(ask)),
         "draft": as_json(_draft(), ask.draft),
         "outcome": ask.outcome and as_json(_outcome(), ask.outcome),
         "late": ask.late and as_json(_outcome(), ask.late),
@@ -170,6 +173,31 @@ def _ask(row: sqlite3.Row) -> Ask:
         discarded=bool(row["discarded"]),
         alone_since=row["alone_since"],
         alone=bool(row["alone"]),
+    )
+
+
+ROW_COLUMNS = (
+    "seq", "id", "project", "project_name", "project_label", "client", "agent_name", "status",
+    "created_at", "deadline", "settled_at", "delivered_at", "late IS NOT NULL AS is_late", "alone",
+    "summary",
+)  # fmt: skip
+"""What a row of a list is made of."""
+
+
+def row_of(row: sqlite3.Row, summary: Summary) -> Row:
+    return Row(
+        id=row["id"],
+        seq=row["seq"],
+        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
+        agent=Agent(client=row["client"], name=row["agent_name"]),
+        status=Status(row["status"]),
+        created_at=row["created_at"],
+        deadline=row["deadline"],
+        settled_at=row["settled_at"],
+        delivered_at=row["delivered_at"],
+        late=bool(row["is_late"]),
+        alone=bool(row["alone"]),
+        summary=summary,
     )
 
 

@@ -7,24 +7,27 @@ committed.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, Note, Post
 from chatbridge.core.notice import Notice
+from chatbridge.core.row import Past, Row, Rows
 from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.recent import Recent
-from chatbridge.store.rows import ask_of, folded, note_of, notice_of, post_of
+from chatbridge.store.rows import ROW_COLUMNS, ask_of, folded, note_of, notice_of, post_of, row_of
 from chatbridge.store.set_aside import SetAside
+from chatbridge.store.summary import from_text, summary_of
 from chatbridge.store.transaction import ASK, POST
 from chatbridge.store.writer import Writer
 
@@ -34,9 +37,6 @@ SWEPT_AT_ONCE = 200
 """Asks removed in one work: a sweep of any size lets an answer pass within milliseconds."""
 
 NAMED = 3
-DECODED_AT_ONCE = 100
-"""Asks made from rows before the event loop gets its turn: about 5 ms."""
-
 BY_PREFIX = """
     SELECT * FROM asks WHERE id >= :prefix AND id < :prefix || char(1114111)
     AND project = :project ORDER BY id
@@ -45,10 +45,21 @@ OPEN_ASKS = """
     SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq
 """
 HISTORY = """
-    SELECT * FROM asks WHERE settled_at < :before
+    SELECT * FROM asks WHERE settled_at IS NOT NULL
     AND (:search IS NULL OR instr(words, :search))
     ORDER BY settled_at DESC, seq DESC LIMIT :limit
 """
+COUNT_OPEN = "SELECT count(*) FROM asks WHERE status = 'open'"
+OPEN_ROWS = f"""
+    SELECT {", ".join(ROW_COLUMNS)} FROM asks WHERE status = 'open'
+    ORDER BY deadline IS NULL, deadline, seq LIMIT :limit OFFSET :skip
+"""  # noqa: S608 - constants
+PAST_ROWS = f"""
+    SELECT {", ".join(ROW_COLUMNS)} FROM asks
+    WHERE settled_at <= :at AND (settled_at < :at OR seq < :seq)
+    AND (:search IS NULL OR instr(words, :search))
+    ORDER BY settled_at DESC, seq DESC LIMIT :limit
+"""  # noqa: S608 - constants
 UNSETTLED_DELIVERY = """
     SELECT * FROM asks WHERE delivered_at IS NULL AND kept = 0 AND discarded = 0
     AND (status = 'answered' OR late IS NOT NULL) ORDER BY settled_at
@@ -164,15 +175,20 @@ class SqliteStore:
     async def open_asks(self) -> Sequence[Ask]:
         return await self._asks(OPEN_ASKS)
 
-    async def history(
-        self, *, limit: int, before: float | None = None, search: str | None = None
-    ) -> Sequence[Ask]:
-        page = {
-            "limit": limit,
-            "before": math.inf if before is None else before,
-            "search": None if search is None else folded(search),
-        }
-        return await self._asks(HISTORY, page)
+    async def open_rows(self, *, limit: int, skip: int = 0) -> Rows:
+        rows = await self._rows(OPEN_ROWS, {"limit": limit, "skip": skip})
+        ((total,),) = await self._reading.rows(COUNT_OPEN)
+        return Rows(rows, total)
+
+    async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
+        return await self._asks(HISTORY, {"limit": limit, "search": search and folded(search)})
+
+    async def past_rows(
+        self, *, limit: int, before: Past | None = None, search: str | None = None
+    ) -> Sequence[Row]:
+        at, seq = before or (math.inf, 0)
+        page = {"limit": limit, "at": at, "seq": seq, "search": search and folded(search)}
+        return await self._rows(PAST_ROWS, page)
 
     async def answers_in(self, *, project: str, limit: int) -> Sequence[Ask]:
         return await self._asks(ANSWERS_IN, {"project": project, "limit": limit})
@@ -233,12 +249,25 @@ class SqliteStore:
 
     async def _asks(self, sql: str, parameters: Parameters = ()) -> list[Ask]:
         asks: list[Ask] = []
-        rows = await self._reading.rows(sql, parameters)
-        for start in range(0, len(rows), DECODED_AT_ONCE):
-            if start:
-                await asyncio.sleep(0)
-            asks += self._aside.read("question", rows[start : start + DECODED_AT_ONCE], ask_of)
+        slices = Slices()
+        for row in await self._reading.rows(sql, parameters):
+            asks += self._aside.read("question", (row,), ask_of)
+            await slices.pause()
         return asks
+
+    async def _rows(self, sql: str, parameters: Parameters) -> tuple[Row, ...]:
+        found: list[Row] = []
+        slices = Slices()
+        for row in await self._reading.rows(sql, parameters):
+            summary = from_text(row["summary"])
+            if summary is None:
+                whole = await self.ask(row["id"])
+                if whole is None:  # swept meanwhile, or set aside
+                    continue
+                summary = summary_of(whole)
+            found += self._aside.read("question", (row,), partial(row_of, summary=summary))
+            await slices.pause()
+        return tuple(found)
 
 
 def _create(path: Path) -> None:

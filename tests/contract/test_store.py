@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from chatbridge.core.card import State
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Ask, Call, CallName, Note, Outcome, Post, Project, Status
+from chatbridge.core.row import Past, Row
 from chatbridge.core.store_port import Store
 from tests.contract.asks import (
     a_call,
@@ -237,11 +239,55 @@ async def test_a_call_of_no_ask_is_refused(store: Store) -> None:
         await keep(store, a_call(an_ask()))
 
 
-async def test_history_is_the_ended_asks_newest_first_in_pages(store: Store) -> None:
+async def test_history_is_the_ended_asks_newest_first(store: Store) -> None:
     first, second, third = (answered(an_ask(), at=at) for at in (10.0, 20.0, 30.0))
     await keep(store, second, an_ask(), first, third)
     assert await store.history(limit=2) == [third, second]
-    assert await store.history(limit=2, before=20.0) == [first]
+
+
+async def test_pages_of_the_history_lose_no_ask_that_ended_in_the_same_instant(
+    store: Store,
+) -> None:
+    same = [answered(an_ask(), at=20.0) for _ in range(5)]
+    newest, oldest = answered(an_ask(), at=30.0), answered(an_ask(), at=10.0)
+    await keep(store, *same, an_ask(), newest, oldest)
+    found: list[Row] = []
+    while page := await store.past_rows(limit=2, before=_place(found)):
+        found += page
+    assert [row.id for row in found] == [ask.id for ask in (newest, *reversed(same), oldest)]
+
+
+def _place(found: list[Row]) -> Past | None:
+    if not found:
+        return None
+    assert found[-1].settled_at is not None
+    return found[-1].settled_at, found[-1].seq
+
+
+async def test_rows_say_what_a_list_needs_of_open_and_ended_asks(store: Store) -> None:
+    soon = an_ask(text="**Which** port?", deadline=100.0)
+    never = an_ask(text="Really?\n\nMore.", deadline=None, alone=True)
+    ended = answered(an_ask(text="Over?"), "as late\nas possible")
+    await keep(store, never, ended, soon)
+    listed = await store.open_rows(limit=10)
+    assert [row.id for row in listed.rows] == [soon.id, never.id]
+    assert [row.summary.question for row in listed.rows] == ["Which port?", "Really?"]
+    assert [row.alone for row in listed.rows] == [False, True]
+    assert listed.total == 2
+    (second,) = (await store.open_rows(limit=10, skip=1)).rows
+    assert second.id == never.id
+    (past,) = await store.past_rows(limit=10, search="late")
+    assert (past.id, past.summary.said) == (ended.id, "as late as possible")
+    assert (past.summary.state, past.summary.by) == (State.HANDING_OVER, "telegram")
+
+
+async def test_a_row_follows_every_change_of_its_ask(store: Store) -> None:
+    ask = an_ask()
+    await keep(store, ask)
+    await store.write(lambda tx: tx.save_ask(answered(ask, "9090"), was=Status.OPEN))
+    assert (await store.open_rows(limit=10)).rows == ()
+    (row,) = await store.past_rows(limit=10)
+    assert row.summary.said == "9090"
 
 
 @pytest.mark.parametrize(

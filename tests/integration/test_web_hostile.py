@@ -201,10 +201,11 @@ async def test_no_path_leads_out_of_the_static_files(web: Web, path: str) -> Non
 async def test_a_fault_inside_is_a_500_without_its_details(
     web: Web, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def broken() -> None:
+    async def broken(**_page: int) -> None:
         raise RuntimeError("inner secret")
 
-    monkeypatch.setattr(web.desk.inbox, "open_asks", broken)
+    for read in ("open_asks", "open_rows"):
+        monkeypatch.setattr(web.desk.inbox, read, broken)
     for client, path in ((web.script, "/api/asks"), (web.browser, "/"), (web.browser, "/rows")):
         response = await client.get(path)
         assert response.status_code == 500

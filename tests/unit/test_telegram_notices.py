@@ -9,6 +9,7 @@ from chatbridge.channels.telegram.data import NEITHER, Show, Tap, Use, decode
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.core.model import Answer, Outcome, Status
 from chatbridge.core.words import clock_time
+from tests.rows import a_row, listed
 from tests.telegram_asks import (
     ADA,
     HOUR,
@@ -70,18 +71,18 @@ def test_the_question_that_is_meant_can_be_brought_down() -> None:
 
 def test_t22_pending_lists_what_is_open() -> None:
     release = ask(confirm("Really?"), text("Why?"), title="Release 2.4", deadline=None)
-    drawing = notices.pending([FIRST, release], now=NOW)
+    drawing = notices.pending(listed([FIRST, release]), now=NOW)
     lines = read_plainly(drawing.html).split("\n")
     assert lines[0] == "2 questions are open"
     assert lines[2].startswith("1. docs-site: What should the commit message say? · ends ")
     assert lines[3] == "2. shop-api: Release 2.4"
     assert labels(drawing.rows) == [["1", "2"]]
-    assert notices.pending([FIRST], now=NOW).html.startswith("1 question is open\n")
-    assert notices.pending([], now=NOW) == Drawing(html="Nothing is waiting.")
+    assert notices.pending(listed([FIRST]), now=NOW).html.startswith("1 question is open\n")
+    assert notices.pending(listed([]), now=NOW) == Drawing(html="Nothing is waiting.")
 
 
 def test_t22_a_long_list_ends_with_a_number() -> None:
-    drawing = notices.pending([FIRST] * 25, now=NOW)
+    drawing = notices.pending(listed([FIRST] * 25), now=NOW)
     assert read_plainly(drawing.html).endswith("\nand 5 more")
     assert len(keys(drawing.rows)) == 20
 
@@ -94,7 +95,7 @@ def test_t22_history_says_how_each_ended() -> None:
         delivered_at=NOW,
     )
     over = replace(SECOND, status=Status.TIMED_OUT, outcome=Outcome(at=NOW))
-    lines = read_plainly(notices.history([answered, over], now=NOW).html).split("\n")
+    lines = read_plainly(notices.history([a_row(answered), a_row(over)], now=NOW).html).split("\n")
     assert lines[0] == "✅ docs-site: What should the commit message say?"
     assert lines[1].startswith("Answered: fix <b> · ")
     assert lines[3].startswith("⌛ shop-api: Which colour is")

@@ -28,6 +28,7 @@ from chatbridge.core.model import Ask, Draft, Option, Question, QuestionType, Vi
 from chatbridge.core.notice import GLYPHS as GLYPH_OF
 from chatbridge.core.notice import Notice
 from tests.fakes.telegram import limits
+from tests.rows import a_row, listed
 from tests.telegram_asks import ask, card, keys, read, read_plainly
 from tests.telegram_strategies import approvals, asks, long_texts, questions_asked, seens
 from tests.telegram_strategies import notices as some_notices
@@ -88,8 +89,8 @@ def test_telegram_takes_every_notice(shown: list[Ask], typed: str) -> None:
     drawings = [
         notices.which_one(typed, shown),
         notices.reply_to_the_one_you_mean(shown, now=300.0),
-        notices.pending(shown, now=300.0),
-        notices.history(shown, now=300.0),
+        notices.pending(listed(shown), now=300.0),
+        notices.history([a_row(one) for one in shown], now=300.0),
         *(notices.use_it(one) for one in shown),
     ]
     for drawing in drawings:

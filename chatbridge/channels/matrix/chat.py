@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 from chatbridge.channels.matrix import content, notices
@@ -38,6 +39,7 @@ from chatbridge.channels.matrix.plan import (
 )
 from chatbridge.channels.matrix.sightings import Sightings
 from chatbridge.channels.matrix.wire import Mark, marked
+from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
@@ -146,19 +148,23 @@ class Chat:
             raise PostGone  # it is in the room that this one was
         removed = await self._removed(ask)
         place, old = _without(place, removed)
-        card = draw(
+        weight = weight_of(ask)
+        drawn = partial(
+            draw,
             ask,
             channel="matrix",
             latest_deadline=self._inbox.latest_deadline(ask),
             only_on=self._inbox.only_on(ask, "matrix"),
         )
+        card = await off_loop(drawn, weight=weight)
         seen = await self._seen(ask, card, place)
-        deed = next_deed(ask, card, place, seen)
+        deed = await off_loop(partial(next_deed, ask, card, place, seen), weight=weight)
         if deed is not None:
             place = await self._do(deed, ask, card, place, room, removed)
             place = replace(place, parts=(*place.parts, *old))
         assert place is not None
-        left = next_deed(ask, card, place, await self._seen(ask, card, place))
+        seen = await self._seen(ask, card, place)
+        left = await off_loop(partial(next_deed, ask, card, place, seen), weight=weight)
         if left is None and card.view is None:
             await self._sweep(ask, place)
             await self.picks.forget(ask)

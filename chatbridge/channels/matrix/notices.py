@@ -24,10 +24,10 @@ from chatbridge.channels.matrix.html import (
     theirs,
 )
 from chatbridge.core.asks import takes_late_answer
-from chatbridge.core.model import Ask
+from chatbridge.core.model import Ask, Question
 from chatbridge.core.text import one_line, shortened, visible
 from chatbridge.core.words import ended_sentence, time_near
-from chatbridge.markdown import headline
+from chatbridge.markdown import HEADLINE_SOURCE, headline
 
 LISTED = 20
 LIST_QUESTION, ONE_QUESTION = 50, 60
@@ -93,14 +93,18 @@ def on_its_card() -> Drawing:
 def _question(ask: Ask) -> str:
     """The question that is to be answered now, as one line."""
     at = min(ask.draft.at, len(ask.questions) - 1)
-    return headline(visible(ask.questions[at].text))
+    return _headline(ask.questions[at])
+
+
+def _headline(question: Question) -> str:
+    return headline(visible(question.text[:HEADLINE_SOURCE]))
 
 
 def _entry(ask: Ask) -> Words:
     """Project and question; several questions go by their title, if they have one."""
     project = strong(name(shortened(one_line(ask.project.name), PROJECT)))
     title = one_line(ask.title or "") if len(ask.questions) > 1 else ""
-    words = title or headline(visible(ask.questions[0].text))
+    words = title or _headline(ask.questions[0])
     return project + ours(": ") + name(clipped(words, LIST_QUESTION))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from telegram import ForceReply
 
@@ -29,6 +30,7 @@ from chatbridge.channels.telegram.sightings import Sightings
 from chatbridge.channels.telegram.topics import Topics
 from chatbridge.channels.telegram.wishes import Wish, Wishes
 from chatbridge.channels.telegram.writer import Writer
+from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.card import Card
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import PostGone
@@ -165,13 +167,18 @@ class Chat:
         old: tuple[int, ...] = ()
         if place is not None and ask.open and (wish.anew or wish.again):
             old, place = _messages_of(place), None
-        card = draw(
+        weight = weight_of(ask)
+        drawn = partial(
+            draw,
             ask,
             channel="telegram",
             latest_deadline=self._inbox.latest_deadline(ask),
             only_on=self._inbox.only_on(ask, "telegram"),
         )
-        more = Overflow() if card.view is None else overflow(ask)
+        card = await off_loop(drawn, weight=weight)
+        more = Overflow()
+        if card.view is not None:
+            more = await off_loop(partial(overflow, ask), weight=weight)
         prompting = await self._prompts(ask, card, wish, place)
         seen = Seen(
             private=self.private,
@@ -182,7 +189,7 @@ class Chat:
             overflowed=ask.draft.at in more.questions,
             unsent=ask.draft.whole and place is not None and not place.files,
         )
-        drawing = draw_card(card, seen)
+        drawing = await off_loop(partial(draw_card, card, seen), weight=weight)
         parts: Sequence[int] = ()
         if place is None:
             place, parts = await self._post(ask, drawing, more, wish, old=old)

@@ -56,14 +56,16 @@ class Commands:
         now = self._clock.time()
         match name:
             case "pending":
-                return notices.pending(await self._inbox.open_asks(), now=now)
+                listed = await self._inbox.open_rows(limit=notices.LISTED)
+                return notices.pending(listed, now=now)
             case "history":
-                return notices.history(await self._inbox.history(limit=LISTED), now=now)
+                return notices.history(await self._inbox.past_rows(limit=LISTED), now=now)
             case "cancel":
-                asks = await self._inbox.open_asks()
-                if len(asks) == 1:
-                    return await self._ask_to_cancel(asks[0], message, chat, cursor)
-                return notices.pending(asks, now=now)
+                listed = await self._inbox.open_rows(limit=notices.LISTED)
+                if listed.total == 1:
+                    ask = await self._inbox.ask(listed.rows[0].id)
+                    return await self._ask_to_cancel(ask, message, chat, cursor)
+                return notices.pending(listed, now=now)
             case "start" | "help":
                 return Drawing(html=notices.help_text(private=chat.private))
             case _:

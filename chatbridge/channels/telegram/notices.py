@@ -6,6 +6,7 @@ An agent's words share a line with ours here: they are one line, cut, and kept a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from chatbridge.channels.telegram import approvals, ending
 from chatbridge.channels.telegram.data import NEITHER, Does, Show, Tap, Use, encode, question_shown
@@ -13,10 +14,13 @@ from chatbridge.channels.telegram.html import clipped, escape, headline, time_ta
 from chatbridge.channels.telegram.keyboard import PRIVATE, Key, Rows, beside_ours, fitted, in_rows
 from chatbridge.channels.telegram.overflow import PROJECT
 from chatbridge.channels.telegram.render import Drawing
-from chatbridge.core import approval, ends
-from chatbridge.core.draw import draw
-from chatbridge.core.model import Ask
+from chatbridge.core import approval
+from chatbridge.core.card import State
+from chatbridge.core.model import Ask, Project, Question
+from chatbridge.core.row import Row
+from chatbridge.core.row import Rows as Listed
 from chatbridge.core.text import isolated, one_line, shortened, visible
+from chatbridge.markdown import HEADLINE_SOURCE
 
 LISTED = 20
 NUMBERS_A_ROW = 5
@@ -60,12 +64,12 @@ def use_it(ask: Ask) -> Drawing:
 
 def reply_to_the_one_you_mean(asks: Sequence[Ask], *, now: float) -> Drawing:
     """For a text that fits no question while several are open."""
-    return _list("Reply to the question you mean.", asks, now=now)
+    return _of_asks("Reply to the question you mean.", asks, now=now)
 
 
 def tap_it(asks: Sequence[Ask], *, now: float) -> Drawing:
     """For a text while nothing but approvals is open, which words do not settle."""
-    return _list(approval.TAP_IT.why, asks, now=now)
+    return _of_asks(approval.TAP_IT.why, asks, now=now)
 
 
 def _labels(asks: Sequence[Ask]) -> list[str]:
@@ -82,7 +86,7 @@ def _question(ask: Ask) -> str:
     question = ask.questions[question_shown(ask)]
     if ask.approval:
         return approvals.in_one_line(question.text, question.subject)
-    return headline(visible(question.text))
+    return _headline(question)
 
 
 def _key(ask: Ask, text: str, does: Does) -> Key:
@@ -97,50 +101,88 @@ def _no(text: str) -> Key:
 # ── lists ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def pending(asks: Sequence[Ask], *, now: float) -> Drawing:
-    if not asks:
-        return Drawing(html="Nothing is waiting.")
-    first = "1 question is open" if len(asks) == 1 else f"{len(asks)} questions are open"
-    return _list(first, asks, now=now)
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An ask in a list: what is said of it, and which question its button shows."""
+
+    ask_id: str
+    entry: str
+    question: int
+    deadline: float | None
 
 
-def _list(first: str, asks: Sequence[Ask], *, now: float) -> Drawing:
-    shown = asks[:LISTED]
-    lines = [f"{i}. {_entry(ask)}{_ends(ask, now)}" for i, ask in enumerate(shown, 1)]
-    more = [f"and {len(asks) - LISTED} more"] if len(asks) > LISTED else []
-    keys = [_key(ask, str(i), Show()) for i, ask in enumerate(shown, 1)]
+def nothing_waits() -> Drawing:
+    return Drawing(html="Nothing is waiting.")
+
+
+def pending(listed: Listed, *, now: float) -> Drawing:
+    """`listed` has at most `LISTED` rows."""
+    total = listed.total
+    if not total:
+        return nothing_waits()
+    first = "1 question is open" if total == 1 else f"{total} questions are open"
+    items = [
+        _Item(row.id, _row_entry(row), min(row.summary.at, row.summary.count - 1), row.deadline)
+        for row in listed.rows
+    ]
+    return _list(first, items, total=total, now=now)
+
+
+def _of_asks(first: str, asks: Sequence[Ask], *, now: float) -> Drawing:
+    items = [_Item(ask.id, _entry(ask), question_shown(ask), ask.deadline) for ask in asks[:LISTED]]
+    return _list(first, items, total=len(asks), now=now)
+
+
+def _list(first: str, items: Sequence[_Item], *, total: int, now: float) -> Drawing:
+    lines = [f"{i}. {item.entry}{_ends(item.deadline, now)}" for i, item in enumerate(items, 1)]
+    more = [f"and {total - len(items)} more"] if total > len(items) else []
+    taps = [Tap(ask_id=item.ask_id, question=item.question, does=Show()) for item in items]
+    keys = [Key(text=str(i), data=encode(tap)) for i, tap in enumerate(taps, 1)]
     rows: Rows = tuple(in_rows(keys, NUMBERS_A_ROW))
     return Drawing(html="\n".join([first, "", *lines, *more]), rows=rows)
 
 
-def history(asks: Sequence[Ask], *, now: float) -> Drawing:
+def history(rows: Sequence[Row], *, now: float) -> Drawing:
     """Ended asks, the newest first."""
-    if not asks:
+    if not rows:
         return Drawing(html="Nothing has ended yet.")
-    return Drawing(html="\n\n".join(_ended(ask, now) for ask in asks))
+    return Drawing(html="\n\n".join(_ended(row, now) for row in rows))
 
 
-def _ended(ask: Ask, now: float) -> str:
-    card = draw(ask, channel=ending.CHANNEL)
-    answers = [line.answer for line in card.lines if line.answer]
-    said = escape(isolated(clipped(one_line(" · ".join(answers)), ANSWER))) if answers else ""
-    how = f"{ends.heading(card)}: <b>{said}</b>" if said else ends.heading(card)
-    at = card.outcome.at if card.outcome else ask.settled_at or ask.created_at
-    return f"{card.glyph} {_entry(ask)}\n{how} · {time_tag(at, now=now)}"
+def _ended(row: Row, now: float) -> str:
+    about, how = row.summary, row.how_it_ended(channel=ending.CHANNEL)
+    # A reason is no answer: it stands on the card.
+    answered = about.said and not about.approval and about.state is not State.CANCELLED
+    if answered:
+        how += f": <b>{escape(isolated(clipped(about.said or '', ANSWER)))}</b>"
+    return f"{row.glyph} {_row_entry(row)}\n{how} · {time_tag(row.ended_at, now=now)}"
+
+
+def _row_entry(row: Row) -> str:
+    about = row.summary
+    title = about.title if about.count > 1 else None
+    subject = about.subject if about.approval else None
+    return _line(row.project, title or one_line(f"{about.question} {subject or ''}"))
 
 
 def _entry(ask: Ask) -> str:
     """Project and question; several questions go by their title, if they have one."""
-    project = escape(isolated(shortened(one_line(ask.project.name), PROJECT)))
     title = one_line(ask.title or "") if len(ask.questions) > 1 else ""
-    words = title or (_question(ask) if ask.approval else headline(visible(ask.questions[0].text)))
-    return f"<b>{project}</b>: {escape(isolated(clipped(words, LIST_QUESTION)))}"
+    words = title or (_question(ask) if ask.approval else _headline(ask.questions[0]))
+    return _line(ask.project, words)
 
 
-def _ends(ask: Ask, now: float) -> str:
-    if ask.deadline is None:
-        return ""
-    return f" · ends {time_tag(ask.deadline, now=now)}"
+def _line(project: Project, words: str) -> str:
+    name = escape(isolated(shortened(one_line(project.name), PROJECT)))
+    return f"<b>{name}</b>: {escape(isolated(clipped(words, LIST_QUESTION)))}"
+
+
+def _headline(question: Question) -> str:
+    return headline(visible(question.text[:HEADLINE_SOURCE]))
+
+
+def _ends(deadline: float | None, now: float) -> str:
+    return "" if deadline is None else f" · ends {time_tag(deadline, now=now)}"
 
 
 # ── about the chat ────────────────────────────────────────────────────────────────────────────────

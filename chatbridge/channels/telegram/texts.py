@@ -183,7 +183,7 @@ class Texts:
             drawing = notices.reply_to_the_one_you_mean(asks, now=self._clock.time())
             await self._voice.say(drawing, to=message)
         else:
-            await self._voice.say(notices.pending([], now=self._clock.time()), to=message)
+            await self._voice.say(notices.nothing_waits(), to=message)
 
     async def _open_in(self, chat: Chat) -> Sequence[Open]:
         found = await shown_on(self._inbox, chat.name)

@@ -16,8 +16,9 @@ from chatbridge.channels.web.events import ALIVE, COMMENT, Events, EventStream
 from chatbridge.channels.web.guard import OWNER, PERSON
 from chatbridge.channels.web.notices import notice_object, recent
 from chatbridge.channels.web.receive import parse_answers, parse_reason, read_json
-from chatbridge.channels.web.render import json_response
+from chatbridge.channels.web.render import json_response, json_text
 from chatbridge.core.as_json import ask_object
+from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.health import Health
 from chatbridge.core.model import Ask
@@ -60,7 +61,11 @@ class Api:
         status = request.query_params.get("status", "open")
         if status != "open":
             raise Refusal(422, f"status: given {status!r}; accepted: open", more={"path": "status"})
-        return json_response([ask_object(ask) for ask in await self._inbox.open_asks()])
+        texts, slices = [], Slices()
+        for ask in await self._inbox.open_asks():
+            texts.append(json_text(ask_object(ask)))
+            await slices.pause()
+        return Response(f"[{','.join(texts)}]", media_type="application/json")
 
     async def _ask(self, request: Request) -> Response:
         ask = await self._inbox.ask(request.path_params["ask_id"])

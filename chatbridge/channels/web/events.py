@@ -16,6 +16,7 @@ from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.notices import notice_object
 from chatbridge.channels.web.render import json_text
 from chatbridge.core.as_json import ask_object
+from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, Post
 from chatbridge.core.notice import Notice
@@ -151,12 +152,15 @@ class EventStream:
     async def _write(self, send: Send, asks: Sequence[Ask], reader: Reader) -> None:
         headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        first = "retry: 2000\n\n" + "".join(_event(ask) for ask in asks)
-        await send(_part(first))
+        await send(_part("retry: 2000\n\n"))
+        await _tell(send, asks)
         if self._page:
             await self._note_seen(asks)
         while (news := await reader.news(within=self._heartbeat)) is not None:
-            await send(_part("".join(_event(each) for each in news) or self._sign))
+            if news:
+                await _tell(send, news)
+            else:
+                await send(_part(self._sign))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _note_seen(self, asks: Sequence[Ask]) -> None:
@@ -174,6 +178,19 @@ async def _until_gone(receive: Receive, reader: Reader) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     reader.close()
+
+
+async def _tell(send: Send, news: Sequence[Ask | Notice]) -> None:
+    """In parts: a page that opens while many questions are open must not hold the others up."""
+    texts, slices = [], Slices()
+    for each in news:
+        texts.append(_event(each))
+        if slices.over:
+            await send(_part("".join(texts)))
+            texts.clear()
+            await slices.pause()
+    if texts:
+        await send(_part("".join(texts)))
 
 
 def _part(text: str) -> dict[str, object]:

@@ -16,20 +16,24 @@ from starlette.routing import Route
 
 from chatbridge.channels.web.events import SURFACE
 from chatbridge.channels.web.guard import PERSON
-from chatbridge.channels.web.notices import ShownNotice, recent, shown
+from chatbridge.channels.web.notices import recent, shown
 from chatbridge.channels.web.receive import parse_event, read_form
 from chatbridge.channels.web.render import Templates, day
 from chatbridge.channels.web.taps import events_of
 from chatbridge.core import form
-from chatbridge.core.card import Act, Card
+from chatbridge.core.bounds import off_loop, weight_of
+from chatbridge.core.card import Act
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.form import MAX_TEXT, Event, Refused
 from chatbridge.core.health import Health
 from chatbridge.core.model import Ask, Person
+from chatbridge.core.notice import Notice
 from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.row import Past, Row, Rows
 from chatbridge.core.words import ended_sentence, only_there
 
+OPEN_PAGE = 100
 HISTORY_PAGE = 50
 MAX_SEARCH = 200
 
@@ -62,59 +66,64 @@ class Pages:
         ]
 
     async def _list(self, request: Request) -> Response:
-        asks = await self._inbox.open_asks()
-        if len(asks) == 1 and not request.scope["query_string"]:
-            return RedirectResponse(f"/asks/{quote(asks[0].id)}", status_code=303)
+        skip = _whole(request.query_params.get("from"))
+        listed = await self._listed(skip)
+        if listed.total == 1 and not request.scope["query_string"]:
+            return RedirectResponse(f"/asks/{quote(listed.rows[0].id)}", status_code=303)
         notices = await self._recent()
-        return self._page("list.html", asks=self._draw_all(asks), current=None, notices=notices)
+        return await self._page(
+            "list.html", notices=notices, listed=listed, skip=skip, current=None
+        )
 
     async def _rows(self, request: Request) -> Response:
-        asks = self._draw_all(await self._inbox.open_asks())
-        return self._page("_rows.html", asks=asks, current=request.query_params.get("current"))
+        skip = _whole(request.query_params.get("from"))
+        current = request.query_params.get("current")
+        listed = await self._listed(skip)
+        return await self._page("_rows.html", listed=listed, skip=skip, current=current)
+
+    async def _listed(self, skip: int = 0) -> Rows:
+        return await self._inbox.open_rows(limit=OPEN_PAGE, skip=skip)
 
     async def _notices(self, _request: Request) -> Response:
-        return self._page("_notices.html", notices=await self._recent())
+        return await self._page("_notices.html", notices=await self._recent())
 
-    async def _recent(self) -> list[ShownNotice]:
-        return [shown(n) for n in await recent(self._inbox, now=self._clock.time())]
+    async def _recent(self) -> Sequence[Notice]:
+        return await recent(self._inbox, now=self._clock.time())
 
     async def _ask(self, request: Request) -> Response:
         return await self._ask_page(await self._inbox.ask(request.path_params["ask_id"]))
 
     async def _ask_page(self, ask: Ask, *, status: int = 200, toast: str | None = None) -> Response:
-        asks = self._draw_all(await self._inbox.open_asks())
-        return self._page(
+        return await self._page(
             "ask.html",
             status=status,
-            card=self._draw(ask),
-            asks_back=form.can_ask_back(ask.questions, ask.draft),
-            asks=asks,
-            current=ask.id,
+            ask=ask,
             notices=await self._recent(),
+            listed=await self._listed(),
+            skip=0,
+            current=ask.id,
             toast=toast,
         )
 
     async def _card(self, request: Request) -> Response:
-        ask = await self._inbox.ask(request.path_params["ask_id"])
-        return self._card_page(ask)
+        return await self._card_page(await self._inbox.ask(request.path_params["ask_id"]))
 
-    def _card_page(self, ask: Ask, *, status: int = 200) -> Response:
-        asks_back = form.can_ask_back(ask.questions, ask.draft)
-        return self._page("_card.html", status=status, card=self._draw(ask), asks_back=asks_back)
+    async def _card_page(self, ask: Ask, *, status: int = 200) -> Response:
+        return await self._page("_card.html", status=status, ask=ask)
 
     async def _history(self, request: Request) -> Response:
         search = request.query_params.get("q", "").strip()[:MAX_SEARCH]
-        before = _time(request.query_params.get("before"))
-        found = await self._inbox.history(
+        before = _past(request.query_params.get("before"))
+        found = await self._inbox.past_rows(
             limit=HISTORY_PAGE + 1, before=before, search=search or None
         )
-        asks, now = found[:HISTORY_PAGE], self._clock.time()
+        rows, now = found[:HISTORY_PAGE], self._clock.time()
         days = [
-            (heading, self._draw_all(list(group)))
-            for heading, group in groupby(asks, key=lambda ask: day(_ended_at(ask), now))
+            (heading, list(group))
+            for heading, group in groupby(rows, key=lambda row: day(_ended_at(row), now))
         ]
-        more = _ended_at(asks[-1]) if len(found) > HISTORY_PAGE else None
-        return self._page("history.html", days=days, q=search, more=more)
+        more = f"{_ended_at(rows[-1])}-{rows[-1].seq}" if len(found) > HISTORY_PAGE else None
+        return await self._page("history.html", days=days, q=search, more=more)
 
     # ── the form ──────────────────────────────────────────────────────────────────────────────────
 
@@ -135,7 +144,7 @@ class Pages:
                 status, toast = 409 if refused is form.STALE else 422, refused.why
         ask = await self._inbox.ask(ask_id)
         if "x-chatbridge" in request.headers:
-            response = self._card_page(ask, status=status)
+            response = await self._card_page(ask, status=status)
             if toast is not None:
                 response.headers["x-chatbridge-toast"] = quote(toast)
             return response
@@ -165,30 +174,55 @@ class Pages:
 
     # ── drawing ───────────────────────────────────────────────────────────────────────────────────
 
-    def _draw(self, ask: Ask) -> Card:
-        return draw(
+    async def _page(
+        self,
+        name: str,
+        *,
+        status: int = 200,
+        ask: Ask | None = None,
+        notices: Sequence[Notice] = (),
+        **context: object,
+    ) -> Response:
+        """A page with the card of `ask`, if there is one: the only card on it."""
+        context |= {
+            "now": self._clock.time(),
+            "agents": self._health.agents(),
+            "remarks": self._health.banners(),
+            "only_on": lambda row: self._inbox.only_on(row, SURFACE),
+        }
+
+        def page() -> Response:
+            context["notices"] = [shown(notice) for notice in notices]
+            drawn = self._drawn(ask) if ask else {}
+            return self._templates.page(name, status=status, **context, **drawn)
+
+        weight = sum(len(notice.message) for notice in notices)
+        return await off_loop(page, weight=weight + (weight_of(ask) if ask else 0))
+
+    def _drawn(self, ask: Ask) -> dict[str, object]:
+        card = draw(
             ask,
             channel=SURFACE,
             latest_deadline=self._inbox.latest_deadline(ask),
             only_on=self._inbox.only_on(ask, SURFACE),
         )
-
-    def _draw_all(self, asks: Sequence[Ask]) -> list[Card]:
-        return [self._draw(ask) for ask in asks]
-
-    def _page(self, name: str, *, status: int = 200, **context: object) -> Response:
-        now = self._clock.time()
-        context |= {"agents": self._health.agents(), "remarks": self._health.banners()}
-        return self._templates.page(name, status=status, now=now, **context)
+        return {"card": card, "asks_back": form.can_ask_back(ask.questions, ask.draft)}
 
 
-def _ended_at(ask: Ask) -> float:
-    return ask.settled_at or ask.created_at
+def _ended_at(row: Row) -> float:
+    return row.settled_at or row.created_at
 
 
-def _time(given: str | None) -> float | None:
+def _whole(given: str | None) -> int:
+    """How many rows to skip; none if that is no number."""
+    return int(given) if given and len(given) < 10 and given.isascii() and given.isdecimal() else 0
+
+
+def _past(given: str | None) -> Past | None:
+    """`<time>-<seq>`; links of earlier versions have no `seq`."""
+    at, _, seq = (given or "").partition("-")
     try:
-        at = float(given or "")
+        when = float(at)
     except ValueError:
         return None
-    return at if math.isfinite(at) else None
+    return (when, _whole(seq)) if math.isfinite(when) else None

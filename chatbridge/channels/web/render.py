@@ -40,6 +40,8 @@ from chatbridge.core.markup import (
     Quote,
     Strong,
 )
+from chatbridge.core.row import Rows
+from chatbridge.core.text import one_line
 from chatbridge.core.timing import MORE_TIME_BEFORE
 from chatbridge.core.words import clock_time, local_time, only_there
 
@@ -111,9 +113,14 @@ class Templates:
             "MAX_TEXT": MAX_TEXT,
             "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
             # For the frame of pages that list none: it counts them.
-            "asks": (),
+            "listed": Rows((), 0),
         }
-        self._jinja.filters |= {"iso": iso, "clock": clock_time, "left": left}
+        self._jinja.filters |= {
+            "iso": iso,
+            "clock": clock_time,
+            "left": left,
+            "one_line": one_line,
+        }
 
     async def ready(self) -> None:
         """Before `page`. In a thread: the hub's loop must not wait for it."""

@@ -169,7 +169,8 @@ async function get(address) {
   return response.ok ? response.text() : "";
 }
 
-const refreshRows = () => get("/rows").then((html) => swapRows(html, prepare)).catch(disconnected);
+const rowsAddress = () => (document.body.dataset.page === "list" ? `/rows${location.search}` : "/rows");
+const refreshRows = () => get(rowsAddress()).then((html) => swapRows(html, prepare)).catch(disconnected);
 const refreshNotices = () => get("/notices").then((html) => {
   const fresh = find("#notices", parse(html));
   if (!fresh) return;
@@ -226,7 +227,7 @@ function retry() {
   clearTimeout(retryTimer);
   retryAt = 0;
   showPause();
-  get("/rows").then((html) => (html ? connect() : disconnected())).catch(disconnected);
+  get(rowsAddress()).then((html) => (html ? connect() : disconnected())).catch(disconnected);
 }
 
 const showBroken = () => setConnection("broken");

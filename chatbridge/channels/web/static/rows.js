@@ -22,21 +22,31 @@ export function swapRows(html, prepare) {
   if (card()) linkNext(card());
 }
 
+// The list has a page's worth of rows: one that moves up into it is not new.
 let known = null;
+let newest = 0;
 function announceNew(rows) {
-  const fresh = known ? rows.filter((row) => !known.has(row.dataset.ask)) : [];
-  known = new Set(rows.map((row) => row.dataset.ask));
+  const fresh = known
+    ? rows.filter((row) => !known.has(row.dataset.ask) && Number(row.dataset.created) >= newest) : [];
+  know(rows);
   if (fresh.length) announce(fresh.map((row) => `New question from ${row.dataset.project}`).join(". "));
 }
 
+function know(rows) {
+  known = new Set(rows.map((row) => row.dataset.ask));
+  newest = Math.max(newest, ...rows.map((row) => Number(row.dataset.created)));
+}
+
 export function linkNext(root) {
-  const others = all("#rows [data-ask]").filter((row) => row.dataset.ask !== root.dataset.ask);
+  const rows = all("#rows [data-ask]");
+  const others = rows.filter((row) => row.dataset.ask !== root.dataset.ask);
   const link = find("#next", root);
   if (!link) return;
   link.setAttribute("href", others[0]?.getAttribute("href") ?? "/");
-  link.textContent = others.length ? `Next question (${others.length})` : "Open questions";
+  const count = Number(find("#rows")?.dataset.count ?? 0) - (rows.length - others.length);
+  link.textContent = others.length ? `Next question (${count})` : "Open questions";
 }
 
 export function knowRows() {
-  if (find("#rows")) known = new Set(all("#rows [data-ask]").map((row) => row.dataset.ask));
+  if (find("#rows")) know(all("#rows [data-ask]"));
 }
