@@ -144,3 +144,16 @@ async def test_it_goes_on_being_used(path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+async def test_its_asks_are_in_lists_though_it_kept_no_summaries(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    try:
+        listed = await store.open_rows(limit=10)
+        assert [row.id for row in listed.rows] == [number(1), number(6)]
+        assert (listed.total, listed.rows[0].summary.title) == (2, "Release 2.4")
+        past = {row.id: row for row in await store.past_rows(limit=10)}
+        assert past[number(2)].summary.said == "PostgreSQL in Docker"
+        assert past[number(3)].summary.said == "Not today: “später”"
+    finally:
+        await store.close()

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 
-from chatbridge.core.model import Ask, Status, View
+from chatbridge.core.model import Ask, Option, Question, QuestionType, Status, View
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.web import MARK, Web, running_web
 
@@ -243,7 +243,34 @@ async def test_history_goes_on_where_a_page_ends(web: Web, monkeypatch: pytest.M
     assert [ask.id in second for ask in asks] == [True, False, False]
 
 
-@pytest.mark.parametrize("query", ["before=x", "before=nan", "before=inf", "q=%ff", "q="])
+async def test_history_pages_hold_every_ask_that_ended_in_the_same_instant(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chatbridge.channels.web.pages.HISTORY_PAGE", 2)
+    asks = [await web.desk.ask(CONFIRM) for _ in range(5)]
+    for ask in asks:
+        await tap(web, ask, "choose", option=0)
+    address, seen = "/history", ""
+    for _ in range(3):
+        page = (await web.browser.get(address)).text
+        seen += page
+        older = re.search(r'href="(/history\?before=[^"]+)"', page)
+        address = older[1] if older else ""
+    assert not address
+    assert [seen.count(f"/asks/{ask.id}") for ask in asks] == [1] * 5
+
+
+async def test_links_of_earlier_versions_into_the_history_still_lead_there(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    await tap(web, ask, "choose", option=0)
+    now = web.clock.time()
+    assert ask.id in (await web.browser.get(f"/history?before={now + 1}")).text
+    assert ask.id not in (await web.browser.get(f"/history?before={now}")).text
+
+
+@pytest.mark.parametrize(
+    "query", ["before=x", "before=nan", "before=inf", "before=1-x", "before=-1-1", "q=%ff", "q="]
+)
 async def test_history_survives_odd_queries(web: Web, query: str) -> None:
     assert (await web.browser.get(f"/history?{query}")).status_code == 200
 
@@ -268,3 +295,55 @@ async def test_static_files_are_kept_for_ever_under_their_own_mark(web: Web) -> 
     assert plain.headers["cache-control"] == "no-cache"
     again = {"If-None-Match": plain.headers["etag"]}
     assert (await web.stranger.get("/static/inbox.css", headers=again)).status_code == 304
+
+
+# ── many questions, and long ones ─────────────────────────────────────────────────────────────────
+
+
+async def test_a_page_has_a_bounded_list_beside_its_one_card(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chatbridge.channels.web.pages.OPEN_PAGE", 3)
+    asks = [await web.desk.ask(TEXT, timeout=60 + n) for n in range(5)]
+    last = asks[-1]
+    for address in ("/", "/rows", f"/asks/{last.id}"):
+        page = (await web.browser.get(address)).text
+        assert [f'href="/asks/{ask.id}"' in page for ask in asks] == [True] * 3 + [False] * 2
+        assert "5 open questions" in page
+        assert 'href="/?from=3"' in page
+    rest = (await web.browser.get("/?from=3")).text
+    assert [f'href="/asks/{ask.id}"' in rest for ask in asks] == [False] * 3 + [True] * 2
+    assert "more</a>" not in rest
+
+
+@pytest.mark.parametrize("query", ["from=x", "from=-1", "from=9999999999999", "from=%ff"])
+async def test_the_list_survives_odd_queries(web: Web, query: str) -> None:
+    await web.desk.ask(TEXT)
+    assert "1 open question" in (await web.browser.get(f"/?{query}")).text
+
+
+HIDDEN = "\u200b" * 98_000
+WORST = Question(
+    id="worst",
+    text=f"Which{HIDDEN} one?",
+    type=QuestionType.SELECT,
+    options=tuple(Option(label=f"{n}", description=f"{n}{HIDDEN}") for n in range(3)),
+)
+
+
+async def test_pages_with_the_worst_questions_are_short_and_say_what_was_hidden(web: Web) -> None:
+    asks = [await web.desk.ask(WORST) for _ in range(20)]
+    for ask in asks[:5]:
+        await tap(web, ask, "choose", option=0)
+    for address in ("/", f"/asks/{asks[-1].id}", f"/asks/{asks[0].id}", "/history"):
+        page = (await web.browser.get(address)).text
+        assert len(page) < 100_000
+        assert "Which⟨U+200B ×98000⟩ one?" in page
+    assert len((await web.script.get("/api/asks")).content) < 100_000
+
+
+async def test_a_long_question_is_cut_in_lists_and_whole_on_its_card(web: Web) -> None:
+    long = Question(id="long", text="word " * 20_000)
+    ask, _ = await web.desk.ask(long), await web.desk.ask(TEXT)
+    assert len((await web.browser.get("/")).text) < 20_000
+    assert len((await web.browser.get(f"/asks/{ask.id}")).text) > 100_000
