@@ -147,7 +147,7 @@ async def test_a_stream_that_falls_silent_is_opened_again(visit: Visit) -> None:
     await visit.page.clock.install()
     page = await typing(visit, ask)
     await expect(page.locator("#live")).to_have_text("Live")
-    async with page.expect_request("**/api/events?alive"):
+    async with page.expect_request("**/api/events?alive&brief"):
         await page.clock.run_for(42_000)  # no sign of life for so long, and the pause before a try
     await expect(page.locator("#live")).to_have_text("Live")
     await expect(page.locator("#answer")).to_have_value(TYPED)

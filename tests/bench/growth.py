@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
+from contextlib import closing
 from functools import partial
 from uuid import uuid4
 
@@ -69,7 +71,8 @@ async def _step(here: Machine, rounds: int, *, open_asks: int) -> Json:
             for name, path in (
                 ("history", "/history"),
                 ("search", "/history?q=what+nobody+asked"),
-                *((("list", "/?all"),) if open_asks <= AT_ONCE else ()),
+                ("list", "/?all"),
+                ("card", f"/asks/{_newest(here)}"),
             )
         }
     size = sum(file.stat().st_size for file in here.state.glob("chatbridge.db*"))
@@ -80,6 +83,13 @@ async def _step(here: Machine, rounds: int, *, open_asks: int) -> Json:
         "pages_ms": pages,
         "database_mb": round(size / 1e6, 1),
     }
+
+
+def _newest(here: Machine) -> str:
+    """The id of an ask that has ended: there is one in every database."""
+    with closing(sqlite3.connect(here.state / "chatbridge.db")) as database:
+        (found,) = database.execute("SELECT id FROM asks ORDER BY seq DESC LIMIT 1").fetchone()
+    return str(found)
 
 
 async def fill(here: Machine, count: int, *, ended: int) -> None:

@@ -19,6 +19,7 @@ from tests.bench.runner import runner
 from tests.bench.startup import startup
 from tests.bench.telegram import telegram
 from tests.bench.terminal import terminal
+from tests.bench.worst import worst
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,11 @@ PARTS = (
         what="1,000 to 10,000 open asks, 10,000 to 100,000 ended ones",
         run=lambda n: growth(n(300), 10_000 // n(10_000)),
         at_most=600.0,
+    ),
+    Part(
+        name="worst",
+        what="pages and waits with the worst questions that are legal",
+        run=lambda n: worst(n(20)),
     ),
     Part(
         name="burst",

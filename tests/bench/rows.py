@@ -182,9 +182,18 @@ def _pages(part: Json) -> Iterator[Row]:
     ):
         yield _row(what, ms(many["pages_ms"][page]), f"{ms(empty['pages_ms'][page])} of none")
     yield _row(
-        "the inbox with 1,000 open asks on one page",
+        "the inbox with 1,000 open asks, a page of 100",
         ms(opened["pages_ms"]["list"]),
         f"{ms(empty['pages_ms']['list'])} with none",
+    )
+    few = opened["pages_ms"]["card"]
+    yield _row("one card's page, beside 100 of 1,000 open asks", ms(few))
+    most = part["open_10000_ended_100000"]["pages_ms"]["card"]
+    yield _row(
+        "… beside 100 of 10,000",
+        f"{ms(most)}, {times(most / few)}",
+        f"{ms(few)} of 1,000",
+        at_most(most / few, 1.5, "times"),
     )
     yield _row(
         "`chatbridge history`, 20 of 100,000",
@@ -192,6 +201,27 @@ def _pages(part: Json) -> Iterator[Row]:
         f"{ms(empty['history_command_ms'])} of none",
     )
     yield _row("size of the database, 100,000 ended asks", f"{many['database_mb']} MB")
+
+
+def _worst(part: Json, _: Json) -> Iterator[Row]:
+    worst, short = part["worst"], part["short"]
+    for page, what in (
+        ("list", f"the inbox with {part['asks']} of them"),
+        ("card", "the card of one"),
+        ("history", "the history with half of them"),
+    ):
+        found = worst["pages_ms"][page]
+        beside = f"{ms(short['pages_ms'][page])} with short ones"
+        yield _row(what, ms(found), beside, at_most(found, 100, "ms"))
+    waits = worst["longest_wait_ms"]
+    beside = f"{ms(waits['quiet'])} while nothing happens"
+    for name, what in (("entering", "they are asked"), ("drawing", "their pages are drawn")):
+        yield _row(
+            f"the longest turn of the hub's loop while {what}",
+            ms(waits[name]),
+            beside,
+            at_most(waits[name], 50, "ms"),
+        )
 
 
 def _burst(part: Json, _: Json) -> Iterator[Row]:
@@ -326,6 +356,7 @@ SECTIONS = (
         ),
     ),
     Section(part="growth", title="Growth", rows=_growth),
+    Section(part="worst", title="The worst questions that are legal", rows=_worst),
     Section(part="burst", title="Burst", rows=_burst),
     Section(part="runner", title="Commands: the runner alone", rows=_runner),
     Section(part="commands", title="Commands: calls of an agent", rows=_commands),

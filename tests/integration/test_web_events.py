@@ -10,7 +10,7 @@ import pytest
 
 from chatbridge.channels.web import events
 from chatbridge.channels.web.events import Events
-from chatbridge.core.model import Answer, Person
+from chatbridge.core.model import Answer, Person, Question
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.web import TOKEN, Web, running_web
 from tests.fakes.web_stream import stream
@@ -35,6 +35,15 @@ async def test_a_page_gets_all_open_asks_and_then_every_change(web: Web) -> None
         ended = await page.next()
         assert (ended["status"], ended["outcome"]["by"]) == ("answered", "Ada")
         assert ended["revision"] > third.revision
+
+
+async def test_the_pages_own_stream_names_what_changes_and_sends_no_texts(web: Web) -> None:
+    before = await web.desk.ask(SELECT)
+    async with stream(web, query="?alive&brief", page=True) as page:
+        ask = await web.desk.ask(Question(id="long", text="word " * 20_000))
+        assert await page.next() == {"id": ask.id, "revision": ask.revision}
+        await web.desk.inbox.cancel(before.id, reason=None, person=ADA)
+        assert (await page.next())["id"] == before.id
 
 
 async def test_all_pages_learn_of_a_change(web: Web) -> None:

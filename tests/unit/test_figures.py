@@ -38,8 +38,15 @@ def grown(p50: float) -> Json:
         **both(p50, p50),
         "start_ms": 1150.0,
         "history_command_ms": 95.0,
-        "pages_ms": {"history": 21.0, "search": 40.0, "list": 300.0},
+        "pages_ms": {"history": 21.0, "search": 40.0, "list": 300.0, "card": 4.0},
         "database_mb": 81.4,
+    }
+
+
+def loaded(page: float) -> Json:
+    return {
+        "pages_ms": {"list": page, "card": page, "history": page},
+        "longest_wait_ms": {"quiet": 2.0, "entering": page, "drawing": page},
     }
 
 
@@ -95,6 +102,7 @@ def measured() -> Json:
             "ended_100000": grown(3.4),
             "open_10000_ended_100000": grown(3.5),
         },
+        "worst": {"asks": 20, "short": loaded(4.0), "worst": loaded(20.0)},
         "burst": {
             "asks": 1000,
             "rounds": 5,

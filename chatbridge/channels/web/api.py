@@ -117,6 +117,7 @@ class Api:
             page=request.scope[PERSON] is OWNER,
             heartbeat=self._heartbeat,
             sign=ALIVE if "alive" in request.query_params else COMMENT,
+            brief="brief" in request.query_params,
         )
 
     async def _notices(self, _request: Request) -> Response:

@@ -17,7 +17,7 @@ from chatbridge.channels.web.notices import notice_object
 from chatbridge.channels.web.render import json_text
 from chatbridge.core.as_json import ask_object
 from chatbridge.core.bounds import Slices
-from chatbridge.core.errors import StoreError
+from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Post
 from chatbridge.core.notice import Notice
 from chatbridge.core.ports import Inbox
@@ -35,6 +35,8 @@ MAX_STREAMS = 64
 """Of pages, and as many of scripts: neither can keep the others out."""
 MAX_WAITING = 4096
 """So much news waits for one page; a page further behind starts anew."""
+NOTED = 10_000
+"""Open asks that are noted as seen when a page opens."""
 RECENT = 50
 """So many ended asks are told to a page that comes back."""
 
@@ -126,21 +128,24 @@ class EventStream:
         page: bool,
         heartbeat: float,
         sign: str,
+        brief: bool = False,
     ) -> None:
         """`page`: a person sees what is told, not a script. `sign` is what a quiet stream says
-        every `heartbeat` seconds."""
+        every `heartbeat` seconds. `brief`: what changes is named and no more, for the pages' own
+        script, which then loads what it shows."""
         self._events = events
         self._inbox = inbox
         self._returning = returning
         self._page = page
         self._heartbeat = heartbeat
         self._sign = sign
+        self._brief = brief
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._events.reader(page=self._page) as reader:
             # Registered before it reads: a change in between is told, at worst twice.
-            asks = [*await self._inbox.open_asks()]
-            if self._returning:
+            asks = [] if self._brief else [*await self._inbox.open_asks()]
+            if self._returning and not self._brief:
                 asks += reversed(await self._inbox.history(limit=RECENT))
             reader.has_seen(asks)
             gone = asyncio.ensure_future(_until_gone(receive, reader))
@@ -153,24 +158,41 @@ class EventStream:
         headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send(_part("retry: 2000\n\n"))
-        await _tell(send, asks)
-        if self._page:
-            await self._note_seen(asks)
-        while (news := await reader.news(within=self._heartbeat)) is not None:
-            if news:
-                await _tell(send, news)
-            else:
-                await send(_part(self._sign))
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _note_seen(self, asks: Sequence[Ask]) -> None:
-        """Delivery notes what is shown to a page; a page that opens later has to be noted here."""
+        await self._tell(send, asks)
+        noting = asyncio.ensure_future(self._note_seen()) if self._page else None
         try:
-            for ask in asks:
-                if ask.open and await self._inbox.post(ask.id, surface=SURFACE) is None:
-                    post = Post(ask_id=ask.id, surface=SURFACE, place=ask.id, revision=ask.revision)
+            while (news := await reader.news(within=self._heartbeat)) is not None:
+                if news:
+                    await self._tell(send, news)
+                else:
+                    await send(_part(self._sign))
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            if noting is not None:
+                noting.cancel()
+
+    async def _tell(self, send: Send, news: Sequence[Ask | Notice]) -> None:
+        """In parts: a page that opens while many questions are open must not hold the others up."""
+        texts, slices = [], Slices()
+        for each in news:
+            texts.append(_event(each, brief=self._brief))
+            if slices.over:
+                await send(_part("".join(texts)))
+                texts.clear()
+                await slices.pause()
+        if texts:
+            await send(_part("".join(texts)))
+
+    async def _note_seen(self) -> None:
+        """Delivery notes what is shown to a page; a page that opens later has to be noted here:
+        all open asks, for the list says how many there are, and leads to each."""
+        try:
+            for row in (await self._inbox.open_rows(limit=NOTED)).rows:
+                if await self._inbox.post(row.id, surface=SURFACE) is None:
+                    shown = (await self._inbox.ask(row.id)).revision
+                    post = Post(ask_id=row.id, surface=SURFACE, place=row.id, revision=shown)
                     await self._inbox.adopt(post, over=None, handles=())
-        except StoreError as error:
+        except (StoreError, UnknownAsk) as error:
             log.warning("web: a page is open, which could not be noted: %s", error)
 
 
@@ -180,24 +202,13 @@ async def _until_gone(receive: Receive, reader: Reader) -> None:
     reader.close()
 
 
-async def _tell(send: Send, news: Sequence[Ask | Notice]) -> None:
-    """In parts: a page that opens while many questions are open must not hold the others up."""
-    texts, slices = [], Slices()
-    for each in news:
-        texts.append(_event(each))
-        if slices.over:
-            await send(_part("".join(texts)))
-            texts.clear()
-            await slices.pause()
-    if texts:
-        await send(_part("".join(texts)))
-
-
 def _part(text: str) -> dict[str, object]:
     return {"type": "http.response.body", "body": text.encode(), "more_body": True}
 
 
-def _event(news: Ask | Notice) -> str:
+def _event(news: Ask | Notice, *, brief: bool) -> str:
     if isinstance(news, Notice):
-        return f"event: notice\ndata: {json_text(notice_object(news))}\n\n"
-    return f"event: ask\nid: {news.revision}\ndata: {json_text(ask_object(news))}\n\n"
+        told: object = {"id": news.id} if brief else notice_object(news)
+        return f"event: notice\ndata: {json_text(told)}\n\n"
+    told = {"id": news.id, "revision": news.revision} if brief else ask_object(news)
+    return f"event: ask\nid: {news.revision}\ndata: {json_text(told)}\n\n"

@@ -182,7 +182,7 @@ const refreshCard = () => get(`/asks/${card().dataset.ask}/card`)
 
 function connect() {
   stream?.close();
-  stream = new EventSource("/api/events?alive");
+  stream = new EventSource("/api/events?alive&brief");
   for (const sign of ["open", "ask", "notice", "alive"]) stream.addEventListener(sign, heard);
   stream.addEventListener("open", () => {
     pause = 1;

@@ -1,0 +1,108 @@
+"""The longest and most laborious asks that are legal: what pages cost with them, and how long other
+requests wait meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.bench.machine import Client, Json, machine, milliseconds
+from tests.bench.person import Person, person
+
+ASKS = 20
+PAUSE = 0.002
+HIDDEN, EMOJI, LINES, MARKED = "\u200b" * 98_000, "❤️" * 24_000, "a\n" * 25_000, "- *a*\n" * 399
+
+
+def _select(question: str, labels: list[str], description: str) -> Json:
+    options = [{"label": label, "description": description} for label in labels]
+    return {"question": question, "options": options}
+
+
+SHORT: tuple[Json, ...] = (_select("Which one?", ["a", "b"], "one of two"),)
+WORST: tuple[Json, ...] = (
+    _select(f"Which{HIDDEN}one?", ["a", "b", "c"], HIDDEN),
+    _select(EMOJI * 2, [str(n) for n in range(6)], EMOJI),
+    _select(LINES * 2, [str(n) for n in range(5)], LINES),
+    _select(MARKED, [str(n) for n in range(100)], MARKED),
+    _select("Which one?", [f"{n}" + "a\u200b" * 100 for n in range(90)], "one of many"),
+)
+
+
+async def worst(rounds: int) -> Json:
+    return {
+        "asks": ASKS,
+        "short": await _measured(SHORT, rounds),
+        "worst": await _measured(WORST, rounds),
+    }
+
+
+async def _measured(kinds: tuple[Json, ...], rounds: int) -> Json:
+    async with machine() as here, here.link() as link:
+        await link.list_tools()
+        async with person(here) as somebody:
+            address = await here.web()
+            await somebody.loads("/?all", 1)  # the first page compiles the templates
+            with pinging(address) as quiet:
+                await asyncio.sleep(1)
+            with pinging(address) as entering:
+                await _ask(link, kinds)
+            ids = [(await somebody.sees())[0] for _ in range(ASKS)]
+            await _end(somebody, ids[: ASKS // 2])
+            pages = {}
+            with pinging(address) as drawing:
+                for name, path in (
+                    ("list", "/?all"),
+                    ("card", f"/asks/{ids[-1]}"),
+                    ("history", "/history"),
+                ):
+                    pages[name] = milliseconds(await somebody.loads(path, rounds))
+                for ask_id in ids:
+                    await somebody.loads(f"/asks/{ask_id}", 1)
+    waits = {"quiet": quiet, "entering": entering, "drawing": drawing}
+    longest = {name: round(max(found) * 1000, 2) for name, found in waits.items()}
+    return {"pages_ms": pages, "longest_wait_ms": longest}
+
+
+async def _ask(link: Client, kinds: tuple[Json, ...]) -> None:
+    """One after another, without waiting for an answer."""
+    for number in range(ASKS):
+        arguments = {**kinds[number % len(kinds)], "title": f"Number {number}", "wait": False}
+        link.request(number + 10, "tools/call", {"name": "ask_user", "arguments": arguments})
+        ticket = await link.receive()
+        assert not ticket["result"].get("isError"), ticket
+
+
+async def _end(somebody: Person, ids: list[str]) -> None:
+    async with somebody.connection() as script:
+        for ask_id in ids:
+            await script.post(f"/api/asks/{ask_id}/cancel", {})
+
+
+@contextmanager
+def pinging(address: tuple[str, int]) -> Iterator[list[float]]:
+    """The seconds that the smallest request took each time, meanwhile: no turn of the hub's loop
+    was longer than the longest of them. A thread of its own, so that nothing else here counts."""
+    found: list[float] = []
+    over = threading.Event()
+
+    def ping() -> None:
+        request = f"GET /healthz HTTP/1.1\r\nHost: {address[0]}:{address[1]}\r\n\r\n".encode()
+        with socket.create_connection(address) as line:
+            while not over.wait(PAUSE):
+                began = time.perf_counter()
+                line.sendall(request)
+                assert line.recv(65536)
+                found.append(time.perf_counter() - began)
+
+    thread = threading.Thread(target=ping)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
