@@ -9,7 +9,7 @@ import pytest
 
 from chatbridge.core import form
 from chatbridge.core.errors import AskEnded, ChatbridgeError, TooManyOpenAsks, UnknownAsk
-from chatbridge.core.model import Answer, Note, Question, QuestionType, Status
+from chatbridge.core.model import Answer, Note, Option, Question, QuestionType, Status
 from tests.fakes.world import BLUE, COLOUR, OWNER, name, request, world
 
 
@@ -45,6 +45,29 @@ async def test_a_repeated_call_finds_the_ask_it_made(tmp_path: Path) -> None:
         again = await hub.ask()
         assert again.id == first.id
         assert len(await hub.inbox.open_asks()) == 1
+
+
+async def test_what_was_hidden_is_stored_as_it_is_shown_and_a_label_comes_back_as_it_was(
+    tmp_path: Path,
+) -> None:
+    run = "\u200b" * 500
+    label = f"blue{run}"
+    colour = Question(
+        id="c",
+        text=f"Which{run}?",
+        type=QuestionType.SELECT,
+        options=(Option(label="red"), Option(label=label, description=run)),
+    )
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(colour)
+        assert (await hub.ask(colour)).id == ask.id
+        (stored,) = (await hub.now(ask)).questions
+        assert stored.text == "Which⟨U+200B ×500⟩?"
+        assert stored.options[1].description == "⟨U+200B ×500⟩"
+        await hub.inbox.put(ask.id, form.Choose(step=0, option=1), person=OWNER)
+        outcome = (await hub.now(ask)).outcome
+        assert outcome
+        assert outcome.answers == (Answer(values=(label,)),)
 
 
 async def test_a_request_id_used_again_with_other_words_is_a_new_ask(tmp_path: Path) -> None:

@@ -95,6 +95,14 @@ async def test_a_notice_reaches_every_channel_and_the_result_says_which(tmp_path
     assert matrix.notices == [seen]
 
 
+async def test_hidden_characters_of_a_notice_are_stored_as_they_are_shown(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        desk = Desk(hub)
+        await desk.notify("Done" + "\u200b" * 9_000, title="a\u202eb")
+        (notice,) = await hub.store.notices(since=0.0, limit=10)
+        assert (notice.title, notice.message) == ("a⟨U+202E⟩b", "Done⟨U+200B ×9000⟩")
+
+
 async def test_a_repeated_call_is_the_same_notice(tmp_path: Path) -> None:
     telegram = chat("telegram")
     async with desk(tmp_path, telegram) as here:

@@ -36,6 +36,20 @@ async def test_pending_lists_open_asks_with_the_beginning_of_their_ids(tmp_path:
         json.dumps(found)
 
 
+async def test_a_list_for_a_table_is_short_however_long_the_questions_are(tmp_path: Path) -> None:
+    long = replace(COLOUR, text="word " * 20_000)
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask(long)
+        for do, ended in (("pending", False), ("history", True)):
+            if ended:
+                await mine.does("answer", id=ask.id, words=["blue"])
+            (whole,) = (await mine.does(do))["asks"]
+            (brief,) = (await mine.does(do, brief=True))["asks"]
+            assert whole["questions"][0]["question"] == long.text
+            assert long.text.startswith(brief["questions"][0]["question"])
+            assert len(json.dumps(brief)) < 2_000
+
+
 async def test_an_approval_is_listed_as_one(tmp_path: Path) -> None:
     async with desk(tmp_path) as mine, ClaudeCode(mine.world).wanting():
         (found,) = await mine.pending()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
 from chatbridge.channels.matrix.cards import Cards, Found
@@ -15,6 +17,7 @@ from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core import form
 from chatbridge.core.answerable import answerable
 from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.card import Act
 from chatbridge.core.draw import draw
 from chatbridge.core.errors import AskEnded, NotHere
@@ -78,7 +81,7 @@ class Taps:
             raise AskEnded(ask.id, status=ask.status)
         if found.step != ask.draft.step:
             return form.STALE.why
-        card = draw(ask, channel="matrix")
+        card = await off_loop(partial(draw, ask, channel="matrix"), weight=weight_of(ask))
         key = key_for(card, emoji)
         if key is None or isinstance(key.does, Act):
             # Nobody should think that something was allowed, or denied.

@@ -4,6 +4,7 @@ it means, else a kind word about what would be."""
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.api import Api
@@ -16,6 +17,7 @@ from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core import form
 from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.card import Act
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.model import Ask, Note
@@ -89,7 +91,7 @@ class Texts:
         self, event: RoomEvent, text: str, ask: Ask, cursor: Note | None
     ) -> Drawing | None:
         """A text for this ask, as it is now; what the person is told, if anything."""
-        does = meant(ask, text)
+        does = await off_loop(partial(meant, ask, text), weight=weight_of(ask))
         if isinstance(does, Unclear):
             return notices.said(does.why)
         who = person_of(event.sender, name=self._api.name_of(event.room, event.sender))
