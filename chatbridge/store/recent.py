@@ -13,6 +13,8 @@ from chatbridge.core.model import Ask, Call, CallName, Post
 
 LIMIT = 2_000
 """Of each kind; an ask takes about 5 KB."""
+MAX_CHARACTERS = 20_000
+"""A longer ask is read from the file: 2,000 of the longest would take a gigabyte."""
 
 K = TypeVar("K")
 V = TypeVar("V")

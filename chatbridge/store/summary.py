@@ -77,7 +77,7 @@ def _subject(ask: Ask) -> str | None:
 
 
 def _title(ask: Ask, question: str) -> str | None:
-    title = one_line((ask.title or ask.questions[0].title or "")[:MAX_TEXT])
+    title = shortened(one_line((ask.title or ask.questions[0].title or "")[:1_000]), MAX_TEXT)
     repeated = len(ask.questions) == 1 and title.casefold() in question.casefold()
     return None if not title or repeated else title
 

@@ -9,11 +9,12 @@ import sqlite3
 from collections.abc import Sequence
 from typing import TypeVar
 
+from chatbridge.core.bounds import weight_of
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Call, CallName, Note, Post, Status
 from chatbridge.core.notice import Notice
 from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.recent import Changes, Recent
+from chatbridge.store.recent import MAX_CHARACTERS, Changes, Recent
 from chatbridge.store.rows import (
     CONTENT_COLUMNS,
     STATE_COLUMNS,
@@ -175,7 +176,7 @@ class SqliteTransaction:
 
     async def add_ask(self, ask: Ask) -> None:
         await self.change(_ADD_ASK, ask_row(ask))
-        self._changes.asks[ask.id] = self._as_stored(ask)
+        self._changes.asks[ask.id] = self._to_keep(ask)
         self._changes.posts[ask.id] = {}
 
     async def save_ask(self, ask: Ask, *, was: Status) -> bool:
@@ -183,7 +184,7 @@ class SqliteTransaction:
             await self.change(_SAVE_ASK, {**state_row(ask), "id": ask.id, "was": was.value}) == 1
         )
         if saved:
-            self._changes.asks[ask.id] = self._as_stored(ask)
+            self._changes.asks[ask.id] = self._to_keep(ask)
         return saved
 
     async def is_new(self, name: CallName, *, fingerprint: str) -> bool:
@@ -300,6 +301,9 @@ class SqliteTransaction:
 
     def _one(self, rows: list[sqlite3.Row]) -> Ask | None:
         return self._aside.first("question", rows, ask_of)
+
+    def _to_keep(self, ask: Ask) -> Ask | None:
+        return self._as_stored(ask) if weight_of(ask) <= MAX_CHARACTERS else None
 
     def _as_stored(self, value: T) -> T | None:
         return None if self._connection.replaced else value

@@ -186,3 +186,19 @@ async def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "chatbridge.db"
     with pytest.raises(StoreError, match=re.escape(str(path)) + ".*folder exists"):
         await SqliteStore.open(path)
+
+
+async def test_a_very_long_ask_is_read_from_the_file_and_not_held_in_memory(
+    store: SqliteStore,
+) -> None:
+    short, long = an_ask(), an_ask(text="word " * 20_000)
+
+    async def work(tx: Transaction) -> None:
+        for ask in (short, long):
+            await tx.add_ask(ask)
+            assert await tx.ask(ask.id) == ask
+
+    await store.write(work)
+    assert [await store.ask(ask.id) for ask in (short, long)] == [short, long]
+    kept = store._recent.asks
+    assert [kept.get(ask.id, {}) for ask in (short, long)] == [short, None]

@@ -12,6 +12,7 @@ from chatbridge.channels.matrix import notices
 from chatbridge.channels.matrix.drawing import Drawing, Seen
 from chatbridge.channels.matrix.past import draw_past
 from chatbridge.channels.matrix.render import draw_card, draw_reminder, draw_root
+from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.card import GLYPHS
 from chatbridge.core.draw import draw
 from chatbridge.core.model import (
@@ -25,7 +26,6 @@ from chatbridge.core.model import (
     Status,
     View,
 )
-from chatbridge.tools.refusal import LONGEST
 from tests.matrix_asks import ADA, SEEN, card, check, html_text, plain, seens
 from tests.telegram_asks import NOW, ask, select
 from tests.telegram_strategies import asks, long_texts
@@ -72,7 +72,7 @@ FILLS = ("x", "&", "<", "ש", "😀", "word ", "line\n", "para\n\n", "`a` ", "- 
 @pytest.mark.parametrize("count", [1, 10, 100])
 def test_the_largest_question_fits_an_event(fill: str, count: int) -> None:
     big = fill * (100_000 // len(fill))
-    said = big[: LONGEST // count]
+    said = big[: MAX_CHARACTERS // count]
     names = [f"{i}{fill * 400}"[:1_000] for i in range(count)]
     options = tuple(Option(label=name, description=said) for name in names)
     question = Question(id="q", text=big, type=QuestionType.MULTI_SELECT, options=options)
