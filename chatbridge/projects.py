@@ -9,6 +9,7 @@ import logging
 import os
 import pwd
 import tomllib
+import unicodedata
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from chatbridge import small_files
 from chatbridge.core.model import Project
-from chatbridge.core.text import one_line
+from chatbridge.core.text import one_line, shortened
 from chatbridge.durations import LONGEST, seconds
 from chatbridge.link.root import FILE, LONGEST_TOLD, find_root
 
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 SHORTEST_TIMEOUT = 30.0
 MOST_TOLD = 1_000
 """Of one user."""
+LONGEST_USER = 12
+"""Chats show 18 characters of a project's name: some of them are for the folder."""
 _USER = "uid:"
 _told: dict[str, ProjectSettings] = {}
 """What links have said of their projects' files, where the hub itself cannot look."""
@@ -44,10 +47,9 @@ def project_of(folder: str | None, *, link: str, label: str | None = None) -> Pr
     """Where a link works. Without a project its asks stay within the link."""
     root = find_root(folder) if folder else None
     if root is None:
-        name = os.path.basename((folder or "").rstrip("/")) or folder or "no project"
-        return Project(key=f"link:{link}", name=name, label=label)
+        return Project(key=f"link:{link}", name=_name_of(folder or ""), label=label)
     own = settings_of(root).label
-    return Project(key=root, name=os.path.basename(root) or root, label=label or own)
+    return Project(key=root, name=_name_of(root), label=label or own)
 
 
 def project_of_user(
@@ -60,26 +62,35 @@ def project_of_user(
     file: str | None = None,
 ) -> Project:
     """Where a link of one of several users works, as it says itself: the hub of a machine cannot
-    look into homes. The key keeps users apart, the label says who it is. `file` is what the
-    project's own says, and counts until another link says otherwise."""
+    look into homes. The key keeps users apart, and the name says who it is wherever it is shown:
+    `ada/shop-api`. `file` is what the project's own says, and counts until another link says
+    otherwise."""
     where = root if root and root.startswith("/") else None
-    shown = where or folder or ""
     key = f"{_USER}{uid}:{where or f'link:{link}'}"
     _told.pop(key, None)
     own = _told[key] = _parsed(file or "", one_line(key))
     if len(mine := [told for told in _told if told.startswith(f"{_USER}{uid}:")]) > MOST_TOLD:
         del _told[mine[0]]
-    user, named = _user_name(uid), label or own.label
-    return Project(
-        key=key,
-        name=os.path.basename(shown.rstrip("/")) or shown or "no project",
-        label=f"{user}: {named}" if named else user,
-    )
+    user = shortened(_user_name(uid), LONGEST_USER)
+    name = f"{user}/{_base(where or folder or '')}"
+    return Project(key=key, name=name, label=label or own.label)
 
 
 def belongs_to(project: Project, uid: int) -> bool:
     """Whether it is that of a link of this user, where a hub serves several."""
     return project.key.startswith(f"{_USER}{uid}:")
+
+
+def _name_of(folder: str) -> str:
+    """What a folder is called to people. One that is called like chatbridge itself must not pass
+    for it. The mark is in front, where no channel cuts a name."""
+    name = _base(folder)
+    letters = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
+    return f"./{name}" if "chatbridge" in letters else name
+
+
+def _base(folder: str) -> str:
+    return os.path.basename(folder.rstrip("/")) or folder or "no project"
 
 
 def _user_name(uid: int) -> str:

@@ -12,6 +12,9 @@ from chatbridge.core.model import Ask, Status
 
 CLEAR_WITHOUT_A_DAY = 20 * 3600.0
 CLEAR_WITHOUT_A_DATE = 6 * 24 * 3600.0
+REMARK_GLYPH, REMARK_HEADING = "🌉", "Message from chatbridge"
+"""Begin what chatbridge says about itself. No card and no notice begins with this glyph, so that no
+name of a folder or a client makes one look like it."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 

@@ -51,20 +51,22 @@ class Watchers:
     """Commands that watch the open asks."""
 
     def __init__(self) -> None:
-        self._waiting: set[asyncio.Event] = set()
+        self._waiting: dict[asyncio.Event, int] = {}
 
-    def changed(self, _ask: Ask) -> None:
-        for event in self._waiting:
-            event.set()
+    def changed(self, ask: Ask) -> None:
+        """Wake those who may see it: when another user's asks change tells something of them."""
+        for event, uid in self._waiting.items():
+            if may_see(ask, uid):
+                event.set()
 
     @contextmanager
-    def watching(self) -> Iterator[asyncio.Event]:
+    def watching(self, uid: int) -> Iterator[asyncio.Event]:
         event = asyncio.Event()
-        self._waiting.add(event)
+        self._waiting[event] = uid
         try:
             yield event
         finally:
-            self._waiting.discard(event)
+            del self._waiting[event]
 
 
 class TerminalAsks:
@@ -99,7 +101,7 @@ class TerminalAsks:
 
     async def _watch(self, request: Request) -> AsyncGenerator[Json, None]:
         """What is open, and again whenever that has changed."""
-        with self._watchers.watching() as changed:
+        with self._watchers.watching(request.uid) as changed:
             while True:
                 changed.clear()
                 yield await _listed(await self._open(request.uid), brief=_wants_brief(request))

@@ -79,7 +79,8 @@ async def test_a_link_with_the_id_of_another_users_link_finds_nothing_of_its_cal
         second = await hub.until(lambda ask: ask.id != first.id)
 
         assert first.project.key != second.project.key
-        assert first.project.name == second.project.name == "s"
+        names = (first.project.name, second.project.name)
+        assert names == (f"uid {ALICE}/s", f"uid {BOB}/s")
         assert may_see(first, ALICE)
         assert not may_see(first, BOB)
         assert may_see(first, os.getuid())

@@ -15,7 +15,7 @@ from chatbridge.core import asks
 from chatbridge.core.errors import NoOpenAsk, SeveralAsks
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.policy import Policy
-from chatbridge.hub.terminal_asks import how_it_ended, in_place, short_ids
+from chatbridge.hub.terminal_asks import Watchers, how_it_ended, in_place, short_ids
 from tests.fakes.approving import ClaudeCode
 from tests.fakes.terminal_desk import desk
 from tests.fakes.world import BLUE, COLOUR, OWNER, request
@@ -80,6 +80,26 @@ async def test_a_watcher_is_told_of_each_change_and_of_nothing_else(tmp_path: Pa
         coming = asyncio.ensure_future(picture())
         await mine.does("answer", id=ask.id, words=["blue"])
         assert await coming == []
+
+
+async def test_a_watcher_is_woken_by_the_asks_that_its_user_may_see_alone(tmp_path: Path) -> None:
+    hers, his = os.getuid() + 4242, os.getuid() + 4243
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask()
+    of_her = replace(ask, project=replace(ask.project, key=f"uid:{hers}:/srv/shop"))
+    watchers = Watchers()
+    with (
+        watchers.watching(hers) as by_her,
+        watchers.watching(his) as by_him,
+        watchers.watching(os.getuid()) as by_the_owner,
+    ):
+        watchers.changed(of_her)
+        assert by_her.is_set()
+        assert by_the_owner.is_set()
+        assert not by_him.is_set()
+        by_her.clear()
+        watchers.changed(ask)
+        assert not by_her.is_set()
 
 
 # ── which one is meant ────────────────────────────────────────────────────────────────────────────

@@ -62,7 +62,9 @@ def test_help_has_six_lines_and_names_reactions_only_where_there_are_some() -> N
 
 def test_a_remark_is_marked_as_chatbridges_own_and_escaped() -> None:
     drawing = notices.remark("The agent in <b>shop & co</b> …")
-    assert drawing.html.startswith("<p>⚠️ <strong>chatbridge</strong><br>The agent in &lt;b&gt;")
+    assert drawing.html.startswith(
+        "<p>🌉 <strong>Message from chatbridge</strong><br>The agent in &lt;b&gt;"
+    )
     assert len(read(notices.remark("x" * 5_000))) < 1_100
 
 

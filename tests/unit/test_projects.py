@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge import projects
 from chatbridge.link.root import FILE, find_root, read_file
 from chatbridge.projects import (
     MOST_TOLD,
@@ -176,7 +177,7 @@ def test_the_same_folder_is_another_project_for_another_user() -> None:
         for uid in (1001, 1002)
     )
     assert hers.key != his.key
-    assert hers.name == his.name == "shop"
+    assert (hers.name, his.name) == ("uid 1001/shop", "uid 1002/shop")
     assert belongs_to(hers, 1001)
     assert not belongs_to(hers, 1002)
     assert not belongs_to(hers, 100)
@@ -186,16 +187,39 @@ def test_the_same_folder_is_another_project_for_another_user() -> None:
 def test_a_user_without_a_project_has_that_of_the_link(root: str | None) -> None:
     found = project_of_user(1001, root=root, folder="/home/her", link=LINK)
     assert found.key == f"uid:1001:link:{LINK}"
-    assert found.name == "her"
+    assert found.name == "uid 1001/her"
 
 
-def test_the_label_says_whose_agent_it_is_and_cannot_say_otherwise() -> None:
+def test_the_name_says_whose_agent_it_is_and_nothing_can_say_otherwise() -> None:
     user = pwd.getpwuid(0).pw_name
-    plain = project_of_user(0, root="/srv/shop", folder=None, link=LINK)
-    labelled = project_of_user(0, root="/srv/shop", folder=None, link=LINK, label="alice")
-    assert plain.label == user
-    assert labelled.label == f"{user}: alice"
-    assert project_of_user(4_000_111, root=None, folder=None, link=LINK).label == "uid 4000111"
+    found = project_of_user(0, root="/srv/shop", folder=None, link=LINK, label="alice")
+    assert (found.name, found.label) == (f"{user}/shop", "alice")
+    slashes = project_of_user(0, root="/srv/alice/", folder=None, link=LINK)
+    assert slashes.name == f"{user}/alice"
+    unknown = project_of_user(4_000_111, root=None, folder=None, link=LINK)
+    assert unknown.name == "uid 4000111/no project"
+
+
+def test_a_users_long_name_leaves_room_for_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projects, "_user_name", lambda _uid: "bartholomew.winterbottom")
+    found = project_of_user(1001, root="/srv/shop", folder=None, link=LINK)
+    assert found.name == "bartholomew…/shop"
+
+
+# ── a folder that is called like chatbridge itself ────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["chatbridge", "ChatBridge", "Message from chatbridge", "chat-bridge", "ｃｈａｔｂｒｉｄｇｅ"],
+)
+def test_a_folder_that_is_called_like_chatbridge_is_marked_as_a_folder(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name / ".git").mkdir(parents=True)
+    assert project_of(str(tmp_path / name), link=LINK).name == f"./{name}"
+    (tmp_path / "alone" / name).mkdir(parents=True)
+    assert project_of(str(tmp_path / "alone" / name), link=LINK).name == f"./{name}"
 
 
 def test_a_project_of_several_users_has_its_journal_in_the_state_directory(tmp_path: Path) -> None:
@@ -208,7 +232,7 @@ def test_a_project_of_several_users_has_its_journal_in_the_state_directory(tmp_p
 def test_the_hub_of_several_users_believes_what_a_link_says_of_its_projects_file() -> None:
     told = 'label = "Shop"\nenabled = false\ntoken = "123:secret"\n'
     found = project_of_user(0, root="/srv/a", folder=None, link=LINK, file=told)
-    assert found.label == f"{pwd.getpwuid(0).pw_name}: Shop"
+    assert found.label == "Shop"
     assert not settings_of(found.key).enabled
     other = project_of_user(1001, root="/srv/a", folder=None, link=LINK)
     assert settings_of(other.key).enabled

@@ -122,7 +122,9 @@ def test_an_unknown_chat_says_the_setting_that_would_change_that() -> None:
 
 def test_a_remark_is_marked_as_chatbridges_own_and_escaped() -> None:
     said = notices.remark("The agent in <b>shop & co</b> …")
-    assert said == "⚠️ <b>chatbridge</b>\nThe agent in &lt;b&gt;shop &amp; co&lt;/b&gt; …"
+    assert said == (
+        "🌉 <b>Message from chatbridge</b>\nThe agent in &lt;b&gt;shop &amp; co&lt;/b&gt; …"
+    )
 
 
 def test_a_gap_is_told_with_its_times() -> None:

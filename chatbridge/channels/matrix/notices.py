@@ -26,7 +26,7 @@ from chatbridge.channels.matrix.html import (
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.text import one_line, shortened, visible
-from chatbridge.core.words import ended_sentence, time_near
+from chatbridge.core.words import REMARK_GLYPH, REMARK_HEADING, ended_sentence, time_near
 from chatbridge.markdown import HEADLINE_SOURCE, headline
 
 LISTED = 20
@@ -139,7 +139,8 @@ def help_text(*, reactions: bool = True) -> Drawing:
 def remark(text: str) -> Drawing:
     """What the owner should know about the set-up."""
     words = theirs(clipped(text, REMARK))
-    return drawn(paragraph(lines((ours("⚠️ ") + strong(ours("chatbridge")), words))))
+    first = ours(f"{REMARK_GLYPH} ") + strong(ours(REMARK_HEADING))
+    return drawn(paragraph(lines((first, words))))
 
 
 def unreachable(*, since: float, now: float) -> Drawing:

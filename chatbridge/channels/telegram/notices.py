@@ -20,6 +20,7 @@ from chatbridge.core.model import Ask, Project, Question
 from chatbridge.core.row import Row
 from chatbridge.core.row import Rows as Listed
 from chatbridge.core.text import isolated, one_line, shortened, visible
+from chatbridge.core.words import REMARK_GLYPH, REMARK_HEADING
 from chatbridge.markdown import HEADLINE_SOURCE
 
 LISTED = 20
@@ -204,7 +205,7 @@ def help_text(*, private: bool) -> str:
 
 def remark(text: str) -> str:
     """What the owner should know about the set-up."""
-    return f"⚠️ <b>chatbridge</b>\n{escape(clipped(text, REMARK))}"
+    return f"{REMARK_GLYPH} <b>{REMARK_HEADING}</b>\n{escape(clipped(text, REMARK))}"
 
 
 def unreachable(*, since: float, now: float) -> str:
