@@ -18,7 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
-from chatbridge import __version__, rendezvous
+from chatbridge import __version__, rendezvous, sockets
+from chatbridge.cli.hub_line import HubLine
 from chatbridge.cli.stop import end_hub
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.sockets import MAX_SOCKET_PATH
@@ -177,10 +178,18 @@ class Stage:
         until = time.monotonic() + HUB_WITHIN
         while self.hub.poll() is None and time.monotonic() < until:
             info = rendezvous.read_lock(self.state)
-            if info is not None and info.web is not None:
+            if info is not None and info.web is not None and info.socket is not None:
                 return info.web
             await asyncio.sleep(0.02)
         raise ChatbridgeError(f"The demo's hub did not come up: {self._last_words()}")
+
+    def login_code(self) -> str:
+        """As `chatbridge inbox` gets one."""
+        info = rendezvous.read_lock(self.state)
+        with sockets.connect((info and info.socket) or "") as sock:
+            line = HubLine(sock)
+            line.greet()
+            return str(line.ask("login-code")["code"])
 
     def token(self) -> str:
         return Path(rendezvous.token_path(self.state)).read_text(encoding="ascii").strip()
@@ -195,12 +204,6 @@ class Inbox:
 
     def __init__(self, http: httpx2.AsyncClient) -> None:
         self._http = http
-
-    async def login_link(self) -> str:
-        made = await self._http.post("/api/login-codes")
-        return (
-            f"{str(self._http.base_url).rstrip('/')}/login/{made.raise_for_status().json()['code']}"
-        )
 
     async def first_ask(self, *, unless: asyncio.Future[Any]) -> dict[str, Any] | None:
         """The open ask, once there is one; None if the call ends without."""
@@ -230,7 +233,7 @@ async def _play(stage: Stage) -> int:
     # No proxy is asked for the way to this computer.
     async with httpx2.AsyncClient(base_url=address, headers=headers, trust_env=False) as http:
         inbox = Inbox(http)
-        link = await inbox.login_link()
+        link = f"{address}/login/{await asyncio.to_thread(stage.login_code)}"
         agent = asyncio.ensure_future(_ask(stage))
         answering: asyncio.Future[bool] | None = None
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -11,8 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from chatbridge import rendezvous, small_files
-from chatbridge.cli.hub_line import connection
+from chatbridge import rendezvous
+from chatbridge.cli.hub_line import ask_hub, connection
 from chatbridge.cli.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.link import system_hub
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 ADDRESS_WITHIN = 5.0
 """A hub that has just started takes a moment longer to open its inbox."""
-REPLY_WITHIN = 10.0
-LONGEST_TOKEN = 4096
 OF_A_MACHINE = (
     "This computer has one hub for all its users, and its inbox is root's. Your own questions: "
     "chatbridge pending. For root: sudo CHATBRIDGE_STATE_DIR=/var/lib/chatbridge chatbridge inbox"
@@ -54,7 +51,7 @@ def _inbox(*, opens: bool) -> int:
             raise ChatbridgeError(OF_A_MACHINE)
     address = inbox_address(state)
     seen_at = _outside() or address
-    link = f"{seen_at}/login/{new_code(address, token(state))}"
+    link = f"{seen_at}/login/{ask_hub('login-code')['code']}"
     print(f"Open this link (works once, 10 minutes):\n  {link}\n")
     if urlsplit(seen_at).hostname in ("127.0.0.1", "::1", "localhost"):
         print("Only this computer can reach it. For a phone: chatbridge setup")
@@ -101,47 +98,6 @@ def _has_settings() -> bool:
 def _outside() -> str | None:
     """Where a proxy serves the inbox."""
     return os.environ.get("CHATBRIDGE_WEB__URL") or (_web().url if _has_settings() else None)
-
-
-def token(state: str) -> str:
-    """:raises ChatbridgeError: there is none to be found."""
-    given = os.environ.get("CHATBRIDGE_WEB__TOKEN")
-    if given:
-        return given
-    if _has_settings():
-        secret = _web().token
-        if secret is not None:
-            return secret.get_secret_value()
-    try:
-        found = small_files.read(rendezvous.token_path(state), most=LONGEST_TOKEN)
-        return found.decode("ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ChatbridgeError(f"The inbox's token cannot be read: {error}") from error
-
-
-def new_code(address: str, secret: str) -> str:
-    """:raises ChatbridgeError: the inbox does not give one."""
-    import urllib.error
-    import urllib.request
-
-    request = urllib.request.Request(  # noqa: S310 - the address is our own hub's
-        f"{address}/api/login-codes", method="POST", headers={"Authorization": f"Bearer {secret}"}
-    )
-    # Without the handler the token could go to a proxy that the environment names.
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with direct.open(request, timeout=REPLY_WITHIN) as response:
-            return str(json.load(response)["code"])
-    except urllib.error.HTTPError as error:
-        if error.code == 401:
-            raise ChatbridgeError(
-                "The hub uses another token than this terminal's settings name (web.token, "
-                "CHATBRIDGE_WEB__TOKEN). To use this one: chatbridge stop, and again: "
-                "chatbridge inbox"
-            ) from error
-        raise ChatbridgeError(f"The inbox at {address} answered with {error.code}.") from error
-    except (OSError, ValueError, KeyError) as error:
-        raise ChatbridgeError(f"The inbox at {address} does not answer: {error}") from error
 
 
 def open_in_browser(link: str, state: str) -> bool:

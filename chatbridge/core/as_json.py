@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from chatbridge.core.ends import where
 from chatbridge.core.model import Agent, Answer, Ask, Outcome, Project, Question
 
 
@@ -73,7 +74,7 @@ def outcome_object(questions: Sequence[Question], outcome: Outcome) -> dict[str,
     if outcome.reason is not None:
         found["reason"] = outcome.reason
     if outcome.by is not None:
-        found["by"], found["channel"] = outcome.by.name, outcome.by.channel
+        found["by"], found["channel"] = outcome.by.name or where(outcome.by), outcome.by.channel
     return found
 
 

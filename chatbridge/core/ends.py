@@ -9,10 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chatbridge.core.card import Card, Line, State
-from chatbridge.core.model import ALLOW_SESSION, VERDICTS
+from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Person
 from chatbridge.core.text import one_line
 
 PLACES = {"telegram": "Telegram", "matrix": "Matrix", "web": "web inbox", "terminal": "terminal"}
+WINDOW = Person(name="", channel="window")
+"""In the window of the agent's own client: that program says that a person answered there."""
+NOBODY_KNOWN = {
+    ("web", ""): "in the browser",
+    ("web", "token"): "in a browser logged in with the token",
+    ("window", ""): "in the agent's own window",
+}
+"""Where something was put in by somebody whom nothing names, by channel and place."""
 
 SESSION = VERDICTS[ALLOW_SESSION].label
 NAME = 40
@@ -160,13 +168,31 @@ def _told(card: Card, what: Sentence, viewer: str | None) -> Sentence:
     if _here(card, viewer):
         who.append("you, here")
     elif card.by:
-        name = one_line(card.by.name)
-        who += [Theirs(name, NAME), ", "] if name else []
-        who.append(PLACES.get(card.by.channel, card.by.channel))
+        who += by_whom(card.by)
     if card.outcome:
         who += [", "] if who else []
         who.append(At(card.outcome.at))
     return (*who, " · ", *what) if who and what else (*who, *what)
+
+
+def by_whom(person: Person) -> Sentence:
+    """What is known of who put something in: a name where a service vouches for it, and where."""
+    if place := NOBODY_KNOWN.get((person.channel, person.place)):
+        return (place,)
+    name, where = one_line(person.name), PLACES.get(person.channel, person.channel)
+    return (Theirs(name, NAME), ", ", where) if name else (where,)
+
+
+def where(person: Person) -> str:
+    """On Telegram, in the browser."""
+    unnamed = NOBODY_KNOWN.get((person.channel, person.place))
+    return unnamed or in_place(person.channel)
+
+
+def in_place(channel: str) -> str:
+    """On Telegram, in the web inbox."""
+    name = PLACES.get(channel, channel)
+    return f"on {name}" if name[:1].isupper() else f"in the {name}"
 
 
 def _here(card: Card, viewer: str | None) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from chatbridge import extras, rendezvous, small_files
+from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.health import Health
 from chatbridge.core.pairing import Pairing
@@ -27,11 +28,12 @@ def channels_of(
     clock: Clock,
     health: Health,
     pairing: Pairing,
+    codes: LoginCodes,
 ) -> dict[str, Callable[[], Channel]]:
     """By name, those that are set up."""
     found: dict[str, Callable[[], Channel]] = {}
     if settings.web.enabled:
-        found["web"] = lambda: _web(settings.web, lock, clock, health)
+        found["web"] = lambda: _web(settings.web, lock, clock, health, codes)
     if settings.telegram.token is not None:
         found["telegram"] = lambda: _telegram(settings.telegram, config, clock, pairing)
     if settings.matrix.on:
@@ -39,7 +41,7 @@ def channels_of(
     return found
 
 
-def _web(web: Web, lock: Lock, clock: Clock, health: Health) -> Channel:
+def _web(web: Web, lock: Lock, clock: Clock, health: Health, codes: LoginCodes) -> Channel:
     from chatbridge.channels.web.channel import WebChannel
 
     token = web.token.get_secret_value() if web.token else web_token(lock.state)
@@ -52,6 +54,7 @@ def _web(web: Web, lock: Lock, clock: Clock, health: Health) -> Channel:
         clock=clock,
         announce=lock.inbox_at,
         health=health,
+        codes=codes,
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from chatbridge.core.as_json import ask_object
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.bounds import Slices
-from chatbridge.core.ends import PLACES
+from chatbridge.core.ends import PLACES, in_place, where
 from chatbridge.core.errors import (
     AskEnded,
     InvalidAnswer,
@@ -115,7 +115,7 @@ class TerminalAsks:
         return {
             "ask": await self._shown(ask, request.uid),
             "places": [in_place(name) for name, trouble in troubles.items() if trouble is None],
-            "troubles": {place(name): why for name, why in troubles.items() if why is not None},
+            "troubles": {PLACES.get(name, name): why for name, why in troubles.items() if why},
             "ended": None if ask.open else how_it_ended(ask, now=self._clock.time()),
         }
 
@@ -231,22 +231,12 @@ def short_ids(asks: Iterable[Ask]) -> dict[str, str]:
     return found
 
 
-def place(channel: str) -> str:
-    return PLACES.get(channel, channel)
-
-
-def in_place(channel: str) -> str:
-    """On Telegram, in the web inbox."""
-    name = place(channel)
-    return f"on {name}" if name[:1].isupper() else f"in the {name}"
-
-
 def how_it_ended(ask: Ask, *, now: float) -> str:
     """Answered on Telegram at 22:41."""
     status = str(ask.status).replace("_", " ")
     by = ask.outcome.by if ask.outcome else None
-    where = f" {in_place(by.channel)}" if by else ""
-    return f"{status}{where} at {time_near(ask.settled_at or ask.created_at, now=now)}"
+    place = f" {where(by)}" if by else ""
+    return f"{status}{place} at {time_near(ask.settled_at or ask.created_at, now=now)}"
 
 
 def _object(ask: Ask, *, short: str) -> Json:

@@ -19,6 +19,7 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from chatbridge import __version__, rendezvous
+from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.core.broker import Broker
@@ -47,7 +48,7 @@ from chatbridge.hub.systemd import Systemd
 from chatbridge.hub.terminal_asks import TerminalAsks, Watchers
 from chatbridge.hub.terminal_pairing import TerminalPairing
 from chatbridge.hub.terminal_status import TerminalStatus
-from chatbridge.hub.terminals import Json, Terminals
+from chatbridge.hub.terminals import Json, Request, Terminals
 from chatbridge.hub.toolbox import clients_of, tools_of
 from chatbridge.link.preface import NAMED_SETTINGS
 from chatbridge.settings import Settings, load
@@ -240,8 +241,19 @@ async def open_hub(
         asks = TerminalAsks(
             intake, policy=broker.policy, health=health, clock=clock, watchers=watchers
         )
+        codes = LoginCodes(clock=clock)
+
+        async def login_code(_request: Request) -> Json:
+            return {"code": codes.new(by_token=False)}
+
         for name, build in channels_of(
-            settings, config=config, lock=lock, clock=clock, health=health, pairing=pairing
+            settings,
+            config=config,
+            lock=lock,
+            clock=clock,
+            health=health,
+            pairing=pairing,
+            codes=codes,
         ).items():
             line_up.add(name, build)
         background.keep("deadlines", broker.run)
@@ -257,7 +269,12 @@ async def open_hub(
             responds=lambda: store_responds(store),
             commands=extra,
             terminals=Terminals(
-                {"status": status.status, "greet": pairs.greet, **asks.answers},
+                {
+                    "status": status.status,
+                    "greet": pairs.greet,
+                    "login-code": login_code,
+                    **asks.answers,
+                },
                 {"pair": pairs.pair, **asks.streams},
             ),
         )

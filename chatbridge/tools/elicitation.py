@@ -17,14 +17,14 @@ from mcp import MCPError
 from mcp_types import ElicitResult
 from pydantic import ValidationError
 
+from chatbridge.core.ends import WINDOW
 from chatbridge.core.errors import AskEnded, InvalidAnswer, StoreError, UnknownAsk
-from chatbridge.core.model import Answer, Ask, Person
+from chatbridge.core.model import Answer, Ask
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.tools.call import Elicit, ToolCall
 
 log = logging.getLogger(__name__)
 
-TERMINAL = Person(name="you", channel="terminal")
 INSTANT = 1.0
 """Nobody declines as quickly as this: the client did it by itself."""
 RETRY = 1.0
@@ -95,7 +95,7 @@ class Elicitation:
                 log.info("ask %s: the client's form does not fit: %s", ask.id, error)
                 reason = window.unfit
             else:
-                await _persist(clock, lambda: self._inbox.answer(ask.id, answers, person=TERMINAL))
+                await _persist(clock, lambda: self._inbox.answer(ask.id, answers, person=WINDOW))
                 return
         elif instant:
             log.info("ask %s: the client declines by itself, the chats go on", ask.id)
@@ -103,9 +103,7 @@ class Elicitation:
         else:
             reason = DECLINED if reply.action == "decline" else window.dismissed
         if reason is not None:
-            await _persist(
-                clock, lambda: self._inbox.cancel(ask.id, reason=reason, person=TERMINAL)
-            )
+            await _persist(clock, lambda: self._inbox.cancel(ask.id, reason=reason, person=WINDOW))
 
 
 async def _persist(clock: Clock, put: Callable[[], Awaitable[Ask]]) -> None:

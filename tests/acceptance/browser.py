@@ -19,6 +19,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
+from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.clock import SystemClock
 from chatbridge.core import asks
@@ -90,6 +91,7 @@ class RunningInbox:
 
     address: str
     desk: Desk
+    codes: LoginCodes
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _calls: dict[str, CallName] = field(default_factory=dict)
 
@@ -151,6 +153,7 @@ class RunningInbox:
 async def running_inbox(folder: Path, *, policy: Policy = POLICY) -> AsyncIterator[RunningInbox]:
     clock = SystemClock()
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    codes = LoginCodes(clock=clock)
     channel = WebChannel(
         host="127.0.0.1",
         port=0,
@@ -158,12 +161,13 @@ async def running_inbox(folder: Path, *, policy: Policy = POLICY) -> AsyncIterat
         clock=clock,
         announce=address.set_result,
         health=Health(agents=lambda: ["shop-api", "billing"]),
+        codes=codes,
     )
     async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
         serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))
         desk.broker.callers.link_opened(LINK)
         try:
-            yield RunningInbox(address=await address, desk=desk)
+            yield RunningInbox(address=await address, desk=desk, codes=codes)
         finally:
             serving.cancel()
             await asyncio.wait({serving})
@@ -235,11 +239,7 @@ async def visiting(
 
 async def login_link(visit: Visit) -> str:
     """As `chatbridge inbox` prints it."""
-    bearer = {"Authorization": f"Bearer {TOKEN}"}
-    reply = await visit.context.request.post(
-        f"{visit.inbox.address}/api/login-codes", headers=bearer
-    )
-    return f"{visit.inbox.address}/login/{(await reply.json())['code']}"
+    return f"{visit.inbox.address}/login/{visit.inbox.codes.new(by_token=False)}"
 
 
 async def _log_in(visit: Visit) -> None:

@@ -52,7 +52,7 @@ async def test_a_tap_on_an_option_answers_and_the_page_says_when_the_agent_has_i
     await expect(heading).to_be_focused()
     assert (await outcome_of(visit, ask)).answers == (Answer(values=("SQLite",)),)
     await visit.inbox.hand_over(ask)
-    await expect(page.locator("#outcome")).to_have_text("You answered: SQLite")
+    await expect(page.locator("#outcome")).to_have_text("Answered: SQLite")
     await expect(page.get_by_text("The agent has it.")).to_be_visible()
 
 

@@ -44,7 +44,7 @@ async def test_a_question_that_times_out_while_open_keeps_the_text_for_a_late_an
     await expect(page.get_by_text("Your answer is kept for it.")).to_be_visible()
     await expect(page.locator("#answer")).to_have_value(TYPED)
     await page.get_by_role("button", name="Send answer").click()
-    await expect(page.get_by_role("heading", name="Your answer is kept")).to_be_visible()
+    await expect(page.get_by_role("heading", name="The answer is kept")).to_be_visible()
     late = (await visit.inbox.now(ask)).late
     assert late is not None
     assert late.answers == (Answer(values=(TYPED,)),)
@@ -75,7 +75,7 @@ async def test_an_answer_in_another_tab_shows_in_this_one(visit: Visit) -> None:
     await tab.get_by_role("button", name="SQLite").click()
     await visit.inbox.hand_over(ask)
     for each in (page, tab):
-        await expect(each.locator("#outcome")).to_have_text("You answered: SQLite")
+        await expect(each.locator("#outcome")).to_have_text("Answered: SQLite")
 
 
 async def test_a_live_change_disturbs_neither_the_text_nor_the_caret(visit: Visit) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from playwright.async_api import Browser, Page, expect
 
+from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core import form
-from chatbridge.core.model import Answer, Ask, Person
+from chatbridge.core.model import Answer, Ask
 from tests.acceptance.browser import (
     DESKTOP,
     IN_BROWSER,
@@ -28,7 +29,7 @@ from tests.acceptance.browser import (
 
 pytestmark = IN_BROWSER
 
-ME = Person(name="you", channel="web")
+ME = IN_A_BROWSER
 DATABASE = select(
     "Which database should the integration tests use?\n\nTwo tests need `SKIP LOCKED`.",
     "PostgreSQL in Docker (recommended) | One container for each run, about 9 s more",

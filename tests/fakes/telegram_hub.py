@@ -24,6 +24,7 @@ import httpx2
 
 from chatbridge.channels.telegram.api import ANSWERED_WITHIN
 from chatbridge.channels.telegram.channel import TelegramChannel
+from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.core.broker import Broker
 from chatbridge.core.delivery import Delivery
@@ -246,6 +247,7 @@ async def _running(
             clock=clock,
             announce=announce,
             health=Health(troubles=line_up.troubles),
+            codes=LoginCodes(clock=clock),
         )
 
     line_up.add("web", web)

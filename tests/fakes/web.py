@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.core.health import Health
 from chatbridge.core.policy import Policy
@@ -27,6 +28,7 @@ class Web:
     desk: Desk
     clock: StillClock
     channel: WebChannel
+    codes: LoginCodes
     address: str
     script: httpx2.AsyncClient
     """Has the token."""
@@ -48,6 +50,10 @@ class Web:
         return f"chatbridge-{self.port}"
 
     async def new_code(self) -> str:
+        """As `chatbridge inbox` gets one."""
+        return self.codes.new(by_token=False)
+
+    async def new_code_of_the_token(self) -> str:
         code: str = (await self.script.post("/api/login-codes")).json()["code"]
         return code
 
@@ -74,6 +80,7 @@ async def running_web(
     clock = StillClock()
     announced: list[str] = []
     ready = asyncio.Event()
+    codes = LoginCodes(clock=clock)
     channel = WebChannel(
         host=host,
         port=0,
@@ -86,6 +93,7 @@ async def running_web(
             remarks=lambda: ("The agent in <shop> was started with other settings.",),
             troubles=lambda: {"telegram": TROUBLE, "web": None},
         ),
+        codes=codes,
         body_seconds=body_seconds,
         heartbeat=heartbeat,
     )
@@ -104,6 +112,7 @@ async def running_web(
                 desk=desk,
                 clock=clock,
                 channel=channel,
+                codes=codes,
                 address=address,
                 script=script,
                 browser=browser,

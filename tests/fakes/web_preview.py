@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-import urllib.request
-from json import load
 from pathlib import Path
-from threading import Thread
 
+from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.channels.web.channel import WebChannel
+from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.clock import SystemClock
 from chatbridge.core import form
 from chatbridge.core.health import Health
@@ -30,7 +29,7 @@ from tests.fakes.inbox import (
 )
 
 TOKEN = "preview"
-ME = Person(name="you", channel="web")
+ME = IN_A_BROWSER
 OTHER = Person(name="Ada", channel="telegram")
 LONG = Question(
     id="q_long",
@@ -80,27 +79,21 @@ async def _fill(desk: Desk) -> None:
 
 async def main(port: int) -> None:
     clock = SystemClock()
+    codes = LoginCodes(clock=clock)
     channel = WebChannel(
         host="127.0.0.1",
         port=port,
         token=TOKEN,
         clock=clock,
-        announce=lambda address: Thread(target=_say, args=(address,)).start(),
+        announce=lambda address: print(f"{address}/login/{codes.new(by_token=False)}", flush=True),  # noqa: T201
         health=Health(agents=lambda: ("shop-api", "billing")),
+        codes=codes,
     )
     policy = Policy(min_timeout=0.1, max_timeout=12 * 3600)
     with tempfile.TemporaryDirectory() as folder:
         async with open_desk(Path(folder), clock=clock, channel=channel, policy=policy) as desk:
             await _fill(desk)
             await channel.run(desk.inbox, ready=lambda: None)
-
-
-def _say(address: str) -> None:
-    request = urllib.request.Request(
-        f"{address}/api/login-codes", method="POST", headers={"Authorization": f"Bearer {TOKEN}"}
-    )
-    with urllib.request.urlopen(request) as response:
-        print(f"{address}/login/{load(response)['code']}", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ async def test_what_was_allowed_elsewhere_takes_no_tap_here(matrix: Matrix) -> N
     await matrix.ada.react(matrix.room, card.event_id, "👍")
     await matrix.told("Already answered at ")
     assert await matrix.answers(ask) == (DENIED,)
-    assert "Ada, web inbox, " in plain((await matrix.root(ask)).body)
+    assert "in the browser, " in plain((await matrix.root(ask)).body)
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────

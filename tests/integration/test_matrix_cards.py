@@ -252,7 +252,7 @@ async def test_a_card_says_that_it_was_answered_elsewhere_or_that_the_answer_is_
     ended = await matrix.root(ask)
     assert plain(ended.body) == (
         f"✅ Answered elsewhere · shop-api\n{SELECT.text}\nSQLite\n"
-        f"Ada, web inbox, {at_now(matrix)} · handing over"
+        f"in the browser, {at_now(matrix)} · handing over"
     )
     assert ended.reactions == {}
     await matrix.ada.react(matrix.room, ended.event_id, "1️⃣")

@@ -12,6 +12,7 @@ import pytest_asyncio
 from mcp import MCPError
 from mcp_types import CallToolResult, TextContent
 
+from chatbridge.core.ends import WINDOW
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Ask, Status
 from chatbridge.core.reach import Reach
@@ -153,7 +154,7 @@ async def test_a_person_who_declines_ends_it_with_an_error_and_nothing_is_saved(
     assert after.status is Status.CANCELLED
     assert after.outcome is not None
     assert after.outcome.by is not None
-    assert after.outcome.by.channel == "terminal"
+    assert after.outcome.by == WINDOW
     assert questions.files() == []
 
 

@@ -75,7 +75,7 @@ async def one_round(here: World, questions: Questions, number: int, chance: rand
     assert ended.outcome is not None
     assert ended.outcome.answers == (Answer(values=(winner,)),)
     assert ended.outcome.by is not None
-    assert ended.outcome.by.channel == ("web" if phone_won else "terminal")
+    assert ended.outcome.by.channel == ("web" if phone_won else "window")
     await here.broker.callers.delivered(call.name)
     return winner
 

@@ -239,7 +239,7 @@ async def test_an_answer_from_the_web_inbox_retires_the_card(telegram: Telegram)
     await telegram.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=WEB)
     card = await telegram.current(ask)
     assert read(card).startswith("✅ Answered elsewhere · shop-api")
-    assert f"Ada, web inbox, {at_now(telegram)}" in read(card)
+    assert f"in the browser, {at_now(telegram)}" in read(card)
     assert card.rows == ()
     assert await telegram.press(card, choose) == f"Already answered at {at_now(telegram)}."
     assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)

@@ -161,7 +161,7 @@ async def test_the_second_answer_hears_how_it_ended_and_changes_nothing(tmp_path
             ("answer", {"answers": []}),
             ("cancel", {"reason": "no"}),
         ):
-            with pytest.raises(AskEnded, match="has ended: answered in the web inbox at "):
+            with pytest.raises(AskEnded, match="has ended: answered in the browser at "):
                 await mine.does(do, id=ask.id[:6], **given)
         assert await mine.world.now(ask) == before
 

@@ -154,7 +154,7 @@ async def test_the_pages_own_buttons_allow_once(web: Web) -> None:
     assert await verdict(web, ask) == (Answer(values=("allow",)),)
     page = await page_of(web, ask)
     assert "Allowed once" in page
-    assert "You, here" in page
+    assert "In the browser, " in page
     assert "Handing over." in page
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import hmac
+import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.web.auth import CODE_SECONDS, COOKIE_SECONDS, Keys
+from chatbridge.channels.web.auth import CODE_SECONDS, fits_token
 from chatbridge.channels.web.guard import HEADERS, Hosts
+from chatbridge.channels.web.sessions import MOST_SESSIONS, SESSION_SECONDS, Sessions
+from chatbridge.core.model import Note
 from tests.fakes.inbox import CONFIRM
 from tests.fakes.web import MARK, TOKEN, Web, running_web, visitor
 
@@ -102,31 +104,27 @@ async def test_a_code_without_an_origin_is_refused(web: Web) -> None:
 
 async def test_a_cookie_ends_after_ninety_days(web: Web) -> None:
     assert (await web.browser.get("/api/asks")).status_code == 200
-    web.clock.advance(COOKIE_SECONDS)
+    web.clock.advance(SESSION_SECONDS)
     assert (await web.browser.get("/api/asks")).status_code == 401
 
 
 async def test_a_forged_cookie_is_no_cookie(web: Web) -> None:
     real = web.browser.cookies[web.cookie]
-    expires, nonce, signature = real.split(".")
-    key = hmac.digest(b"another token", b"chatbridge web inbox cookie 1", "sha256")
-    stem = f"{expires}.{nonce}"
-    other = base64.urlsafe_b64encode(hmac.digest(key, stem.encode(), "sha256")).decode().rstrip("=")
+    (session,) = json.loads((await noted(web)).value)
+    of_another_token = Sessions("another token", web.desk.inbox, clock=web.clock)
+    signed_by_an_earlier_version = "1900000000.c29tZSByYW5kb20.c2lnbmF0dXJlIG9mIHRoZSBlbmQ"
     forged = [
         "",
         ".",
-        "..",
         "x",
-        stem,
-        f"{stem}.",
-        f"{int(expires) + 1}.{nonce}.{signature}",
-        f"{expires}.{nonce}x.{signature}",
-        f"{stem}.{signature[:-2]}",
-        f"{stem}.{other}",
-        f"{stem}.{signature}.{signature}",
+        real[:-1],
+        f"{real}x",
+        real.swapcase(),
+        session["digest"],
+        signed_by_an_earlier_version,
         "é.é.é",
         TOKEN,
-        Keys("another token", clock=web.clock).new_cookie(),
+        await of_another_token.open(by_token=False),
     ]
     for value in forged:
         headers = {b"Cookie": f"{web.cookie}={value}".encode("latin-1")}
@@ -134,6 +132,12 @@ async def test_a_forged_cookie_is_no_cookie(web: Web) -> None:
         assert response.status_code == 401, value
     headers = {b"Cookie": f"{web.cookie}={real}".encode()}
     assert (await web.stranger.get("/api/asks", headers=headers)).status_code == 200
+
+
+async def noted(web: Web) -> Note:
+    note = await web.desk.inbox.note("web", "sessions")
+    assert note is not None
+    return note
 
 
 @pytest.mark.parametrize(
@@ -155,14 +159,106 @@ async def test_the_token_opens_the_api_and_no_page(web: Web) -> None:
     assert (await web.desk.inbox.ask(ask.id)).open
 
 
-def test_an_empty_token_lets_nobody_in(web: Web) -> None:
-    assert not Keys("", clock=web.clock).fits_token("")
+def test_an_empty_token_lets_nobody_in() -> None:
+    assert not fits_token("", "")
 
 
-async def test_logging_out_takes_the_cookie_away(web: Web) -> None:
+# ── logging out ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_after_logging_out_the_cookie_is_worth_nothing_also_to_the_next_hub(
+    web: Web,
+) -> None:
+    cookie = {"Cookie": f"{web.cookie}={web.browser.cookies[web.cookie]}"}
+    await web.log_in(web.stranger)
     response = await web.browser.post("/logout")
     assert (response.status_code, response.headers["location"]) == (303, "/login")
-    assert (await web.browser.get("/api/asks")).status_code == 401
+    assert web.cookie not in web.browser.cookies
+    assert (await web.browser.get("/api/asks", headers=cookie)).status_code == 401
+    assert (await web.stranger.get("/api/asks")).status_code == 200
+
+    later = Sessions(TOKEN, web.desk.inbox, clock=web.clock)
+    await later.load()
+    assert later.of(cookie["Cookie"].partition("=")[2]) is None
+    assert later.of(web.stranger.cookies[web.cookie]) is not None
+
+
+async def test_logging_out_everywhere_ends_every_session(web: Web) -> None:
+    await web.log_in(web.stranger)
+    page = (await web.browser.get("/history")).text
+    assert 'name="everywhere"' in page
+    assert (await web.browser.post("/logout", data={"everywhere": "1"})).status_code == 303
+    assert (await web.stranger.get("/api/asks")).status_code == 401
+    assert json.loads((await noted(web)).value) == []
+
+
+async def test_logging_out_ends_the_open_pages_of_that_browser_alone(web: Web) -> None:
+    await web.log_in(web.stranger)
+    async with (
+        asyncio.timeout(20),
+        web.browser.stream("GET", "/api/events") as mine,
+        web.stranger.stream("GET", "/api/events") as another,
+    ):
+        other_lines = another.aiter_lines()
+        assert await anext(other_lines) == "retry: 2000"
+        cookie = web.browser.cookies[web.cookie]
+        async with visitor(web.address, {"Origin": web.address}) as second_tab:
+            second_tab.cookies.set(web.cookie, cookie)
+            assert (await second_tab.post("/logout")).status_code == 303
+        assert [line async for line in mine.aiter_lines()] == ["retry: 2000", ""]
+        ask = await web.desk.ask(CONFIRM)
+        assert any([ask.id in line async for line in _until_data(other_lines)])
+
+
+async def _until_data(lines: AsyncIterator[str]) -> AsyncIterator[str]:
+    async for line in lines:
+        yield line
+        if line.startswith("data:"):
+            return
+
+
+async def test_what_no_hub_has_noted_as_sessions_is_nobodys(web: Web) -> None:
+    for value in ("{", "7", '{"digest": 1}', '[1, {"digest": "x"}, {"digest": 1, "ends": 2}]'):
+        await web.desk.inbox.remember(Note(channel="web", key="sessions", value=value, at=0.0))
+        later = Sessions(TOKEN, web.desk.inbox, clock=web.clock)
+        await later.load()
+        assert later.of("x") is None
+
+
+async def test_the_token_cannot_push_a_persons_session_out(web: Web) -> None:
+    sessions = Sessions(TOKEN, web.desk.inbox, clock=web.clock)
+    mine = await sessions.open(by_token=False)
+    for _ in range(MOST_SESSIONS + 5):
+        newest = await sessions.open(by_token=True)
+    assert sessions.of(mine) is not None
+    assert sessions.of(newest) is not None
+    assert len(json.loads((await noted(web)).value)) == MOST_SESSIONS
+
+
+# ── what is known of who answers ──────────────────────────────────────────────────────────────────
+
+
+async def test_a_browser_that_the_token_logged_in_is_called_so(web: Web) -> None:
+    """An agent that found the token can do this."""
+    code = await web.new_code_of_the_token()
+    assert (await web.stranger.post("/login", data={"code": code})).status_code == 303
+    ask = await web.desk.ask(CONFIRM)
+    fields = {"do": "choose", "step": "0", "option": "0"}
+    assert (await web.stranger.post(f"/asks/{ask.id}/form", data=fields)).status_code == 303
+    page = (await web.stranger.get(f"/asks/{ask.id}")).text
+    assert "In a browser logged in with the token, " in page
+    assert "You answered" not in page
+    told = (await web.script.get(f"/api/asks/{ask.id}")).json()["outcome"]
+    assert (told["by"], told["channel"]) == ("in a browser logged in with the token", "web")
+
+
+async def test_of_another_browser_is_said_that_it_is_one(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    fields = {"do": "choose", "step": "0", "option": "0"}
+    await web.browser.post(f"/asks/{ask.id}/form", data=fields)
+    assert "In the browser, " in (await web.browser.get(f"/asks/{ask.id}")).text
+    told = (await web.script.get(f"/api/asks/{ask.id}")).json()["outcome"]
+    assert (told["by"], told["channel"]) == ("in the browser", "web")
 
 
 # ── strangers, other sites, other names ───────────────────────────────────────────────────────────

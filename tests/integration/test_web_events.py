@@ -127,7 +127,7 @@ async def test_a_slow_page_misses_steps_but_not_the_newest_state(web: Web) -> No
     ask = await web.desk.ask(CONFIRM)
     later = await web.desk.inbox.extend(ask.id)
     published = Events()
-    with published.reader(page=True) as reader:
+    with published.reader(session=None) as reader:
         for state in (ask, later) * 1000 + (later,):
             published.publish(state)
         assert await reader.news(within=5) == (later,)
@@ -138,7 +138,7 @@ async def test_a_page_that_is_too_far_behind_is_closed(
 ) -> None:
     monkeypatch.setattr(events, "MAX_WAITING", 1)
     published = Events()
-    with published.reader(page=True) as reader:
+    with published.reader(session=None) as reader:
         for question in (TEXT, CONFIRM):
             published.publish(await web.desk.ask(question))
         assert await reader.news(within=5) is None
@@ -147,7 +147,7 @@ async def test_a_page_that_is_too_far_behind_is_closed(
 async def test_what_a_page_has_just_been_given_is_not_told_again(web: Web) -> None:
     ask = await web.desk.ask(CONFIRM)
     published = Events()
-    with published.reader(page=True) as reader:
+    with published.reader(session=None) as reader:
         published.publish(ask)
         reader.has_seen([ask])
         assert await reader.news(within=5) == ()

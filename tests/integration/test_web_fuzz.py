@@ -14,8 +14,8 @@ import httpx2
 import pytest
 from hypothesis import strategies as st
 
-from chatbridge.channels.web.guard import OWNER
 from chatbridge.channels.web.receive import EVENTS
+from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.policy import Policy
 from tests.fakes.inbox import COMMAND, MULTI, SELECT, TEXT
@@ -136,7 +136,7 @@ async def test_no_request_of_the_owner_is_a_fault_and_a_refused_one_has_no_effec
             if response.status_code >= 400 or not address.endswith(EFFECTS):
                 assert await everything(web) == before
             with suppress(AskEnded):
-                await web.desk.inbox.cancel(ask.id, reason=None, person=OWNER)
+                await web.desk.inbox.cancel(ask.id, reason=None, person=IN_A_BROWSER)
 
         await tried(requests, check, examples=60)
     assert faults(caplog) == []

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 
+from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core.model import Ask, Option, Question, QuestionType, Status, View
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.web import MARK, Web, running_web
@@ -65,8 +66,7 @@ async def test_the_pages_buttons_alone_answer_an_ask(web: Web) -> None:
     settled = await web.desk.inbox.ask(ask.id)
     assert settled.outcome
     assert settled.outcome.answers[0].values == ("SQLite",)
-    assert settled.outcome.by
-    assert (settled.outcome.by.name, settled.outcome.by.channel) == ("you", "web")
+    assert settled.outcome.by == IN_A_BROWSER
 
 
 async def test_a_tap_gives_the_next_card(web: Web) -> None:

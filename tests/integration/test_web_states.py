@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core import form
 from chatbridge.core.model import Answer, Ask, CallName, Person
 from chatbridge.core.policy import Policy
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.web import Web, running_web
 
-YOU = Person(name="you", channel="web")
 TELEGRAM = Person(name="Robin", channel="telegram")
 SQLITE = (Answer(values=("SQLite",)),)
 LINK = "link"
@@ -56,11 +56,11 @@ async def after(web: Web, ask: Ask, seconds: float) -> None:
 
 async def test_an_answer_waits_for_the_agent_until_the_agent_has_it(web: Web) -> None:
     ask = await web.desk.ask(SELECT)
-    await web.desk.inbox.answer(ask.id, SQLITE, person=YOU)
+    await web.desk.inbox.answer(ask.id, SQLITE, person=IN_A_BROWSER)
     assert "Answer sent, waiting for Claude Code …" in await card(web, ask)
     await delivered(web, 1)
     shown = await card(web, ask)
-    assert "You answered: SQLite" in shown
+    assert "Answered: SQLite" in shown
     assert "The agent has it." in shown
 
 
@@ -82,15 +82,15 @@ async def test_an_answer_that_no_agent_takes_is_called_kept_with_the_time_it_is_
     web: Web,
 ) -> None:
     ask = await web.desk.ask(SELECT)
-    await web.desk.inbox.answer(ask.id, SQLITE, person=YOU)
+    await web.desk.inbox.answer(ask.id, SQLITE, person=IN_A_BROWSER)
     await after(web, ask, Policy().handover_within)
     shown = await card(web, ask)
-    assert "Your answer is kept" in shown
+    assert "The answer is kept" in shown
     assert re.search(r"Kept until \d\d:\d\d \. The agent gets it when it asks this again\.", shown)
     assert "Discard" in shown
     web.clock.advance(Policy().late_answer_ttl)
     shown = await card(web, ask)
-    assert "Your answer was kept" in shown
+    assert "The answer was kept" in shown
     assert "The agent did not ask again." in shown
     assert "Discard" not in shown
 
@@ -119,7 +119,7 @@ async def test_a_timed_out_question_says_that_silence_was_all_the_agent_got(web:
 
 async def test_a_cancelled_question_shows_the_reason(web: Web) -> None:
     ask = await web.desk.ask(CONFIRM)
-    await web.desk.inbox.cancel(ask.id, reason="Not before the review", person=YOU)
+    await web.desk.inbox.cancel(ask.id, reason="Not before the review", person=IN_A_BROWSER)
     shown = await card(web, ask)
     assert "Cancelled" in shown
     assert "“Not before the review”" in shown
@@ -147,7 +147,7 @@ async def test_answers_that_were_put_in_are_shown_beside_the_defaults_that_compl
     declared = replace(SELECT, on_timeout=Answer(values=("SQLite",)))
     async with running_web(tmp_path, policy=Policy(declared_defaults=True)) as web:
         ask = await web.desk.ask(TEXT, declared)
-        await web.desk.inbox.put(ask.id, form.Text(text="fix: typo", step=0), person=YOU)
+        await web.desk.inbox.put(ask.id, form.Text(text="fix: typo", step=0), person=IN_A_BROWSER)
         await web.desk.time_out(ask)
         shown = await card(web, ask)
         assert "Used, as agreed beforehand." in shown
@@ -177,9 +177,9 @@ async def test_the_manifest_makes_it_an_app_of_its_own_on_the_home_screen(web: W
 
 async def test_nobody_is_said_to_have_been_told_when_no_agent_was_waiting(web: Web) -> None:
     waited_for = await web.desk.ask(SELECT)
-    await web.desk.inbox.cancel(waited_for.id, reason=None, person=YOU)
+    await web.desk.inbox.cancel(waited_for.id, reason=None, person=IN_A_BROWSER)
     assert "The agent was told." in await card(web, waited_for)
     left = await web.desk.ask(TEXT)
     await web.desk.broker.callers.link_closed(LINK)
-    await web.desk.inbox.cancel(left.id, reason=None, person=YOU)
+    await web.desk.inbox.cancel(left.id, reason=None, person=IN_A_BROWSER)
     assert "No agent was waiting." in await card(web, left)

@@ -10,6 +10,7 @@ from chatbridge.channels.matrix.render import draw_card
 from chatbridge.channels.telegram.ending import ended
 from chatbridge.channels.web.render import TEMPLATES
 from chatbridge.core.draw import draw
+from chatbridge.core.ends import by_whom
 from chatbridge.core.model import Answer, Outcome, Person, Status
 from tests.matrix_asks import SEEN, card, plain
 from tests.telegram_asks import NOW, ask, text
@@ -34,6 +35,7 @@ def test_matrix_says_terminal() -> None:
 def test_the_inbox_says_terminal() -> None:
     jinja = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
     jinja.filters |= dict.fromkeys(("iso", "clock", "left"), str)
+    jinja.globals["by_whom"] = by_whom
     parts = jinja.get_template("_parts.html").make_module()
     said = parts.ended_by(draw(ASK, channel="web"))  # type: ignore[attr-defined]
     assert said.startswith("<bdi>ada</bdi>, terminal, ")

@@ -64,7 +64,7 @@ def test_t10_an_answer_given_here() -> None:
         (ADA, SHARED, "Ada, Matrix", "Answered"),
         (replace(ADA, place="@bob:example.org"), SEEN, "Ada, Matrix", "Answered"),
         (replace(ADA, channel="telegram"), SEEN, "Ada, Telegram", "Answered elsewhere"),
-        (Person(name="", channel="web"), SEEN, "web inbox", "Answered elsewhere"),
+        (Person(name="", channel="web"), SEEN, "in the browser", "Answered elsewhere"),
     ],
 )
 def test_t11_an_answer_says_who_gave_it_and_where(

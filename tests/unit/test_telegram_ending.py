@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from chatbridge.channels.telegram.render import Seen, draw_card
+from chatbridge.channels.web.sessions import BY_TOKEN, IN_A_BROWSER
+from chatbridge.core.ends import WINDOW
 from chatbridge.core.model import Answer, Ask, Outcome, Person, Status
 from chatbridge.core.words import clock_time
 from tests.telegram_asks import (
@@ -72,7 +74,9 @@ def test_t10_an_answer_given_here() -> None:
         (ADA, GROUP, "Ada, Telegram", "Answered"),
         (replace(ADA, place="8"), PRIVATE, "Ada, Telegram", "Answered"),
         (Person(name="Ada", channel="matrix"), PRIVATE, "Ada, Matrix", "Answered elsewhere"),
-        (Person(name="", channel="web"), PRIVATE, "web inbox", "Answered elsewhere"),
+        (IN_A_BROWSER, PRIVATE, "in the browser", "Answered elsewhere"),
+        (BY_TOKEN, GROUP, "in a browser logged in with the token", "Answered elsewhere"),
+        (WINDOW, GROUP, "in the agent's own window", "Answered elsewhere"),
         (Person(name="Ada", channel="terminal"), GROUP, "Ada, terminal", "Answered elsewhere"),
     ],
 )

@@ -35,7 +35,8 @@ def hints(card: Card, seen: Seen) -> Iterator[Words]:
         yield _so_far(card, seen)
         yield _unseeded(card, seen)
     elif card.view is View.REVIEW and card.changed_by is not None and seen.viewer is None:
-        yield ours("Last change: ") + name(clipped(one_line(card.changed_by.name), ends.NAME))
+        who = card.changed_by.name or ends.where(card.changed_by)
+        yield ours("Last change: ") + name(clipped(one_line(who), ends.NAME))
     if card.declared and card.state is not State.LATE:
         by = f" by {time_near(card.deadline, now=seen.now)}" if card.deadline is not None else ""
         declared = strong(name(clipped(card.declared, DECLARED)))

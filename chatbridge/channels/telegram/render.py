@@ -130,8 +130,8 @@ def _hints(card: Card, seen: Seen) -> Iterator[str]:
     elif card.view is View.REVIEW:
         yield "Nothing has been sent yet."
         if card.changed_by is not None and not seen.private:
-            name = escape(isolated(clipped(one_line(card.changed_by.name), ending.NAME)))
-            yield f"Last change: {name}"
+            who = card.changed_by.name or ends.where(card.changed_by)
+            yield f"Last change: {escape(isolated(clipped(one_line(who), ending.NAME)))}"
     elif not card.approval:
         yield from _question_hints(card, seen)
     if seen.again:

@@ -13,7 +13,7 @@ from chatbridge import __version__
 from chatbridge.channels.web.auth import CODE_SECONDS, LoginCodes
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.events import ALIVE, COMMENT, Events, EventStream
-from chatbridge.channels.web.guard import OWNER, PERSON
+from chatbridge.channels.web.guard import PERSON, SESSION
 from chatbridge.channels.web.notices import notice_object, recent
 from chatbridge.channels.web.receive import parse_answers, parse_reason, read_json
 from chatbridge.channels.web.render import json_response, json_text
@@ -114,7 +114,7 @@ class Api:
             self._events,
             self._inbox,
             returning=returning,
-            page=request.scope[PERSON] is OWNER,
+            session=request.scope.get(SESSION),
             heartbeat=self._heartbeat,
             sign=ALIVE if "alive" in request.query_params else COMMENT,
             brief="brief" in request.query_params,
@@ -140,6 +140,7 @@ class Api:
 
     async def _new_code(self, request: Request) -> Response:
         # A cookie that could make more of itself would outlive its 90 days.
-        if request.scope[PERSON] is OWNER:
+        if SESSION in request.scope:
             raise Refusal(403, "a new code needs the token, not a cookie")
-        return json_response({"code": self._codes.new(), "expiresIn": CODE_SECONDS})
+        code = self._codes.new(by_token=True)
+        return json_response({"code": code, "expiresIn": CODE_SECONDS})

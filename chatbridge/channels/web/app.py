@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chatbridge.channels.web.api import Api
 from chatbridge.channels.web.assets import Assets
-from chatbridge.channels.web.auth import Keys, LoginCodes
+from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.events import Events
 from chatbridge.channels.web.guard import Guard, Hosts
@@ -21,6 +21,7 @@ from chatbridge.channels.web.login import Login
 from chatbridge.channels.web.outputs import Outputs
 from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.render import Templates, json_response
+from chatbridge.channels.web.sessions import Sessions
 from chatbridge.core.errors import ChatbridgeError, NotHere, UnknownAsk
 from chatbridge.core.health import Health
 from chatbridge.core.ports import Clock, Inbox
@@ -45,13 +46,14 @@ def build_app(
     templates: Templates,
     hosts: Hosts,
     cookie: str,
-    keys: Keys,
+    token: str,
+    sessions: Sessions,
+    codes: LoginCodes,
     events: Events,
     clock: Clock,
     health: Health,
     limits: Limits,
 ) -> ASGIApp:
-    codes = LoginCodes(clock=clock)
     body_seconds = limits.body_seconds
     api = Api(
         inbox,
@@ -70,7 +72,12 @@ def build_app(
         body_seconds=body_seconds,
     )
     login = Login(
-        templates=templates, keys=keys, codes=codes, cookie=cookie, body_seconds=body_seconds
+        templates=templates,
+        sessions=sessions,
+        events=events,
+        codes=codes,
+        cookie=cookie,
+        body_seconds=body_seconds,
     )
     errors = Errors(templates)
     app = Starlette(
@@ -90,7 +97,8 @@ def build_app(
         },
     )
     app.router.redirect_slashes = False
-    return Guard(_with_templates(app, templates), hosts=hosts, keys=keys, cookie=cookie)
+    drawing = _with_templates(app, templates)
+    return Guard(drawing, hosts=hosts, token=token, sessions=sessions, cookie=cookie)
 
 
 def _with_templates(app: ASGIApp, templates: Templates) -> ASGIApp:

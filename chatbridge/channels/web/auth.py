@@ -1,11 +1,10 @@
-"""Who may use the inbox: the token of scripts, the cookie of a browser, the codes that lead to one.
+"""Who may use the inbox: the token of scripts, and the codes that lead to a browser's session.
 
-Owns the secrets and their checks. Which requests need which of them is the guard's business.
+Owns their checks. Which requests need which of them is the guard's business.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import hmac
 import secrets
@@ -13,7 +12,6 @@ from enum import Enum, auto
 
 from chatbridge.core.ports import Clock
 
-COOKIE_SECONDS = 90 * 24 * 3600
 CODE_SECONDS = 600
 
 _ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
@@ -25,41 +23,22 @@ _TRIES_SECONDS = 60.0
 _ADDRESSES = 1024
 
 
-class Keys:
-    """The web token, and the cookies signed with a key derived from it."""
-
-    def __init__(self, token: str, *, clock: Clock) -> None:
-        self._token = token.encode()
-        self._clock = clock
-        self._key = hmac.digest(self._token, b"chatbridge web inbox cookie 1", "sha256")
-
-    def fits_token(self, given: str) -> bool:
-        # An empty token would let everybody in.
-        return bool(self._token) and hmac.compare_digest(given.encode(), self._token)
-
-    def new_cookie(self) -> str:
-        expires = int(self._clock.time()) + COOKIE_SECONDS
-        stem = f"{expires}.{secrets.token_urlsafe(12)}"
-        return f"{stem}.{self._signature(stem)}"
-
-    def fits_cookie(self, value: str) -> bool:
-        stem, _, signature = value.rpartition(".")
-        expected = self._signature(stem)
-        if not hmac.compare_digest(signature.encode(), expected.encode()):
-            return False
-        return self._clock.time() < int(stem.partition(".")[0])
-
-    def _signature(self, stem: str) -> str:
-        digest = hmac.digest(self._key, stem.encode(), "sha256")
-        return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+def fits_token(token: str, given: str) -> bool:
+    # An empty token would let everybody in.
+    return bool(token) and hmac.compare_digest(given.encode(), token.encode())
 
 
 class CodeUse(Enum):
     ACCEPTED = auto()
+    ACCEPTED_BY_TOKEN = auto()
+    """It was made with the token, so that a script may be the one who uses it."""
     USED_BEFORE = auto()
     UNKNOWN = auto()
     """Never issued, or too old."""
     TOO_MANY_TRIES = auto()
+
+
+ACCEPTED = frozenset({CodeUse.ACCEPTED, CodeUse.ACCEPTED_BY_TOKEN})
 
 
 class LoginCodes:
@@ -67,16 +46,17 @@ class LoginCodes:
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._codes: dict[bytes, tuple[float, bool]] = {}
-        """When it ends, and whether it was used."""
+        self._codes: dict[bytes, tuple[float, CodeUse]] = {}
+        """When it ends, and what its next use is."""
         self._misses: dict[str, list[float]] = {}
 
-    def new(self) -> str:
+    def new(self, *, by_token: bool) -> str:
         self._forget_old()
         while len(self._codes) >= _CODES_AT_ONCE:
             del self._codes[next(iter(self._codes))]
         letters = "".join(secrets.choice(_ALPHABET) for _ in range(_CODE_LETTERS))
-        self._codes[_hashed(letters)] = (self._clock.time() + CODE_SECONDS, False)
+        use = CodeUse.ACCEPTED_BY_TOKEN if by_token else CodeUse.ACCEPTED
+        self._codes[_hashed(letters)] = (self._clock.time() + CODE_SECONDS, use)
         return "-".join(letters[i : i + 4] for i in range(0, _CODE_LETTERS, 4))
 
     def use(self, code: str, *, address: str) -> CodeUse:
@@ -86,10 +66,10 @@ class LoginCodes:
         self._forget_old()
         now = self._clock.time()
         key = _hashed(code)
-        ends, used = self._codes.get(key, (0.0, False))
-        if ends and not used:
-            self._codes[key] = (ends, True)
-            return CodeUse.ACCEPTED
+        ends, use = self._codes.get(key, (0.0, CodeUse.UNKNOWN))
+        if use in ACCEPTED:
+            self._codes[key] = (ends, CodeUse.USED_BEFORE)
+            return use
         misses = [at for at in self._misses.get(address, ()) if at > now - _TRIES_SECONDS]
         if len(misses) >= _TRIES:
             return CodeUse.TOO_MANY_TRIES
@@ -97,7 +77,7 @@ class LoginCodes:
         while len(self._misses) >= _ADDRESSES:
             del self._misses[next(iter(self._misses))]
         self._misses[address] = [*misses, now]
-        return CodeUse.USED_BEFORE if used else CodeUse.UNKNOWN
+        return use
 
     def _forget_old(self) -> None:
         now = self._clock.time()

@@ -8,12 +8,13 @@ from functools import cache
 
 from chatbridge.channels.web.app import Limits, build_app
 from chatbridge.channels.web.assets import Assets
-from chatbridge.channels.web.auth import Keys
+from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, Events
 from chatbridge.channels.web.guard import Hosts
 from chatbridge.channels.web.receive import BODY_SECONDS
 from chatbridge.channels.web.render import Templates
 from chatbridge.channels.web.server import listen, serving
+from chatbridge.channels.web.sessions import Sessions
 from chatbridge.core.health import Health
 from chatbridge.core.model import Ask
 from chatbridge.core.notice import Notice
@@ -40,15 +41,18 @@ class WebChannel:
         clock: Clock,
         announce: Callable[[str], None],
         health: Health,
+        codes: LoginCodes,
         url: str | None = None,
         body_seconds: float = BODY_SECONDS,
         heartbeat: float = HEARTBEAT_SECONDS,
     ) -> None:
-        """`announce` is told the inbox's address; `url` is where a proxy serves it."""
+        """`announce` is told the inbox's address; `url` is where a proxy serves it. `codes` log
+        browsers in."""
         self._host = host
         self._url = url
         self._port = port
-        self._keys = Keys(token, clock=clock)
+        self._token = token
+        self._codes = codes
         self._clock = clock
         self._announce = announce
         self._health = health
@@ -57,6 +61,8 @@ class WebChannel:
         self._assets, self._templates = look()
 
     async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+        sessions = Sessions(self._token, inbox, clock=self._clock)
+        await sessions.load()
         with listen(self._host, self._port) as listener:
             port: int = listener.getsockname()[1]
             app = build_app(
@@ -66,7 +72,9 @@ class WebChannel:
                 hosts=Hosts(self._host, port, url=self._url),
                 # Browsers share cookies between the ports of a host: two hubs need two names.
                 cookie=f"chatbridge-{port}",
-                keys=self._keys,
+                token=self._token,
+                sessions=sessions,
+                codes=self._codes,
                 events=self._events,
                 clock=self._clock,
                 health=self._health,

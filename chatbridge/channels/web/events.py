@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from starlette.types import Receive, Scope, Send
 
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.notices import notice_object
 from chatbridge.channels.web.render import json_text
+from chatbridge.channels.web.sessions import Session
 from chatbridge.core.as_json import ask_object
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import StoreError, UnknownAsk
@@ -44,8 +45,9 @@ RECENT = 50
 class Reader:
     """One stream's news that it has not written yet: the newest state of each ask, and notices."""
 
-    def __init__(self, *, page: bool) -> None:
-        self.page = page
+    def __init__(self, session: Session | None) -> None:
+        self.session = session
+        """Of the browser that reads. None: a script does."""
         self._waiting: dict[str, Ask | Notice] = {}
         self._news = asyncio.Event()
         self._closed = False
@@ -92,22 +94,25 @@ class Events:
     @property
     def watched(self) -> bool:
         """Whether a page is open. A script that reads along is nobody."""
-        return any(reader.page for reader in self._readers)
+        return any(reader.session for reader in self._readers)
 
     def publish(self, news: Ask | Notice) -> None:
         for reader in self._readers:
             reader.tell(news)
 
-    def close(self) -> None:
+    def close(self, *, of: Session | None = None) -> None:
+        """All of them, or those of one session."""
         for reader in self._readers:
-            reader.close()
+            if of in (None, reader.session):
+                reader.close()
 
     @contextmanager
-    def reader(self, *, page: bool) -> Iterator[Reader]:
-        if sum(reader.page == page for reader in self._readers) >= MAX_STREAMS:
+    def reader(self, session: Session | None) -> Iterator[Reader]:
+        page = session is not None
+        if sum((reader.session is not None) == page for reader in self._readers) >= MAX_STREAMS:
             what = "pages" if page else "streams"
             raise Refusal(503, f"{MAX_STREAMS} {what} are open already. Close one.")
-        reader = Reader(page=page)
+        reader = Reader(session)
         self._readers.add(reader)
         try:
             yield reader
@@ -125,24 +130,24 @@ class EventStream:
         inbox: Inbox,
         *,
         returning: bool,
-        page: bool,
+        session: Session | None,
         heartbeat: float,
         sign: str,
         brief: bool = False,
     ) -> None:
-        """`page`: a person sees what is told, not a script. `sign` is what a quiet stream says
-        every `heartbeat` seconds. `brief`: what changes is named and no more, for the pages' own
-        script, which then loads what it shows."""
+        """`session`: a browser's page sees what is told, not a script. `sign` is what a quiet
+        stream says every `heartbeat` seconds. `brief`: what changes is named and no more, for the
+        pages' own script, which then loads what it shows."""
         self._events = events
         self._inbox = inbox
         self._returning = returning
-        self._page = page
+        self._session = session
         self._heartbeat = heartbeat
         self._sign = sign
         self._brief = brief
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._events.reader(page=self._page) as reader:
+        with self._events.reader(self._session) as reader:
             # Registered before it reads: a change in between is told, at worst twice.
             asks = [] if self._brief else [*await self._inbox.open_asks()]
             if self._returning and not self._brief:
@@ -159,7 +164,7 @@ class EventStream:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send(_part("retry: 2000\n\n"))
         await self._tell(send, asks)
-        noting = asyncio.ensure_future(self._note_seen()) if self._page else None
+        noting = asyncio.ensure_future(self._note_seen()) if self._session is not None else None
         try:
             while (news := await reader.news(within=self._heartbeat)) is not None:
                 if news:
@@ -188,11 +193,13 @@ class EventStream:
         all open asks, for the list says how many there are, and leads to each."""
         try:
             for row in (await self._inbox.open_rows(limit=NOTED)).rows:
-                if await self._inbox.post(row.id, surface=SURFACE) is None:
+                if await self._inbox.post(row.id, surface=SURFACE) is not None:
+                    continue
+                with suppress(UnknownAsk):
                     shown = (await self._inbox.ask(row.id)).revision
                     post = Post(ask_id=row.id, surface=SURFACE, place=row.id, revision=shown)
                     await self._inbox.adopt(post, over=None, handles=())
-        except (StoreError, UnknownAsk) as error:
+        except StoreError as error:
             log.warning("web: a page is open, which could not be noted: %s", error)
 
 

@@ -16,19 +16,21 @@ from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from chatbridge.channels.web.auth import Keys
+from chatbridge.channels.web.auth import fits_token
 from chatbridge.channels.web.crowd import note_credential
 from chatbridge.channels.web.render import json_response
+from chatbridge.channels.web.sessions import Session, Sessions
 from chatbridge.core.model import Person
 
 log = logging.getLogger(__name__)
 
-OWNER = Person(name="you", channel="web")
 SCRIPT = Person(name="a script", channel="terminal")
 """Who has the token and no cookie: a script of the owner's, or an agent that found the token."""
+BROWSER = "a browser"
+"""Whose connections those of all sessions together are."""
 
-PERSON = "chatbridge.person"
-"""Where the scope says who makes the request."""
+PERSON, SESSION = "chatbridge.person", "chatbridge.session"
+"""Where the scope says who makes the request, and in which session, if it is in one."""
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 OPEN_PATHS = frozenset({"/healthz", "/login", "/favicon.ico", "/apple-touch-icon.png"})
@@ -100,10 +102,13 @@ def has_two_ends(headers: Headers) -> bool:
 class Guard:
     """A pure ASGI wrapper: it adds microseconds to a request, and streams pass through."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Hosts, keys: Keys, cookie: str) -> None:
+    def __init__(
+        self, app: ASGIApp, *, hosts: Hosts, token: str, sessions: Sessions, cookie: str
+    ) -> None:
         self._app = app
         self._hosts = hosts
-        self._keys = keys
+        self._token = token
+        self._sessions = sessions
         self._cookie = cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,8 +124,7 @@ class Guard:
 
         try:
             refusal = self._refusal(scope, headers)
-            known = refusal is None and (PERSON in scope or self._has_cookie(headers))
-            note_credential(scope, scope.get(PERSON, OWNER).name if known else None)
+            note_credential(scope, self._credential(scope, headers) if refusal is None else None)
             await (refusal or self._app)(scope, body.receive, guarded_send)
         except ClientDisconnect:
             return
@@ -148,24 +152,30 @@ class Guard:
             scope[PERSON] = SCRIPT
             allowed = path.startswith("/api/") and self._has_token(headers)
             return None if allowed else _stranger(path)
-        if not self._has_cookie(headers):
+        session = self._session(headers)
+        if session is None:
             page = method in SAFE_METHODS and "x-chatbridge" not in headers
             return _stranger(path, page=page)
         if foreign:
             return _refused(path, NO_PAGE, status=403)
-        scope[PERSON] = OWNER
+        scope[PERSON], scope[SESSION] = session.person, session
         return None
+
+    def _credential(self, scope: Scope, headers: Headers) -> str | None:
+        if PERSON in scope and SESSION not in scope:
+            return SCRIPT.name
+        return BROWSER if SESSION in scope or self._session(headers) else None
 
     def _has_token(self, headers: Headers) -> bool:
         scheme, _, token = headers["authorization"].partition(" ")
-        return scheme.lower() == "bearer" and self._keys.fits_token(token.strip())
+        return scheme.lower() == "bearer" and fits_token(self._token, token.strip())
 
-    def _has_cookie(self, headers: Headers) -> bool:
+    def _session(self, headers: Headers) -> Session | None:
         for line in headers.getlist("cookie"):
             value = cookie_parser(line).get(self._cookie)
-            if value is not None and self._keys.fits_cookie(value):
-                return True
-        return False
+            if value is not None and (session := self._sessions.of(value)):
+                return session
+        return None
 
 
 def _is_open(path: str) -> bool:

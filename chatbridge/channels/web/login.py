@@ -9,11 +9,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from chatbridge.channels.web.auth import COOKIE_SECONDS, CodeUse, Keys, LoginCodes
+from chatbridge.channels.web.auth import ACCEPTED, CodeUse, LoginCodes
 from chatbridge.channels.web.crowd import note_credential
-from chatbridge.channels.web.guard import OWNER
+from chatbridge.channels.web.events import Events
+from chatbridge.channels.web.guard import BROWSER, SESSION
 from chatbridge.channels.web.receive import read_form
 from chatbridge.channels.web.render import Templates
+from chatbridge.channels.web.sessions import SESSION_SECONDS, Sessions
 
 PROBLEMS = {
     CodeUse.USED_BEFORE: "This link was used already. Run chatbridge inbox for a new one.",
@@ -28,13 +30,15 @@ class Login:
         self,
         *,
         templates: Templates,
-        keys: Keys,
+        sessions: Sessions,
+        events: Events,
         codes: LoginCodes,
         cookie: str,
         body_seconds: float,
     ) -> None:
         self._templates = templates
-        self._keys = keys
+        self._sessions = sessions
+        self._events = events
         self._codes = codes
         self._cookie = cookie
         self._body_seconds = body_seconds
@@ -54,23 +58,31 @@ class Login:
         code = (await read_form(request, seconds=self._body_seconds)).get("code", "")
         address = request.client.host if request.client else ""
         use = self._codes.use(code, address=address)
-        if use is not CodeUse.ACCEPTED:
+        if use not in ACCEPTED:
             status = 429 if use is CodeUse.TOO_MANY_TRIES else 401
             return self._page(status=status, code="", problem=PROBLEMS[use])
         # The code is used up: nobody may push its cookie out on the way.
-        note_credential(request.scope, OWNER.name)
+        note_credential(request.scope, BROWSER)
+        cookie = await self._sessions.open(by_token=use is CodeUse.ACCEPTED_BY_TOKEN)
         response = RedirectResponse("/", status_code=303)
         response.set_cookie(
             self._cookie,
-            self._keys.new_cookie(),
-            max_age=COOKIE_SECONDS,
+            cookie,
+            max_age=SESSION_SECONDS,
             httponly=True,
             samesite="strict",
             secure=request.headers.get("origin", "").startswith("https://"),
         )
         return response
 
-    async def _log_out(self, _request: Request) -> Response:
+    async def _log_out(self, request: Request) -> Response:
+        fields = await read_form(request, seconds=self._body_seconds)
+        session = None if "everywhere" in fields else request.scope[SESSION]
+        self._events.close(of=session)
+        if session is None:
+            await self._sessions.revoke_all()
+        else:
+            await self._sessions.revoke(session)
         response = RedirectResponse("/login", status_code=303)
         response.delete_cookie(self._cookie, httponly=True, samesite="strict")
         return response

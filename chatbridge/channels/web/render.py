@@ -24,7 +24,7 @@ from chatbridge.channels.web.assets import Assets
 from chatbridge.channels.web.receive import event_fields
 from chatbridge.core.as_json import iso
 from chatbridge.core.draw_approval import MARKED, REALLY
-from chatbridge.core.ends import heading
+from chatbridge.core.ends import by_whom, heading
 from chatbridge.core.form import MAX_TEXT
 from chatbridge.core.markup import (
     Block,
@@ -106,6 +106,7 @@ class Templates:
             "plain": plain,
             "event_fields": event_fields,
             "ended_how": heading,
+            "by_whom": by_whom,
             "only_there": only_there,
             "subject": subject,
             "REALLY": REALLY,

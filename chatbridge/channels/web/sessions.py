@@ -1,0 +1,101 @@
+"""The browsers that are logged in: each has a cookie with a random id, which can be revoked.
+
+Owns their list, which is one note of the store, so that a log-out outlives the hub. Only digests of
+the ids are kept, made with the inbox's token: another token ends all sessions.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from dataclasses import dataclass
+
+from chatbridge.core.model import Note, Person
+from chatbridge.core.ports import Clock, Inbox
+
+SESSION_SECONDS = 90 * 24 * 3600
+MOST_SESSIONS = 100
+"""Of more, those that were opened with the token end first, then the oldest."""
+CHANNEL, KEY = "web", "sessions"
+
+IN_A_BROWSER = Person(name="", channel="web")
+BY_TOKEN = Person(name="", channel="web", place="token")
+"""In a browser that was logged in with a code of the token's: a script can do that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    digest: str
+    ends: float
+    by_token: bool
+
+    @property
+    def person(self) -> Person:
+        return BY_TOKEN if self.by_token else IN_A_BROWSER
+
+
+class Sessions:
+    def __init__(self, token: str, inbox: Inbox, *, clock: Clock) -> None:
+        self._key = hmac.digest(token.encode(), b"chatbridge web inbox session 1", "sha256")
+        self._inbox = inbox
+        self._clock = clock
+        self._open: dict[str, Session] = {}
+
+    async def load(self) -> None:
+        """What the last hub knew. What is there in another form is nobody's session."""
+        note = await self._inbox.note(CHANNEL, KEY)
+        try:
+            found = json.loads(note.value) if note else []
+        except ValueError:
+            found = []
+        for each in found if isinstance(found, list) else []:
+            match each:
+                case {"digest": str(digest), "ends": int(ends), "byToken": bool(by_token)}:
+                    session = Session(digest=digest, ends=ends, by_token=by_token)
+                    self._open[digest] = session
+
+    async def open(self, *, by_token: bool) -> str:
+        """A new session's cookie. :raises StoreError: there is none then."""
+        cookie = secrets.token_urlsafe(24)
+        digest = self._digest(cookie)
+        ends = int(self._clock.time()) + SESSION_SECONDS
+        self._open[digest] = Session(digest=digest, ends=ends, by_token=by_token)
+        self._drop_surplus()
+        try:
+            await self._save()
+        except BaseException:
+            self._open.pop(digest, None)
+            raise
+        return cookie
+
+    def of(self, cookie: str) -> Session | None:
+        session = self._open.get(self._digest(cookie))
+        return session if session and self._clock.time() < session.ends else None
+
+    async def revoke(self, session: Session) -> None:
+        """:raises StoreError: it counts no more, but may again with the next hub."""
+        self._open.pop(session.digest, None)
+        await self._save()
+
+    async def revoke_all(self) -> None:
+        """:raises StoreError: the same."""
+        self._open.clear()
+        await self._save()
+
+    async def _save(self) -> None:
+        listed = [
+            {"digest": each.digest, "ends": each.ends, "byToken": each.by_token}
+            for each in self._open.values()
+        ]
+        at = self._clock.time()
+        await self._inbox.remember(Note(channel=CHANNEL, key=KEY, value=json.dumps(listed), at=at))
+
+    def _drop_surplus(self) -> None:
+        now = self._clock.time()
+        live = [each for each in self._open.values() if each.ends > now]
+        live.sort(key=lambda each: (not each.by_token, each.ends))
+        self._open = {each.digest: each for each in live[-MOST_SESSIONS:]}
+
+    def _digest(self, cookie: str) -> str:
+        return hmac.digest(self._key, cookie.encode(), "sha256").hex()
