@@ -55,9 +55,25 @@ def change(path: Path, changes: Mapping[Key, Value]) -> None:
     if before is None:
         before = TEMPLATE
     after = changed(before, changes, path=path)
-    settings.checked(tomllib.loads(after), path)
+    now = settings.checked(tomllib.loads(after), path)
+    if "CHATBRIDGE_TELEGRAM__API_BASE" in now.ignored and ("telegram", "api_base") not in changes:
+        after = changed(after, _server_so_far(before, path), path=path)
     if after != before or not path.exists():
         _write(path, after)
+
+
+def _server_so_far(before: str, path: Path) -> Mapping[Key, Value]:
+    """A variable's counts no more once the file names the bot or its people: one that has counted
+    until now is written down."""
+    from chatbridge import settings
+
+    try:
+        so_far = settings.checked(tomllib.loads(before), path)
+    except SettingsError:
+        return {}
+    if "CHATBRIDGE_TELEGRAM__API_BASE" in so_far.ignored:
+        return {}
+    return {("telegram", "api_base"): so_far.telegram.api_base}
 
 
 def changed(text: str, changes: Mapping[Key, Value], *, path: Path) -> str:

@@ -6,6 +6,7 @@ The broker decides when; nothing here waits, reads a clock or touches a store.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from dataclasses import replace
 
 from chatbridge.core import approval, form
@@ -18,12 +19,23 @@ from chatbridge.core.model import (
     Person,
     Question,
     Status,
+    is_approval,
     new_draft,
 )
 from chatbridge.core.policy import Policy
 
 
-def opened(request: AskRequest, *, now: float, deadline: float | None) -> Ask:
+def opened(
+    request: AskRequest,
+    *,
+    now: float,
+    deadline: float | None,
+    approval_channels: Collection[str] = (),
+) -> Ask:
+    questions = request.questions
+    if is_approval(questions):
+        channels = tuple(sorted(approval_channels))
+        questions = tuple(replace(question, channels=channels) for question in questions)
     return Ask(
         id=str(uuid.uuid4()),
         project=request.project,
@@ -31,7 +43,7 @@ def opened(request: AskRequest, *, now: float, deadline: float | None) -> Ask:
         tool=request.tool,
         dialect=request.dialect,
         title=request.title,
-        questions=request.questions,
+        questions=questions,
         fingerprint=request.fingerprint,
         created_at=now,
         deadline=deadline,

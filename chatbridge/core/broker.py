@@ -85,7 +85,12 @@ class Broker:
         deadline = min(now + max(timeout, self.policy.min_timeout), _latest(request))
         until = None if counts_for is None else now + counts_for
         endless = math.isinf(deadline)
-        fresh = asks.opened(request, now=now, deadline=None if endless else deadline)
+        fresh = asks.opened(
+            request,
+            now=now,
+            deadline=None if endless else deadline,
+            approval_channels=self.policy.approval_channels,
+        )
         ids = tuple(q.id for q in request.questions)
         first = Call(
             name=name, ask_id=fresh.id, question_ids=ids, started_at=now, counts_until=until

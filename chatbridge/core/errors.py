@@ -150,7 +150,7 @@ class NotHere(ChatbridgeError):
 
     def __init__(self, ask_id: str, *, channels: tuple[str, ...]) -> None:
         self.ask_id, self.channels = ask_id, channels
-        where = " or ".join(channels) or "none, as no channel is set up for it"
+        where = " or ".join(channels) or "nowhere, as the settings have changed since it was asked"
         super().__init__(
             f"the approval {ask_id} cannot be given or refused here, only where an agent cannot do "
             f"it by itself: {where} (approvals.channels)"

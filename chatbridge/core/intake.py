@@ -17,6 +17,7 @@ from chatbridge.core.output import without_sequences
 from chatbridge.core.ports import Clock
 from chatbridge.core.row import Past, Row, Rows
 from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.words import NOWHERE
 
 Outputs = Callable[[str], Awaitable[bytes | None]]
 """Reads what an operation printed, by its id or any text that somebody gives as one; None if there
@@ -166,12 +167,19 @@ class Intake:
             await self._store.write(work)
 
     def only_on(self, ask: Ask | Row, channel: str) -> tuple[str, ...]:
-        channels = self._policy.approval_channels
-        return tuple(sorted(channels)) if ask.approval and channel not in channels else ()
+        channels = self._channels(ask)
+        return () if not ask.approval or channel in channels else channels or NOWHERE
 
     def _check_place(self, ask: Ask, person: Person) -> None:
-        if ask.approval and person.channel not in self._policy.approval_channels:
-            raise NotHere(ask.id, channels=tuple(sorted(self._policy.approval_channels)))
+        channels = self._channels(ask)
+        if ask.approval and person.channel not in channels:
+            raise NotHere(ask.id, channels=channels)
+
+    def _channels(self, ask: Ask | Row) -> tuple[str, ...]:
+        """Where an approval may be settled: both when it was asked and now. A hub with other
+        settings cannot bring it to a channel that its owner did not see it on."""
+        now = self._policy.approval_channels
+        return tuple(sorted(now.intersection(ask.approval_channels or now)))
 
     async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
         return await self._store.notices(since=since, limit=limit)

@@ -99,6 +99,9 @@ class Question:
     """Asking back is an answer to this question. Otherwise it cancels the ask."""
     subject: Subject | None = None
     """Of an approval: what is to be allowed or denied."""
+    channels: tuple[str, ...] = ()
+    """Of an approval: where it may be settled, by the settings under which it was asked. Empty: it
+    was asked before this was kept."""
 
     @property
     def choices(self) -> tuple[Option, ...]:
@@ -260,6 +263,11 @@ class Ask:
     def approval(self) -> bool:
         """Whether this allows the agent to do something, instead of telling it something."""
         return is_approval(self.questions)
+
+    @property
+    def approval_channels(self) -> tuple[str, ...]:
+        """Where it may be settled, by the settings under which it was asked."""
+        return self.questions[0].channels if self.questions else ()
 
 
 def is_approval(questions: tuple[Question, ...]) -> bool:

@@ -26,6 +26,8 @@ class Summary:
     file: bool = False
     """The subject is the file that would be changed."""
     approval: bool = False
+    channels: tuple[str, ...] = ()
+    """Of an approval: where it may be settled, by the settings under which it was asked."""
     count: int = 1
     """How many questions it has."""
     at: int = 0
@@ -64,6 +66,10 @@ class Row:
     @property
     def approval(self) -> bool:
         return self.summary.approval
+
+    @property
+    def approval_channels(self) -> tuple[str, ...]:
+        return self.summary.channels
 
     @property
     def glyph(self) -> str:

@@ -12,6 +12,8 @@ from chatbridge.core.model import Ask, Status
 
 CLEAR_WITHOUT_A_DAY = 20 * 3600.0
 CLEAR_WITHOUT_A_DATE = 6 * 24 * 3600.0
+NOWHERE = ("nowhere",)
+"""In place of the channels that can settle an approval, where none can any more."""
 REMARK_GLYPH, REMARK_HEADING = "🌉", "Message from chatbridge"
 """Begin what chatbridge says about itself. No card and no notice begins with this glyph, so that no
 name of a folder or a client makes one look like it."""
@@ -71,7 +73,7 @@ def ended_sentence(ask: Ask, *, now: float) -> str:
 
 def only_there(channels: Sequence[str]) -> str:
     """Where an approval can be settled, said on a channel that is none of these."""
-    known = [PLACES.get(each, each) for each in channels]
+    known = [PLACES.get(each, each) for each in channels if (each,) != NOWHERE]
     places = [place if place[:1].isupper() else f"the {place}" for place in known]
     if not places:
         return "This cannot be allowed here. It is denied when its time is up."

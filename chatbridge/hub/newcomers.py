@@ -1,19 +1,30 @@
-"""Tells the chats when somebody new may answer: the settings are a file, and whatever runs as its
-owner can write to it."""
+"""Tells the chats when this hub lets others answer, or other things be done, than the last one did.
+
+The settings are a file and variables, and whatever runs as their owner can write to the one and
+start a hub with others. So each hub leaves a note of what it went by, for the next one.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from chatbridge.core.model import Note
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
-from chatbridge.core.stored import reader
+from chatbridge.core.text import one_line, shortened
 from chatbridge.settings import Settings
 
+log = logging.getLogger(__name__)
+
 KEY = "people"
-_read = reader(list[str])
+HUB, AUTHORITY = "hub", "authority"
+LONGEST_VALUE = 80
+NAMED = 4
+"""So many settings are told with their values: a remark has 1,000 characters."""
 
 
 async def tell_of_newcomers(
@@ -25,8 +36,8 @@ async def tell_of_newcomers(
         "matrix": list(settings.matrix.allowed_users),
     }
     for channel, now in people.items():
-        note = await store.note(channel=channel, key=KEY)
-        before = (_read(note.value) if note else None) or []
+        noted = await _noted(store, channel, KEY)
+        before = noted if isinstance(noted, list) else []
         if now == before:
             continue
         new = [person for person in now if person not in before]
@@ -36,12 +47,84 @@ async def tell_of_newcomers(
                 f"Somebody new may answer: {named}. If that was not you, run: "
                 f"chatbridge people remove {new[0]}"
             )
-        await _remember(
-            store, Note(channel=channel, key=KEY, value=json.dumps(now), at=clock.time())
+        await _remember(store, channel, KEY, now, clock=clock)
+
+
+async def tell_of_other_settings(
+    settings: Settings, config: Path, store: Store, *, clock: Clock, tell: Callable[[str], None]
+) -> None:
+    """What else decides who may allow what is compared with what the last hub went by. News only
+    once some hub had chats: until then nobody was there to be deceived, and setting one up is no
+    surprise."""
+    now = _authority(settings, config)
+    chats = settings.chats()
+    noted = await _noted(store, HUB, AUTHORITY)
+    before = noted.get("settings") if isinstance(noted, dict) else None
+    had_chats = isinstance(noted, dict) and noted.get("chats") is True
+    if before == now:
+        return
+    if isinstance(before, dict) and had_chats:
+        names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        told = "; ".join(f"{n} is {_shown(now, n)}, was {_shown(before, n)}" for n in names[:NAMED])
+        more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        remark = (
+            f"This hub goes by other settings than the last one: {told}{more}. "
+            f"If that was not you, look at {one_line(str(config))} and run: chatbridge doctor"
         )
+        log.warning("%s", remark)
+        tell(remark)
+    fresh = {"settings": now, "chats": had_chats or bool(chats)}
+    await _remember(store, HUB, AUTHORITY, fresh, clock=clock)
 
 
-async def _remember(store: Store, note: Note) -> None:
+def _authority(settings: Settings, config: Path) -> dict[str, str]:
+    """In words, by the names that the owner knows. Who may answer is told by itself."""
+    telegram, matrix, commands = settings.telegram, settings.matrix, settings.commands
+    token = telegram.token.get_secret_value() if telegram.token else ""
+    found = {
+        "approvals.channels": _listed(sorted(settings.approval_channels())),
+        "telegram": f"bot {token.partition(':')[0]} at {telegram.api_base}" if token else "",
+        "telegram.chat_id": _listed(telegram.chat_id),
+        "matrix": f"{matrix.user_id} at {matrix.homeserver}" if matrix.on else "",
+        "matrix.room_id": _listed(matrix.room_id),
+        "commands.enabled": str(commands.enabled).lower(),
+        "commands.dirs": _listed(commands.dirs),
+        "commands.path": _listed(commands.path),
+        "web.enabled": str(settings.web.enabled).lower(),
+        "web.host": settings.web.host,
+        "web.url": settings.web.url or "",
+        "http.address": settings.http.address or "",
+        "on_timeout": settings.on_timeout,
+        "elicit": settings.elicit,
+        "ignored variables": _listed(settings.ignored),
+        "the configuration file": str(config),
+    }
+    return {name: one_line(value) for name, value in found.items()}
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(map(str, values))
+
+
+def _shown(settings: dict[str, Any], name: str) -> str:
+    value = one_line(str(settings.get(name) or ""))
+    if value.startswith("/") and len(value) > LONGEST_VALUE:
+        return f"…{value[1 - LONGEST_VALUE :]}"  # the end of a path says more
+    return shortened(value, LONGEST_VALUE) or "none"
+
+
+async def _noted(store: Store, channel: str, key: str) -> Any:
+    """None: nothing, or nothing that can be read."""
+    note = await store.note(channel=channel, key=key)
+    try:
+        return json.loads(note.value) if note else None
+    except ValueError:
+        return None
+
+
+async def _remember(store: Store, channel: str, key: str, value: object, *, clock: Clock) -> None:
+    note = Note(channel=channel, key=key, value=json.dumps(value), at=clock.time())
+
     async def work(tx: Transaction) -> None:
         await tx.save_note(note)
 

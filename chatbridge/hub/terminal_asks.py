@@ -172,8 +172,8 @@ class TerminalAsks:
         too."""
         ask = await self._found(request)
         if ask.approval:
-            channels = sorted(self._policy.approval_channels - {CHANNEL})
-            raise NotHere(await self._short(ask, request.uid), channels=tuple(channels))
+            channels = self._inbox.only_on(ask, CHANNEL)
+            raise NotHere(await self._short(ask, request.uid), channels=channels)
         return ask
 
     async def _ended(self, ask_id: str, uid: int) -> AskEnded:

@@ -41,7 +41,7 @@ from chatbridge.hub.line_up import LineUp
 from chatbridge.hub.links import Links
 from chatbridge.hub.lock import Lock
 from chatbridge.hub.log import hide, set_level
-from chatbridge.hub.newcomers import tell_of_newcomers
+from chatbridge.hub.newcomers import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.peers import Peers
 from chatbridge.hub.service import served, store_responds
 from chatbridge.hub.systemd import Systemd
@@ -153,7 +153,8 @@ async def open_hub(
     so that tools answer before any channel is imported. `commands`: agents may have some here."""
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        settings = load(config)
+        path = config or Path(rendezvous.config_path())
+        settings = load(path)
         set_level(settings.log_level)
         for secret in settings.secrets():
             hide(secret)
@@ -259,7 +260,9 @@ async def open_hub(
         background.keep("deadlines", broker.run)
         background.keep("channels", lambda: line_up.run(intake))
         background.spawn(keeper.catch_up())
-        background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=line_up.tell_again))
+        tell = line_up.tell_again
+        background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))
+        background.spawn(tell_of_other_settings(settings, path, store, clock=clock, tell=tell))
         yield Hub(
             settings=settings,
             callers=broker.callers,
@@ -317,5 +320,6 @@ def digests(settings: Settings) -> dict[str, str]:
         "CHATBRIDGE_MATRIX__ROOM_ID": ",".join(matrix.room_id),
     }
     for name, value in from_file.items():
-        values[name] = values[name] or value  # a variable as it is spelt: links spell it alike
+        if name in settings.ignored or not values[name]:
+            values[name] = value  # else the variable as it is spelt: links spell it alike
     return {name: sha256_hex(os.fsencode(value))[:16] for name, value in values.items() if value}

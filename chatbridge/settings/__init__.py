@@ -1,5 +1,6 @@
 """What the owner has set: in `config.toml`, over it in the secrets beside it, over both in
-credentials, and over all of them in variables.
+credentials, and over all of them in variables, except where these would widen what the owner's own
+files say about who may allow what (`authority`).
 
 Owns names, defaults and checks. What the settings mean is up to those who are given them;
 `config/chatbridge.example.toml` documents every key.
@@ -19,6 +20,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     SecretStr,
     ValidationError,
 )
@@ -35,7 +37,7 @@ from chatbridge import rendezvous, small_files
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.core.text import one_line
-from chatbridge.settings import secrets
+from chatbridge.settings import authority, secrets
 from chatbridge.settings.commands import Commands
 from chatbridge.settings.http import Http
 from chatbridge.settings.matrix import Matrix
@@ -161,6 +163,10 @@ class Settings(BaseSettings):
     telegram: Telegram = Telegram()
     matrix: Matrix = Matrix()
 
+    _chats_of_the_file: frozenset[str] = PrivateAttr(frozenset())
+    _ignored: dict[str, str] = PrivateAttr(default_factory=dict)
+    """Variables that do not count, and what the owner is told of each."""
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -200,7 +206,36 @@ class Settings(BaseSettings):
         """The owner's choice; else the chats, and only without one the inbox's page."""
         if self.approvals.channels is not None:
             return frozenset(self.approvals.channels)
-        return self._channels() - {"web"} or frozenset({"web"})
+        return self._chats_of_the_file or self.chats() or frozenset({"web"})
+
+    def chats(self) -> frozenset[str]:
+        """Those that are set up."""
+        return self._channels() - {"web"}
+
+    def hold_to(self, file: Mapping[str, Any], path: Path) -> None:
+        """Let the owner's file count where something else would widen it. What was ignored is among
+        the remarks.
+
+        :raises SettingsError: what the file says is no value of that setting.
+        """
+        self._chats_of_the_file = authority.chats_in(file)
+        for key, said in [*authority.widened(self, file)]:
+            *tables, name = key
+            if tables:
+                table = getattr(self, tables[0])
+                setattr(self, tables[0], table.model_copy(update={name: said}))
+            else:
+                setattr(self, name, said)
+            variable = authority.variable_of(key)
+            self._ignored[variable] = (
+                f"{variable} is ignored: it would widen what {path} says of {'.'.join(key)}. "
+                "Change that file, or take the variable (or the credential) away."
+            )
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The variables that do not count, because they would widen what the file says."""
+        return tuple(self._ignored)
 
     def _channels(self) -> frozenset[str]:
         """Those that are set up."""
@@ -219,6 +254,7 @@ class Settings(BaseSettings):
             for name in os.environ
             if (key := ignored.get(name.upper()))
         ]
+        found += self._ignored.values()
         if not self.approval_channels() & self._channels():
             named = ", ".join(sorted(self.approval_channels()))
             found.append(
@@ -252,7 +288,9 @@ def checked(found: dict[str, Any], path: Path) -> Settings:
     if private := [key for key in found if key.startswith("_")]:
         raise SettingsError(f"{one_line(private[0])} is not a setting. Check {path}")
     try:
-        settings = Settings(**_over(found, secrets.read(Settings, path)))
+        file = _over(found, secrets.read(Settings, path))
+        settings = Settings(**file)
+        settings.hold_to(file, path)
     except ValidationError as error:
         raise SettingsError(_explained(error, path)) from None
     except (UnreadableVariable, RecursionError) as error:

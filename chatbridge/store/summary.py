@@ -53,6 +53,7 @@ def summary_of(ask: Ask) -> Summary:
         language=subject.language if subject else None,
         file=bool(subject and subject.file),
         approval=ask.approval,
+        channels=ask.approval_channels,
         count=len(ask.questions),
         at=draft.at,
         done=sum(entry.done for entry in draft.entries),

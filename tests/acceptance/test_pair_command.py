@@ -27,12 +27,16 @@ def place() -> Iterator[tuple[Desk, BotApi]]:
         secrets.mkdir(parents=True, mode=0o700)
         (secrets / "chatbridge_telegram__token").write_text(api.token)
         (secrets / "chatbridge_telegram__token").chmod(0o600)
-        desk.config.write_text("# mine\n[telegram]\nchat_id = [-5]  # the team\n")
+        server = f'api_base = "{api.address}"'
+        desk.config.write_text(f"# mine\n[telegram]\n{server}\nchat_id = [-5]  # the team\n")
         yield desk, api
 
 
 def telegram_of(desk: Desk) -> dict[str, object]:
-    return dict(tomllib.loads(desk.config.read_text())["telegram"])
+    """But for its server, which is the tests'."""
+    found = dict(tomllib.loads(desk.config.read_text())["telegram"])
+    found.pop("api_base", None)
+    return found
 
 
 def yes(me: PtyPerson) -> None:
@@ -208,7 +212,8 @@ def test_people_are_listed_and_who_is_taken_out_can_do_nothing_any_more(
     desk, api = place
     ada, ben = phone_of(api, "Ada"), phone_of(api, "Ben")
     desk.config.write_text(
-        f"[telegram]\nallowed_users = [{ada.person.id}, {ben.person.id}]  # both\n"
+        f'[telegram]\napi_base = "{api.address}"\n'
+        f"allowed_users = [{ada.person.id}, {ben.person.id}]  # both\n"
     )
     listed = desk.home.run("people").stdout
     assert listed.splitlines()[0].split() == ["ID", "CHANNEL"]

@@ -87,7 +87,7 @@ def test_from_nothing_to_a_paired_phone_and_an_answered_question(
     assert config == {
         "default_timeout": "1h",
         "max_timeout": "2h",
-        "telegram": {"allowed_users": [phone.person.id]},
+        "telegram": {"allowed_users": [phone.person.id], "api_base": api.address},
     }
     greeting, card = (it for it in phone.messages if it.from_bot)
     assert greeting.text.startswith("This chat is paired with ")
@@ -146,7 +146,7 @@ def test_a_webhook_is_removed_if_the_person_says_so_and_esc_leaves_pairing_for_l
         me.press(ESCAPE)
         me.expect("Later, then: chatbridge pair")
         to_the_end(me)
-    assert "telegram" not in tomllib.loads(desk.config.read_text())
+    assert tomllib.loads(desk.config.read_text())["telegram"] == {"api_base": api.address}
 
 
 def test_running_it_again_shows_what_is_there_and_changes_nothing(
@@ -238,7 +238,9 @@ def test_a_test_question_that_is_refused_does_not_end_the_wizard(
 ) -> None:
     desk, api = place
     secrets.keep(desk.config, "telegram", "token", value=api.token)
-    desk.config.write_text('tools = ["notify_user"]\n[telegram]\nallowed_users = [7]\n')
+    desk.config.write_text(
+        f'tools = ["notify_user"]\n[telegram]\nallowed_users = [7]\napi_base = "{api.address}"\n'
+    )
     with desk.runs("setup") as me:
         me.expect("❯ As it is")
         me.press(DOWN, ENTER)

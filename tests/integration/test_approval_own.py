@@ -5,13 +5,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from chatbridge.core import form
+from chatbridge.core.draw import draw
 from chatbridge.core.errors import AskEnded, NotHere, ToolInputError
 from chatbridge.core.model import ALLOW, Answer, CallName, Person, Project, Status
 from chatbridge.core.policy import DAY
+from chatbridge.core.words import only_there
 from chatbridge.tools.clients import Client
 from tests.fakes.approving import (
     ALLOWED,
@@ -84,6 +87,46 @@ async def test_only_the_channels_for_approvals_can_give_one(tmp_path: Path, chan
             there = Person(name="Ada", channel="telegram")
             await put(hub, ask, form.Choose(step=0, option=ALLOW), person=there)
             assert verdict(await call) == ALLOWED
+
+
+@pytest.mark.parametrize("later", [{"web"}, {"telegram", "web"}], ids=["moved", "widened"])
+async def test_an_approval_is_never_settled_on_a_channel_that_was_none_when_it_was_asked(
+    tmp_path: Path, later: set[str]
+) -> None:
+    """Whoever starts the next hub with other settings."""
+    page, phone = Person(name="", channel="web"), Person(name="Ada", channel="telegram")
+    tap = form.Choose(step=0, option=ALLOW)
+    on_telegram: Any = frozenset({"telegram"})
+    async with (
+        world(tmp_path, approval_channels=on_telegram) as hub,
+        ClaudeCode(hub).wanting(delivered=False) as (_, ask),
+    ):
+        pass
+    async with world(tmp_path, approval_channels=frozenset(later)) as hub:  # type: ignore[arg-type]
+        with pytest.raises(NotHere):
+            await put(hub, ask, tap, person=page)
+        assert hub.inbox.only_on(await hub.now(ask), "web") != ()
+        assert (await hub.now(ask)).open
+    async with world(tmp_path, approval_channels=on_telegram) as hub:
+        await put(hub, ask, tap, person=phone)
+        assert not (await hub.now(ask)).open
+
+
+async def test_an_approval_that_no_channel_can_settle_any_more_says_so(tmp_path: Path) -> None:
+    on_telegram: Any = frozenset({"telegram"})
+    async with (
+        world(tmp_path, approval_channels=on_telegram) as hub,
+        ClaudeCode(hub).wanting(delivered=False) as (_, ask),
+    ):
+        pass
+    async with world(tmp_path, approval_channels=frozenset({"web"})) as hub:  # type: ignore[arg-type]
+        for channel in ("telegram", "web"):
+            only_on = hub.inbox.only_on(await hub.now(ask), channel)
+            card = draw(await hub.now(ask), channel=channel, only_on=only_on)
+            assert card.buttons == ()
+            assert only_there(card.only_on) == (
+                "This cannot be allowed here. It is denied when its time is up."
+            )
 
 
 # ── a repeated call ───────────────────────────────────────────────────────────────────────────────

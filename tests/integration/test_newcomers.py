@@ -1,11 +1,16 @@
-"""Who may answer is in a file that an agent could write to: those who could before hear of it."""
+"""Who may answer and allow is in a file and in variables, which an agent could write and set: those
+who could before hear of it."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
-from chatbridge.hub.newcomers import tell_of_newcomers
-from chatbridge.settings import Settings
+import pytest
+
+from chatbridge.core.model import Note
+from chatbridge.hub.newcomers import tell_of_newcomers, tell_of_other_settings
+from chatbridge.settings import Settings, load
 from tests.fakes.world import World, world
 
 ADA, EVE = 1815, 666
@@ -52,3 +57,97 @@ async def test_each_channel_has_people_of_its_own(tmp_path: Path) -> None:
         await start(hub, telegram=[ADA], matrix=["@ada:example.org"])
         (said,) = await start(hub, telegram=[ADA], matrix=["@ada:example.org", "@eve:example.org"])
         assert "@eve:example.org" in said
+
+
+# ── other settings ────────────────────────────────────────────────────────────────────────────────
+
+TOKEN = "123456:the-secret-part-of-a-token"
+TELEGRAM = f'[telegram]\ntoken = "{TOKEN}"\nallowed_users = [1815]\n'
+
+
+async def started(hub: World, config: Path, text: str | None = None) -> list[str]:
+    """What a hub that starts with this file tells of other settings."""
+    if text is not None:
+        await asyncio.to_thread(config.write_text, text)
+    told: list[str] = []
+    settings = load(config)
+    await tell_of_other_settings(settings, config, hub.store, clock=hub.clock, tell=told.append)
+    return told
+
+
+async def test_the_chats_hear_that_approvals_are_given_elsewhere(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    async with world(tmp_path) as hub:
+        assert await started(hub, config, TELEGRAM) == []
+        assert await started(hub, config) == []
+        wider = '[approvals]\nchannels = ["telegram", "web"]\n' + TELEGRAM
+        (said,) = await started(hub, config, wider)
+        assert said == (
+            "This hub goes by other settings than the last one: approvals.channels is telegram, "
+            f"web, was telegram. If that was not you, look at {config} and run: chatbridge doctor"
+        )
+        assert await started(hub, config) == []
+
+
+async def test_a_hub_in_between_with_another_file_is_told_by_the_next_one(tmp_path: Path) -> None:
+    """Such a hub has other chats, or none: the owner's do not hear of it before."""
+    config, other = tmp_path / "config.toml", tmp_path / "other.toml"
+    async with world(tmp_path) as hub:
+        assert await started(hub, config, TELEGRAM) == []
+        assert len(await started(hub, other)) == 1
+        (said,) = await started(hub, config)
+        assert "approvals.channels is telegram, was web" in said
+        file = said.partition("; the configuration file is ")[2]
+        now, _, before = file.partition(". If ")[0].partition(", was ")
+        assert str(config).endswith(now.lstrip("…"))
+        assert str(other).endswith(before.lstrip("…"))
+        assert TOKEN not in said
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ('api_base = "http://127.0.0.1:9"\n', "telegram is bot 123456 at http://127.0.0.1:9, was"),
+        ("chat_id = [-100]\n", "telegram.chat_id is -100, was none"),
+        ('[commands]\ndirs = ["/tmp/x"]\n', "commands.dirs is /tmp/x, was "),
+        ('[web]\nhost = "10.0.0.1"\n', "web.host is 10.0.0.1, was 127.0.0.1"),
+        ('[http]\naddress = "127.0.0.1:1"\n', "http.address is 127.0.0.1:1, was none"),
+    ],
+)
+async def test_each_setting_that_decides_who_may_do_what_is_told(
+    tmp_path: Path, more: str, told: str
+) -> None:
+    config = tmp_path / "config.toml"
+    async with world(tmp_path) as hub:
+        await started(hub, config, TELEGRAM)
+        (said,) = await started(hub, config, TELEGRAM + more)
+        assert told in said
+
+
+async def test_that_a_variable_was_ignored_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.toml"
+    async with world(tmp_path) as hub:
+        await started(hub, config, TELEGRAM)
+        monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "web")
+        (said,) = await started(hub, config)
+        assert "ignored variables is CHATBRIDGE_APPROVALS__CHANNELS, was none" in said
+        assert await started(hub, config) == []
+
+
+async def test_setting_the_first_chat_up_is_no_news(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    async with world(tmp_path) as hub:
+        assert await started(hub, config, "[web]\nport = 8790\n") == []
+        assert await started(hub, config, TELEGRAM) == []
+
+
+@pytest.mark.parametrize("value", ["{", "[]", "7", '{"settings": 7, "chats": true}'])
+async def test_a_note_that_no_hub_has_written_is_none(tmp_path: Path, value: str) -> None:
+    config = tmp_path / "config.toml"
+    async with world(tmp_path) as hub:
+        note = Note(channel="hub", key="authority", value=value, at=0.0)
+        await hub.inbox.remember(note)
+        assert await started(hub, config, TELEGRAM) == []
+        assert await started(hub, config) == []

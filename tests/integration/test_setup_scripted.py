@@ -87,7 +87,7 @@ def test_a_token_from_standard_input_people_and_the_wait_are_written(
     assert written(home) == {
         "default_timeout": "8h",
         "max_timeout": "16h",
-        "telegram": {"allowed_users": [7, 8]},
+        "telegram": {"allowed_users": [7, 8], "api_base": api.address},
     }
     secret = config_of(home).parent / "secrets" / "chatbridge_telegram__token"
     assert secret.read_text().strip() == api.token
@@ -96,12 +96,17 @@ def test_a_token_from_standard_input_people_and_the_wait_are_written(
     assert api.token not in done.stdout + done.stderr
     again = setup(home, "--telegram-user", "9", "--telegram-chat", "-5")
     assert again.returncode == 0, again.stderr
-    assert written(home)["telegram"] == {"allowed_users": [7, 8, 9], "chat_id": [-5]}
+    assert written(home)["telegram"] == {
+        "allowed_users": [7, 8, 9],
+        "api_base": api.address,
+        "chat_id": [-5],
+    }
 
 
 def test_a_token_in_config_toml_moves_out_of_it(home: House, api: BotApi) -> None:
     config_of(home).parent.mkdir(parents=True)
-    config_of(home).write_text(f'# mine\n[telegram]\ntoken = "1:{"x" * 30}"\n')
+    server = f'api_base = "{api.address}"'
+    config_of(home).write_text(f'# mine\n[telegram]\n{server}\ntoken = "1:{"x" * 30}"\n')
     done = setup(home, "--telegram-token-file", "-", given=api.token)
     assert done.returncode == 0, done.stderr
     assert "token" not in config_of(home).read_text().partition("[telegram]")[2]

@@ -8,12 +8,12 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from chatbridge.cli import pair, prompts
-from chatbridge.cli.config_file import change
+from chatbridge.cli.config_file import Key, Value, change
 from chatbridge.cli.restart import restart_hub
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.setup.trial import ask_on_the_phone
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
-from chatbridge.settings import secrets
+from chatbridge.settings import Telegram, secrets
 
 TOKEN = re.compile(r"(?<![0-9])[0-9]{5,16}:[A-Za-z0-9_-]{30,}(?![A-Za-z0-9_-])")
 USUAL = re.compile(r"(?<![0-9])[0-9]{8,16}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])")
@@ -62,7 +62,14 @@ def _pair(setup: Setup) -> None:
 def save_token(setup: Setup, token: str) -> None:
     secrets.keep(setup.path, "telegram", "token", value=token)
     setup.keeps("the bot's token")
-    change(setup.path, {("telegram", "token"): None})  # where somebody had written it by hand
+    # The token may be in the file by hand, and its server in a variable, which counts no more once
+    # the token is ours.
+    base = setup.settings.telegram.api_base
+    usual = Telegram.model_fields["api_base"].default
+    changes: dict[Key, Value] = {("telegram", "token"): None}
+    if base != usual:
+        changes["telegram", "api_base"] = base
+    change(setup.path, changes)
 
 
 def token_in(text: str) -> str | None:

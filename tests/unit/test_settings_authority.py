@@ -1,0 +1,223 @@
+"""Variables cannot widen what the owner's file says about who may allow what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.core.errors import SettingsError
+from chatbridge.settings import load
+from chatbridge.settings.authority import LIMITS, variable_of
+
+TOKEN = "123456:abcdefghijklmnop"
+TELEGRAM = f"""
+[telegram]
+token = "{TOKEN}"
+allowed_users = [7, 8]
+chat_id = [7, -100]
+"""
+MATRIX = """
+[matrix]
+homeserver = "https://matrix.example.org"
+user_id = "@bot:example.org"
+access_token = "syt_secret"
+allowed_users = ["@ada:example.org", "@bob:example.org"]
+room_id = ["!a:example.org", "!b:example.org"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "config.toml"
+
+
+def value_of(file: Path, key: str) -> Any:
+    found: Any = load(file)
+    for part in key.split("."):
+        found = getattr(found, part)
+    return found
+
+
+WIDER = [
+    ('[approvals]\nchannels = ["telegram"]', "approvals.channels", '["web"]', ("telegram",)),
+    ('[approvals]\nchannels = ["telegram"]', "approvals.channels", "telegram,web", ("telegram",)),
+    (TELEGRAM, "telegram.allowed_users", "7,9", (7, 8)),
+    (TELEGRAM, "telegram.chat_id", "7,99", (7, -100)),
+    (TELEGRAM, "telegram.chat_id", "", (7, -100)),
+    (TELEGRAM, "telegram.api_base", "http://127.0.0.1:9", "https://api.telegram.org"),
+    (MATRIX, "matrix.allowed_users", "@eve:example.org", ("@ada:example.org", "@bob:example.org")),
+    (MATRIX, "matrix.room_id", "!c:example.org", ("!a:example.org", "!b:example.org")),
+    (MATRIX, "matrix.homeserver", "http://127.0.0.1:9", "https://matrix.example.org"),
+    (MATRIX, "matrix.user_id", "@eve:example.org", "@bot:example.org"),
+    ('[commands]\ndirs = ["/a", "/b"]', "commands.dirs", "/a,/c", (Path("/a"), Path("/b"))),
+    ('[commands]\npath = ["/a", "/b"]', "commands.path", "/b,/a", (Path("/a"), Path("/b"))),
+    ("[commands]\nenabled = false", "commands.enabled", "true", False),
+    ("[web]\nenabled = false", "web.enabled", "true", False),
+    ('[web]\nhost = "127.0.0.1"', "web.host", "10.0.0.1", "127.0.0.1"),
+    ('[web]\nurl = "https://a.example.org"', "web.url", "https://b.org", "https://a.example.org"),
+    ('[http]\naddress = "127.0.0.1:8788"', "http.address", "0.0.0.0:8788", "127.0.0.1:8788"),
+    ('[http]\nhosts = ["a.example.org"]', "http.hosts", "b.org", ("a.example.org",)),
+    ('store = "sqlite:////a.db"', "store", "sqlite:////b.db", "sqlite:////a.db"),
+    ('on_timeout = "never"', "on_timeout", "declared", "never"),
+    ('elicit = "chats"', "elicit", "client", "chats"),
+]
+
+
+@pytest.mark.parametrize(("text", "key", "variable", "held"), WIDER)
+def test_a_variable_that_would_widen_what_the_file_says_is_ignored_and_said(
+    file: Path, monkeypatch: pytest.MonkeyPatch, text: str, key: str, variable: str, held: object
+) -> None:
+    file.write_text(text)
+    name = variable_of(tuple(key.split(".")))
+    monkeypatch.setenv(name, variable)
+    assert value_of(file, key) == held
+    settings = load(file)
+    assert settings.ignored == (name,)
+    said = settings.remarks()[0]
+    assert said.startswith(f"{name} is ignored: it would widen what {file} says of {key}. ")
+
+
+@pytest.mark.parametrize(("text", "key", "variable", "held"), WIDER)
+def test_a_credential_cannot_do_it_either(
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    key: str,
+    variable: str,
+    held: object,
+) -> None:
+    """Its folder is a variable as well."""
+    file.write_text(text)
+    folder = tmp_path / "credentials"
+    folder.mkdir()
+    (folder / variable_of(tuple(key.split("."))).lower()).write_text(variable)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
+    assert value_of(file, key) == held
+
+
+def test_every_setting_with_a_limit_is_tried_here() -> None:
+    assert {tuple(key.split(".")) for _, key, _, _ in WIDER} == set(LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "variable", "counts"),
+    [
+        ('[approvals]\nchannels = ["telegram", "web"]', "approvals.channels", "web", ("web",)),
+        (TELEGRAM, "telegram.allowed_users", "8,7", (8, 7)),
+        (TELEGRAM, "telegram.allowed_users", "8", (8,)),
+        (TELEGRAM, "telegram.allowed_users", "", ()),
+        (TELEGRAM, "telegram.chat_id", "-100", (-100,)),
+        (MATRIX, "matrix.allowed_users", "@ada:example.org", ("@ada:example.org",)),
+        ('[commands]\ndirs = ["/a", "/b"]', "commands.dirs", "/b", (Path("/b"),)),
+        ("[commands]\nenabled = true", "commands.enabled", "false", False),
+        ("[web]\nenabled = true", "web.enabled", "false", False),
+        ('[web]\nurl = "https://a.example.org"', "web.url", "", None),
+        ('[http]\naddress = "127.0.0.1:8788"', "http.address", "", None),
+        ('on_timeout = "declared"', "on_timeout", "never", "never"),
+        ('elicit = "both"', "elicit", "chats", "chats"),
+    ],
+)
+def test_a_variable_may_narrow_it_or_say_the_same(
+    file: Path, monkeypatch: pytest.MonkeyPatch, text: str, key: str, variable: str, counts: object
+) -> None:
+    file.write_text(text)
+    monkeypatch.setenv(variable_of(tuple(key.split("."))), variable)
+    assert value_of(file, key) == counts
+    assert load(file).ignored == ()
+
+
+@pytest.mark.parametrize(("_text", "key", "variable", "_held"), WIDER)
+def test_where_the_file_is_silent_variables_count_as_in_a_container(
+    file: Path, monkeypatch: pytest.MonkeyPatch, _text: str, key: str, variable: str, _held: object
+) -> None:
+    for name, value in {
+        "CHATBRIDGE_MATRIX__HOMESERVER": "https://matrix.example.org",
+        "CHATBRIDGE_MATRIX__USER_ID": "@bot:example.org",
+        "CHATBRIDGE_MATRIX__ACCESS_TOKEN": "syt_secret",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv(variable_of(tuple(key.split("."))), variable)
+    assert load(file).ignored == ()
+
+
+def test_an_empty_list_in_the_file_says_nothing(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The example has them."""
+    file.write_text("[telegram]\nallowed_users = []\nchat_id = []")
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__ALLOWED_USERS", "7")
+    assert load(file).telegram.allowed_users == (7,)
+    assert load(file).ignored == ()
+
+
+def test_a_file_without_folders_of_definitions_means_none(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("[commands]\ndirs = []")
+    monkeypatch.setenv("CHATBRIDGE_COMMANDS__DIRS", "/tools")
+    assert load(file).commands.dirs == ()
+
+
+# ── approvals, where the file names chats ─────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"APPROVALS__CHANNELS": '["web"]'},
+        {"APPROVALS__CHANNELS": "telegram,web"},
+        {"TELEGRAM__TOKEN": "", "TELEGRAM__ALLOWED_USERS": ""},
+        {
+            "MATRIX__HOMESERVER": "http://127.0.0.1:9",
+            "MATRIX__USER_ID": "@bot:evil.example",
+            "MATRIX__ACCESS_TOKEN": "x",
+            "MATRIX__ALLOWED_USERS": "@agent:evil.example",
+        },
+    ],
+    ids=["the page", "the page as well", "no Telegram", "another chat"],
+)
+def test_no_variable_moves_approvals_away_from_the_chat_that_the_file_names(
+    file: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    """`chatbridge setup` writes no approvals.channels: the chat alone has to be enough."""
+    file.write_text(TELEGRAM)
+    for name, value in variables.items():
+        monkeypatch.setenv(f"CHATBRIDGE_{name}", value)
+    assert load(file).approval_channels() == {"telegram"}
+    assert load(file).policy().approval_channels == {"telegram"}
+
+
+def test_a_bot_whose_token_comes_from_elsewhere_is_the_files_chat_by_its_people(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("[telegram]\nallowed_users = [7]")
+    assert load(file).approval_channels() == {"telegram"}
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__API_BASE", "http://127.0.0.1:9")
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", TOKEN)
+    settings = load(file)
+    assert settings.telegram.token is not None
+    assert settings.telegram.api_base == "https://api.telegram.org"
+
+
+def test_a_secret_beside_the_file_names_the_chat_as_well(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = file.parent / "secrets"
+    folder.mkdir(mode=0o700)
+    secret = folder / "chatbridge_telegram__token"
+    secret.write_text(TOKEN)
+    secret.chmod(0o600)
+    monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "web")
+    assert load(file).approval_channels() == {"telegram"}
+
+
+def test_a_value_in_the_file_that_is_none_is_refused_though_a_variable_has_one(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text('[approvals]\nchannels = ["phone"]')
+    monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "web")
+    with pytest.raises(SettingsError, match=r"^approvals\.channels: "):
+        load(file)
