@@ -114,12 +114,12 @@ class Intake:
 
         return await self._broker.change(ask_id, change)
 
-    async def extend(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
-        return await self._broker.change(
-            ask_id,
-            lambda ask: asks.extended(ask, latest=self.latest_deadline(ask), policy=self._policy),
-            notes=_noted(cursor),
-        )
+    async def extend(self, ask_id: str, *, person: Person, cursor: Note | None = None) -> Ask:
+        def change(ask: Ask) -> Ask:
+            self._check_place(ask, person)
+            return asks.extended(ask, latest=self.latest_deadline(ask), policy=self._policy)
+
+        return await self._broker.change(ask_id, change, notes=_noted(cursor))
 
     async def discard(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
         return await self._broker.change(ask_id, asks.discarded, notes=_noted(cursor))

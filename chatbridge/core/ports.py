@@ -78,15 +78,16 @@ class Inbox(Protocol):
         """:raises UnknownAsk: :raises AskEnded:"""
         ...
 
-    async def extend(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
+    async def extend(self, ask_id: str, *, person: Person, cursor: Note | None = None) -> Ask:
         """Move the deadline by 15 minutes, at most to the latest one allowed.
 
         :raises UnknownAsk: :raises AskEnded:
+        :raises NotHere: an approval, and this channel may not settle it.
         """
         ...
 
     async def discard(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
-        """Forget a kept answer. :raises UnknownAsk:"""
+        """Forget a kept answer. Approvals have none. :raises UnknownAsk:"""
         ...
 
     async def redraw(self, ask_id: str) -> None:

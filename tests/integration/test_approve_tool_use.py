@@ -177,7 +177,7 @@ async def test_more_time_cannot_be_had_than_the_client_has(tmp_path: Path) -> No
             ends = ask.created_at + 600.0
             assert ask.deadline == ends
             assert hub.inbox.latest_deadline(ask) == ends
-            assert (await hub.inbox.extend(ask.id)).deadline == ends
+            assert (await hub.inbox.extend(ask.id, person=OWNER)).deadline == ends
 
 
 async def test_withdrawn_denies(hub: World) -> None:

@@ -171,7 +171,7 @@ async def test_more_time_takes_the_old_turns_back(tmp_path: Path) -> None:
     async with world(tmp_path, max_timeout=7200.0) as hub:
         ask = await hub.ask(timeout=1200.0)
         hub.clock.advance(30)
-        later = await hub.inbox.extend(ask.id)
+        later = await hub.inbox.extend(ask.id, person=OWNER)
         assert ask.deadline
         hub.clock.advance(ask.deadline - 15 * 60 - hub.clock.time())
         assert await hub.now(ask) == later

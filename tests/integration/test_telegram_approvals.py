@@ -12,6 +12,7 @@ import pytest
 from chatbridge.channels.telegram.data import Tap, encode
 from chatbridge.core import form
 from chatbridge.core.approval import TAP_IT, UNREAD
+from chatbridge.core.card import Act
 from chatbridge.core.model import ALLOW, Answer, Ask, Question, Status
 from chatbridge.core.policy import Policy
 from chatbridge.core.words import clock_time
@@ -338,8 +339,11 @@ async def test_where_it_cannot_be_settled_a_tap_or_a_word_says_where_it_can(
         assert card.rows == ()
         allow = encode(Tap(ask_id=ask.id, question=0, does=form.Choose(step=0, option=ALLOW)))
         assert await telegram.press(card, allow) == elsewhere
+        more = encode(Tap(ask_id=ask.id, question=0, does=Act.EXTEND))
+        assert await telegram.press(card, more) == elsewhere
         await telegram.say("deny", reply_to=card)
         await telegram.sees(lambda message: message.text == elsewhere)
         await telegram.say("/cancel")
         await telegram.dealt_with()
-        assert (await telegram.now(ask)).status is Status.OPEN
+        now = await telegram.now(ask)
+        assert (now.status, now.deadline) == (Status.OPEN, ask.deadline)

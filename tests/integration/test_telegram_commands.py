@@ -15,6 +15,7 @@ from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
+from tests.fakes.world import OWNER
 
 WEB = Person(name="Ada", channel="web")
 DOCS = Project(key="/code/docs-site", name="docs-site")
@@ -90,7 +91,7 @@ async def test_showing_during_another_change_is_not_forgotten(telegram: Telegram
     await telegram.say("/pending")
     listed = await telegram.sees("1 question is open")
     held = telegram.api.hold("editMessageText")
-    await telegram.desk.inbox.extend(ask.id)
+    await telegram.desk.inbox.extend(ask.id, person=OWNER)
     await asyncio.to_thread(held.arrived)
     await telegram.tap(listed, "1")
     held.release()

@@ -15,6 +15,7 @@ from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.telegram.people import Chat
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
+from tests.fakes.world import OWNER
 
 WEB = Person(name="Ada", channel="web")
 DOCS = Project(key="/code/docs-site", name="docs-site")
@@ -114,7 +115,7 @@ async def test_a_deleted_topic_is_not_made_again(
         else:
             await telegram.step(ask, "Write answer…")
             assert (await telegram.sees("your answer for")).thread is None
-        await telegram.desk.inbox.extend(lost.id)
+        await telegram.desk.inbox.extend(lost.id, person=OWNER)
         card = await telegram.current(lost)
         assert card.thread is None
         await telegram.step(lost, "2 ·")
@@ -275,7 +276,7 @@ async def test_open_cards_follow_a_group_that_becomes_a_supergroup(
             api.raw_update({})
             await waiting(held.arrived)()
             new = group.migrate()
-            await telegram.desk.inbox.extend(ask.id)
+            await telegram.desk.inbox.extend(ask.id, person=OWNER)
         phone = new.phone(ada)
         for words in ("Which database", "Delete the old fixtures?"):
             await waiting(phone.sees)(words)

@@ -16,6 +16,7 @@ from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram
+from tests.fakes.world import OWNER
 
 WEB = Person(name="Ada", channel="web")
 
@@ -135,7 +136,7 @@ async def test_write_answer_during_another_change_still_opens_the_keyboard(
     ask = await team.desk.ask(TEXT)
     card = await team.card(ask)
     held = team.api.hold("editMessageText")
-    await team.desk.inbox.extend(ask.id)
+    await team.desk.inbox.extend(ask.id, person=OWNER)
     await asyncio.to_thread(held.arrived)
     await team.tap(card, "Write answer…")
     held.release()

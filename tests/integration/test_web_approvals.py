@@ -106,6 +106,7 @@ async def test_the_page_settles_it_only_if_the_owner_named_the_inbox(tmp_path: P
             ("other", {"text": "no"}),
             ("text", {"text": "allow"}),
             ("cancel", {"reason": "no"}),
+            ("extend", {}),
         ):
             refused = await tap(web, ask, do, **fields)
             assert refused.status_code == 403, do

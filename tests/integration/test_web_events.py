@@ -125,7 +125,7 @@ async def test_too_many_streams_are_refused_and_those_of_scripts_keep_no_page_ou
 
 async def test_a_slow_page_misses_steps_but_not_the_newest_state(web: Web) -> None:
     ask = await web.desk.ask(CONFIRM)
-    later = await web.desk.inbox.extend(ask.id)
+    later = await web.desk.inbox.extend(ask.id, person=ADA)
     published = Events()
     with published.reader(session=None) as reader:
         for state in (ask, later) * 1000 + (later,):

@@ -15,6 +15,7 @@ from chatbridge.core.policy import DAY
 from tests.fakes.inbox import CONFIRM, TEXT
 from tests.fakes.web import Web, running_web
 from tests.fakes.web_stream import Stream, stream
+from tests.fakes.world import OWNER
 
 ELSEWHERE = Person(name="Ada", channel="elsewhere")
 
@@ -146,7 +147,7 @@ async def test_a_page_that_opens_later_is_noted_for_each_open_ask_once(web: Web)
     async with stream(web, page=True):
         await until_noted(web, first.id)
         await until_noted(web, second.id)
-    await web.desk.inbox.extend(first.id)
+    await web.desk.inbox.extend(first.id, person=OWNER)
     async with stream(web, "Last-Event-ID: 1", page=True) as page:
         await page.next()
         await both_reading(web, page)

@@ -97,7 +97,7 @@ class Texts:
         who = person_of(event.sender, name=self._api.name_of(event.room, event.sender))
         try:
             if Act.EXTEND in does:
-                later = await self._inbox.extend(ask.id, cursor=cursor)
+                later = await self._inbox.extend(ask.id, person=who, cursor=cursor)
                 at = clock_time(later.deadline or 0.0)
                 moved = later.deadline != ask.deadline
                 return notices.said(f"Ends {at} now." if moved else f"{at} is the latest allowed.")

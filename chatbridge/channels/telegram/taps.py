@@ -143,7 +143,7 @@ class Taps:
             case Use():
                 return await self._use(ask, query, chat, cursor)
             case Act.EXTEND:
-                later = await self._inbox.extend(ask.id, cursor=cursor)
+                later = await self._inbox.extend(ask.id, person=person, cursor=cursor)
                 moved = later.deadline != ask.deadline
                 at = clock_time(later.deadline or 0.0)
                 return f"Ends {at} now." if moved else f"{at} is the latest allowed."

@@ -161,7 +161,7 @@ class Pages:
                 await self._inbox.ask(ask_id)
                 return form.UNFIT
             case Act.EXTEND:
-                await self._inbox.extend(ask_id)
+                await self._inbox.extend(ask_id, person=person)
                 return None
             case Act.DISCARD:
                 await self._inbox.discard(ask_id)
