@@ -116,7 +116,9 @@ def approvals(draw_value: st.DrawFn) -> Ask:
         question=draw_value(st.just("Run this command?") | some.words | long_texts),
         language=draw_value(st.sampled_from([None, "bash", "diff", "json", "a<b"])),
         file=draw_value(_paths),
+        leads_to=draw_value(_paths),
         folder=draw_value(_paths),
+        started=draw_value(st.booleans()),
         destructive=draw_value(st.booleans()),
         beyond=draw_value(st.none() | long_texts),
     )

@@ -57,6 +57,13 @@ def advance(question: Question, draft: Draft, event: form.Event) -> form.Step:
             return form.UNFIT
 
 
+def allows(event: object) -> bool:
+    """Whether this event, where it fits, allows something or is the first of two taps that do."""
+    return isinstance(event, AskSession) or (
+        isinstance(event, form.Choose) and event.option != DENY
+    )
+
+
 def unread(question: Question, draft: Draft) -> bool:
     """Whether there is more of it than the person has been shown."""
     return bool(question.subject and question.subject.whole_first and not draft.whole)

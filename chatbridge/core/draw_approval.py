@@ -3,37 +3,27 @@ would cost. Pure."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from chatbridge.core import form
 from chatbridge.core.approval import goes_beyond, unread
 from chatbridge.core.card import Button, Role
 from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.exact import exact, exact_line
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, Subject, View
-from chatbridge.core.text import one_line, shortened, visible
+from chatbridge.core.text import one_line, shortened
 
 HEAD, TAIL = 1_500, 800
-"""So much of a long one is shown until the person asks for all of it."""
+FIRST_LINES, LAST_LINES = 14, 8
+"""So much of a long one is shown until the person asks for all of it: characters, or of many short
+lines these."""
+LONG_DIFF = FIRST_LINES + LAST_LINES + 1
+"""Lines: what stands for the others takes one as well."""
 BEYOND = 240
 REALLY = "Really run this command?"
 MARKED = "It is marked as destructive, so it takes a second tap."
 COMMANDS = "command"
 """The dialect of approvals whose command chatbridge runs by itself."""
-_SPACES = re.compile(r"[^\S\n]{80,}")
-_EMPTY_LINES = re.compile(r"\n(?:[^\S\n]*\n){10,}")
-
-
-def legible(code: str) -> str:
-    """What hides is visible, and much that is blank is told instead of shown: what comes after it
-    would be out of sight."""
-    code = _SPACES.sub(lambda blank: f" ⟨{len(blank[0]):,} spaces⟩ ", visible(code))
-    return _EMPTY_LINES.sub(_counted, code)
-
-
-def _counted(blank: re.Match[str]) -> str:
-    lines = blank[0].count("\n") - 1
-    return f"\n⟨{lines:,} empty lines⟩\n"
 
 
 def drawn_subject(ask: Ask) -> Subject | None:
@@ -41,16 +31,34 @@ def drawn_subject(ask: Ask) -> Subject | None:
     subject = question.subject
     if subject is None:
         return None
-    code = legible(subject.code)
-    hidden = len(code) - HEAD - TAIL
-    if unread(question, ask.draft) and hidden > 0:
-        code = f"{code[:HEAD]}\n… {hidden:,} characters …\n{code[-TAIL:]}"
+    code = exact(subject.code)
     return replace(
         subject,
-        code=code,
-        file=one_line(subject.file) if subject.file else None,
-        folder=one_line(subject.folder) if subject.folder else None,
+        code=_ends(code) if unread(question, ask.draft) else code,
+        file=_line(subject.file),
+        leads_to=_line(subject.leads_to),
+        folder=_line(subject.folder),
         beyond=shortened(one_line(subject.beyond), BEYOND) if subject.beyond else None,
+    )
+
+
+def _line(path: str | None) -> str | None:
+    return exact_line(path) if path else None
+
+
+def _ends(code: str) -> str:
+    hidden, lines = len(code) - HEAD - TAIL, code.split("\n")
+    if hidden > 0:
+        return f"{code[:HEAD]}\n… {hidden:,} characters …\n{code[-TAIL:]}"
+    more = len(lines) - FIRST_LINES - LAST_LINES
+    if len(lines) <= LONG_DIFF:
+        return code
+    return "\n".join(
+        [
+            *lines[:FIRST_LINES],
+            f"… {more} lines …",
+            *lines[-LAST_LINES:],
+        ]
     )
 
 

@@ -70,9 +70,13 @@ class Subject:
     code: str
     language: str | None = None
     file: str | None = None
-    """The file that would be changed."""
+    """The file that would be changed, as its path was given."""
+    leads_to: str | None = None
+    """Where that path really leads, if it is another one."""
     folder: str | None = None
     """Where a command would run."""
+    started: bool = False
+    """The folder is only where the agent was started: it may have gone elsewhere since."""
     whole_first: bool = False
     """It is long, and cannot be undone: nothing can be allowed before all of it was shown."""
     latest: float | None = None
@@ -81,6 +85,11 @@ class Subject:
     """Marked as such by the owner: to allow it once takes a second tap."""
     beyond: str | None = None
     """What else is allowed with it, in our words, where allowing it allows more than itself."""
+
+    @property
+    def where(self) -> str:
+        """What stands before the folder."""
+        return "agent started in" if self.started else "in"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,5 +369,5 @@ def _fingerprint(request: AskRequest) -> str:
     ]
     subjects = [q.subject for q in request.questions if q.subject]
     if subjects:
-        content.append([[s.code, s.language, s.file, s.folder] for s in subjects])
+        content.append([[s.code, s.language, s.file, s.leads_to, s.folder] for s in subjects])
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -71,6 +71,12 @@ def ended_sentence(ask: Ask, *, now: float) -> str:
             assert_never(ask.status)
 
 
+UNSENT = (
+    "It can be allowed when all of it is here. If that does not come, read it in the web inbox."
+)
+"""Said where a card has no room for all of what an approval is about, and the rest is not out."""
+
+
 def only_there(channels: Sequence[str]) -> str:
     """Where an approval can be settled, said on a channel that is none of these."""
     known = [PLACES.get(each, each) for each in channels if (each,) != NOWHERE]

@@ -1,20 +1,25 @@
 """What an approval shows of a tool's use: the command, the diff, or the input as it came.
 
 What is shown is what is allowed: an input with a member that is not understood, or of another
-shape, is shown whole. Left out of a command are only words about it, and how long it may take.
+shape, is shown whole. Left out of a command are only words about it, and how long it may take. How
+it is drawn, to the letter, is the card's business.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chatbridge.core.draw_approval import HEAD, TAIL, legible
+from chatbridge.core.draw_approval import HEAD, LONG_DIFF, TAIL
+from chatbridge.core.errors import ToolInputError
+from chatbridge.core.exact import exact, exact_line
 from chatbridge.core.model import Project, Subject
-from chatbridge.core.text import one_line, shortened
+from chatbridge.core.text import encodable
 from chatbridge.tools.approval_diff import COMPARED, effort, replaced, written
+from chatbridge.tools.approval_file import has_to_be_read, real_path
 
 Json = dict[str, Any]
 
@@ -22,32 +27,58 @@ COMMAND, CHANGE = "Run this command?", "Change this file?"
 LONG_TEXT, LONG_LINES = 3_000, 20
 """Above either, a person sees only the ends at first, and nothing can be allowed before all of it
 was shown."""
-TOOL_NAME = 100
 EVERYWHERE, WHOLE = "every occurrence", "the whole file"
 _ASIDE = {"description", "timeout", "run_in_background"}
 _CELL_MODES = ("replace", "insert", "delete")
+_CELL_TYPES = ("code", "markdown", "")
+_CELL_ID = re.compile(r"[A-Za-z0-9_-]{0,100}", re.ASCII)
 
 
-def subject_of(tool: str, given: Json, project: Project) -> tuple[str, Subject]:
-    """The question in our words, and what it is about in the agent's."""
+def subject_of(
+    tool: str, given: Json, project: Project, *, folder: str | None, started: bool = False
+) -> tuple[str, Subject]:
+    """The question in our words, and what it is about in the agent's. `folder` is where the tool
+    would be used, or only where its agent was `started`.
+
+    Looks at files: not for the event loop.
+
+    :raises ToolInputError: the folder cannot be shown.
+    """
+    where = _where(folder)
     if tool == "Bash" and (command := _command(given)) is not None:
-        folder = as_written(project.key) if project.key.startswith("/") else None
-        return COMMAND, whole_first(Subject(code=command, language="bash", folder=folder))
-    path, diff = _path(given), _diff(tool, given)
-    if path is not None and diff:
-        return CHANGE, Subject(code=diff, language="diff", file=_within(path, project))
+        subject = Subject(code=command, language="bash", folder=where, started=started)
+        return COMMAND, whole_first(subject)
+    if (change := _change(tool, given, project)) is not None:
+        return CHANGE, change
     code = json.dumps(given, ensure_ascii=False, indent=2)
-    name = shortened(one_line(tool), TOOL_NAME).replace("`", "'")
-    return f"Use `{name}`?", whole_first(Subject(code=code, language="json"))
+    name = exact_line(tool).replace("`", "⟨U+0060⟩")  # it stands between two of them
+    subject = Subject(code=code, language="json", folder=where, started=started)
+    return f"Use `{name}`?", whole_first(subject)
 
 
 def whole_first(subject: Subject) -> Subject:
-    """A command cannot be taken back; a file can, so a diff's middle may stay unread."""
-    shown = legible(subject.code)  # where hidden characters take room, too
-    units = len(shown.encode("utf-16-le", "surrogatepass")) // 2  # as chats count them
+    """A command cannot be taken back."""
+    shown = exact(subject.code)  # where hidden characters take room, too
     # So many lines in few words are all on the card: there would be nothing left to show.
     lines = shown.count("\n") >= LONG_LINES and len(shown) > HEAD + TAIL
-    return replace(subject, whole_first=units > LONG_TEXT or lines)
+    return replace(subject, whole_first=lines or _is_long(shown))
+
+
+def _is_long(shown: str) -> bool:
+    return len(shown.encode("utf-16-le", "surrogatepass")) // 2 > LONG_TEXT  # as chats count them
+
+
+def _where(folder: str | None) -> str | None:
+    if folder is None or not folder.startswith("/"):
+        return None
+    if encodable(folder) != folder:
+        raise ToolInputError(
+            "The name of the agent's folder is no text, so nobody can be asked about it",
+            path="cwd",
+            given=exact_line(folder),
+            accepted="a folder whose name is UTF-8",
+        )
+    return as_written(folder)
 
 
 def _command(given: Json) -> str | None:
@@ -58,6 +89,26 @@ def _command(given: Json) -> str | None:
 
 
 # ── files ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _change(tool: str, given: Json, project: Project) -> Subject | None:
+    """None: it is to be shown as it came."""
+    path, diff = _path(given), _diff(tool, given)
+    if path is None or not diff:
+        return None
+    try:
+        real = real_path(path, project)
+    except ValueError:
+        return None
+    shown = exact(diff)
+    long = _is_long(shown) or shown.count("\n") >= LONG_DIFF
+    return Subject(
+        code=diff,
+        language="diff",
+        file=_within(path, project),
+        leads_to=real if real != path else None,
+        whole_first=long and has_to_be_read(path, real, diff, project),
+    )
 
 
 def _diff(tool: str, given: Json) -> str | None:
@@ -114,10 +165,10 @@ def _cell(given: Json) -> str | None:
     if given.keys() - known or not all(isinstance(value, str) for value in given.values()):
         return None
     mode, source = given.get("edit_mode", "replace"), given.get("new_source", "")
-    if mode not in _CELL_MODES:
+    kind, cell = given.get("cell_type", ""), given.get("cell_id", "")
+    if mode not in _CELL_MODES or kind not in _CELL_TYPES or not _CELL_ID.fullmatch(cell):
         return None
-    named = [mode, given.get("cell_type", ""), "cell", given.get("cell_id", "")]
-    return _headed(one_line(" ".join(named)), written(source))
+    return _headed(" ".join(part for part in (mode, kind, "cell", cell) if part), written(source))
 
 
 def _headed(header: str, diff: str) -> str:

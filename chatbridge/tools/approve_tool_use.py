@@ -8,6 +8,7 @@ their text denies all the same, for a client that reads the text alone.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from dataclasses import dataclass, replace
@@ -126,7 +127,11 @@ class ApproveToolUse:
     # ── a permission ──────────────────────────────────────────────────────────────────────────────
 
     async def _approval(self, use: Use, call: ToolCall) -> CallToolResult:
-        text, subject = subject_of(use.tool, use.given, call.project)
+        # A hook says where its agent is now. Others only have the folder that they began in.
+        started = call.agent.client != HOOK
+        text, subject = await asyncio.to_thread(
+            subject_of, use.tool, use.given, call.project, folder=call.folder, started=started
+        )
         limit = self._limit(call)
         if limit is not None:
             subject = replace(subject, latest=call.clock.time() + limit)

@@ -44,8 +44,11 @@ class ClaudeCode:
         client: Client | None = None,
         timeout: float | None = None,
         reach: Reach | None = None,
+        folder: str | None = None,
     ) -> None:
+        """`folder`: where it works; else in its project."""
         self.world = world
+        self.folder = folder or project.key
         self.link = link
         self._project = project
         self._peer = Peer(agent=Agent(client=name, name="Claude Code"), client=client or Client())
@@ -72,6 +75,7 @@ class ClaudeCode:
             peer=self._peer,
             report=None,
             clock=self.world.clock,
+            folder=self.folder,
         )
         async with asyncio.timeout(PATIENCE):
             result = await self._tools[tool].run(arguments, call)

@@ -46,7 +46,7 @@ async def test_allowed_returns_the_input_as_it_was_given(hub: World) -> None:
         assert ask.approval
         assert ask.questions[0].text == "Run this command?"
         assert ask.questions[0].subject == Subject(
-            code="ls -l", language="bash", folder="/src/shop"
+            code="ls -l", language="bash", folder="/src/shop", started=True
         )
         await allow(hub, ask)
         result = await call
@@ -108,15 +108,55 @@ async def test_allowed_for_the_session_covers_nothing_but_exactly_this(
         assert denial(await call)[0] == "denied"
 
 
-async def test_names_that_look_alike_on_the_card_are_two_tools(hub: World) -> None:
+@pytest.mark.parametrize("given", [LIST["input"], {"command": "ls -l", "sandbox": False}])
+async def test_allowed_for_the_session_covers_no_other_folder(
+    hub: World, given: dict[str, Any]
+) -> None:
+    claude = ClaudeCode(hub, name=HOOK, folder="/src/shop/build")
+    wanted = {"tool_name": "Bash", "input": given}
+    async with claude.wanting(wanted) as (call, ask):
+        assert ask.questions[0].subject
+        assert ask.questions[0].subject.folder == "/src/shop/build"
+        assert not ask.questions[0].subject.started
+        await allow_for_session(hub, ask)
+        await call
+    claude.folder = "/src/shop/src"
+    async with claude.wanting(wanted) as (call, again):
+        await deny(hub, again)
+        assert denial(await call)[0] == "denied"
+    claude.folder = "/src/shop/build"
+    assert verdict(await claude.wants(wanted))["behavior"] == "allow"
+
+
+async def test_allowed_for_the_session_covers_no_other_file_that_its_path_leads_to_later(
+    hub: World, tmp_path: Path
+) -> None:
+    link = tmp_path / "notes.txt"
+    link.symlink_to(tmp_path / "a")
+    claude = ClaudeCode(hub, project=Project(key=str(tmp_path), name="shop"))
+    given = {"file_path": str(link), "content": "x\n"}
+    async with claude.wanting({"tool_name": "Write", "input": given}) as (call, ask):
+        await allow_for_session(hub, ask)
+        await call
+    link.unlink()
+    link.symlink_to("/etc/hosts")
+    async with claude.wanting({"tool_name": "Write", "input": given}) as (call, again):
+        assert again.questions[0].subject
+        assert again.questions[0].subject.leads_to == "/etc/hosts"
+        await deny(hub, again)
+        assert denial(await call)[0] == "denied"
+
+
+async def test_names_that_could_look_alike_do_not_and_are_two_tools(hub: World) -> None:
     claude = ClaudeCode(hub)
     async with claude.wanting({"tool_name": "pay'", "input": {}}) as (call, ask):
         await allow_for_session(hub, ask)
         await call
-    async with claude.wanting({"tool_name": "pay`", "input": {}}) as (call, again):
-        assert again.questions[0].text == ask.questions[0].text
-        await deny(hub, again)
-        assert denial(await call)[0] == "denied"
+    for other in ("pay`", "pay' ", "pay\u2019\u200b"):
+        async with claude.wanting({"tool_name": other, "input": {}}) as (call, again):
+            assert again.questions[0].text != ask.questions[0].text
+            await deny(hub, again)
+            assert denial(await call)[0] == "denied"
 
 
 # ── nobody does ───────────────────────────────────────────────────────────────────────────────────

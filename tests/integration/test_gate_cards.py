@@ -16,7 +16,7 @@ from chatbridge.channels.matrix.approvals import INDENT
 from chatbridge.channels.telegram import render as telegram
 from chatbridge.channels.telegram.html import escape
 from chatbridge.commands.operations.gate import Gate
-from chatbridge.core.draw_approval import legible
+from chatbridge.core.exact import exact
 from chatbridge.core.model import Ask
 from chatbridge.core.policy import Policy
 from tests import matrix_asks, telegram_asks
@@ -52,7 +52,7 @@ async def asked(hub: World, argument: str, number: int = 1) -> Ask:
 
 
 def shown(argument: str) -> str:
-    code = legible(shlex.join((GIT, argument, "--end")))
+    code = exact(shlex.join((GIT, argument, "--end")))
     assert code.startswith(f"{GIT} ")
     assert code.endswith(" --end")
     return code

@@ -10,10 +10,11 @@ import pytest
 
 from chatbridge.core import form
 from chatbridge.core.model import Answer, Person, Status, Subject, View
-from chatbridge.core.words import clock_time
+from chatbridge.core.words import UNSENT, clock_time
 from tests.fakes.inbox import COMMAND, LONG_COMMAND, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person as Somebody
+from tests.fakes.relay import Relay
 from tests.fakes.synapse import Synapse
 from tests.matrix_asks import plain
 
@@ -249,6 +250,39 @@ async def test_what_no_event_has_room_for_is_shown_on_pages(matrix: Matrix) -> N
     await matrix.ada.reply(matrix.room, "allow", to=said[0].event_id)
     await matrix.dealt_with()
     assert await matrix.answers(ask) == (ALLOWED,)
+
+
+async def test_a_long_change_is_allowed_only_after_all_its_pages_are_out(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    lines = "\n".join(f"+line {i:05} of the file" for i in range(1_000))
+    subject = Subject(code=lines, language="diff", file="src/shop.py")
+    question = replace(COMMAND, text="Change this file?", subject=subject)
+    message = "PUT .*/send/m.room.message"
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
+    ):
+        root, page = relay.hold(message), relay.hold(message)
+        ask = await matrix.desk.ask(question)
+        await root.came()
+        root.go.set()
+        await page.came()
+        card = await matrix.ada.sees(lambda m: UNSENT in m.body, room=matrix.room)
+        assert "allow," not in card.body
+        await matrix.ada.in_thread(matrix.room, "allow", root=card.event_id)
+        await matrix.ada.sees(lambda m: m.body == UNSENT, room=matrix.room)
+        await matrix.ada.react(matrix.room, card.event_id, "👍")
+        await matrix.told("take your reaction back first")
+        assert await matrix.now(ask) == ask
+        page.go.set()
+        whole = await matrix.card(ask)
+        assert "All of it is in this thread, page by page." in whole.body
+        assert matrix.buttons(whole) == "👍 👎"
+        said = "".join(m.body for m in matrix.ada.messages(matrix.room) if "Page " in m.body)
+        assert all(f"+line {i:05}" in said for i in range(1_000))
+        await matrix.say(ask, "allow")
+        assert await matrix.answers(ask) == (ALLOWED,)
 
 
 # ── without reactions, and encrypted ──────────────────────────────────────────────────────────────

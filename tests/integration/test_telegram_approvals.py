@@ -13,9 +13,10 @@ from chatbridge.channels.telegram.data import Tap, encode
 from chatbridge.core import form
 from chatbridge.core.approval import TAP_IT, UNREAD
 from chatbridge.core.card import Act
+from chatbridge.core.events import AskSession
 from chatbridge.core.model import ALLOW, Answer, Ask, Question, Status
 from chatbridge.core.policy import Policy
-from chatbridge.core.words import clock_time
+from chatbridge.core.words import UNSENT, clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import COMMAND, LONG_COMMAND, SELECT
 from tests.fakes.telegram.people import Card
@@ -197,6 +198,43 @@ async def test_a_long_change_can_be_allowed_and_is_sent_whole(telegram: Telegram
     assert file.document
     assert file.document.content.decode() == diff
     assert await telegram.tap(card, "Allow once") == "Allowed once."
+
+
+async def test_a_long_change_whose_file_cannot_be_sent_is_not_allowed(telegram: Telegram) -> None:
+    assert COMMAND.subject
+    diff = "\n".join(f"+line {i}" for i in range(60))
+    subject = replace(COMMAND.subject, code=diff, language="diff", folder=None, file="prod.tf")
+    telegram.api.fail("sendDocument", status=500, times=1000)
+    ask = await asked(telegram, replace(COMMAND, text="Change this file?", subject=subject))
+    card = await telegram.sees("Change this file?")
+    await telegram.in_time(asyncio.to_thread(telegram.api.until, lambda it: _tries(it) > 3))
+    card = telegram.phone.now(card)
+    assert card.rows == (("Deny", "Deny, say why…"),)
+    assert UNSENT in card.text
+    for does in (form.Choose(step=0, option=ALLOW), AskSession(step=0)):
+        tapped = encode(Tap(ask_id=ask.id, question=0, does=does))
+        assert await telegram.press(card, tapped) == UNSENT
+    assert await telegram.now(ask) == ask
+    telegram.api.heal()
+    card = await telegram.in_time(telegram.until(card, lambda card: card.rows == ROWS))
+    assert UNSENT not in card.text
+    await read_by(telegram, ask)
+    assert await telegram.tap(card, "Allow once") == "Allowed once."
+
+
+async def test_who_denies_with_a_reason_is_asked_for_it_though_a_file_cannot_be_sent(
+    telegram: Telegram,
+) -> None:
+    assert COMMAND.subject
+    diff = "\n".join(f"+line {i}" for i in range(60))
+    subject = replace(COMMAND.subject, code=diff, language="diff", folder=None, file="prod.tf")
+    telegram.api.fail("sendDocument", status=400, times=1000)
+    await asked(telegram, replace(COMMAND, text="Change this file?", subject=subject))
+    card = await telegram.sees("Change this file?")
+    await telegram.in_time(asyncio.to_thread(telegram.api.until, lambda it: _tries(it) > 1))
+    assert await telegram.tap(card, "Deny, say why…") == ""
+    prompt = await telegram.in_time(telegram.sees("Your reason for"))
+    assert prompt.force_reply == "Your reason"
 
 
 # ── denied ────────────────────────────────────────────────────────────────────────────────────────

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Project, Subject
+from chatbridge.tools import approval_subject
 from chatbridge.tools.approval_diff import COMPARED, NO_NEWLINE, effort, replaced, written
-from chatbridge.tools.approval_subject import CHANGE, COMMAND, subject_of
+from chatbridge.tools.approval_subject import CHANGE, COMMAND
 
 SHOP = Project(key="/src/shop", name="shop")
 TEXTS = st.text(alphabet=st.sampled_from("ab \n\r\x0b\u2028+-@\\"), max_size=30)
@@ -28,6 +30,17 @@ KEYS = st.sampled_from([
 TOOLS = st.sampled_from(["Bash", "Edit", "MultiEdit", "Write", "NotebookEdit", "WebFetch"])
 
 
+def subject_of(
+    tool: str,
+    given: dict[str, Any],
+    project: Project = SHOP,
+    *,
+    folder: str | None = "/src/shop",
+    started: bool = False,
+) -> tuple[str, Subject]:
+    return approval_subject.subject_of(tool, given, project, folder=folder, started=started)
+
+
 def shown(tool: str, given: dict[str, Any], project: Project = SHOP) -> Subject:
     return subject_of(tool, given, project)[1]
 
@@ -35,23 +48,41 @@ def shown(tool: str, given: dict[str, Any], project: Project = SHOP) -> Subject:
 # ── commands ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_command_is_shown_to_the_letter_with_the_projects_folder() -> None:
+def test_a_command_is_shown_to_the_letter_with_the_folder_it_runs_in() -> None:
     given = {"command": "rm -rf 'build dir'\n", "description": "harmless", "timeout": 9}
-    text, subject = subject_of("Bash", given, SHOP)
+    text, subject = subject_of("Bash", given, folder="/src/shop/build")
     assert text == COMMAND == "Run this command?"
-    assert subject == Subject(code="rm -rf 'build dir'\n", language="bash", folder="/src/shop")
+    assert subject == Subject(
+        code="rm -rf 'build dir'\n", language="bash", folder="/src/shop/build"
+    )
+    assert subject.where == "in"
+
+
+def test_a_folder_that_is_only_where_the_agent_began_says_so() -> None:
+    _, subject = subject_of("Bash", {"command": "ls"}, started=True)
+    assert (subject.where, subject.folder) == ("agent started in", "/src/shop")
+
+
+def test_a_tool_whose_input_is_shown_as_it_came_has_its_folder_too() -> None:
+    given = {"command": "ls", "dangerouslyDisableSandbox": True}
+    _, subject = subject_of("Bash", given, folder="/src/shop/build")
+    assert (subject.language, subject.folder) == ("json", "/src/shop/build")
 
 
 def test_a_folder_in_the_owners_home_is_written_as_they_would() -> None:
     home = os.path.expanduser("~")
-    project = Project(key=f"{home}/code/infra", name="infra")
-    assert shown("Bash", {"command": "ls"}, project).folder == "~/code/infra"
-    beside = Project(key=f"{home}-other/infra", name="infra")
-    assert shown("Bash", {"command": "ls"}, beside).folder == f"{home}-other/infra"
+    for folder, written_as in (
+        (f"{home}/code/infra", "~/code/infra"),
+        (f"{home}-other/infra", f"{home}-other/infra"),
+        ("~/code/infra", None),
+        (None, None),
+    ):
+        assert subject_of("Bash", {"command": "ls"}, folder=folder)[1].folder == written_as
 
 
-def test_a_command_outside_any_project_names_no_folder() -> None:
-    assert shown("Bash", {"command": "ls"}, Project(key="link:1", name="tmp")).folder is None
+def test_a_folder_that_is_no_text_is_refused() -> None:
+    with pytest.raises(ToolInputError, match="is no text"):
+        subject_of("Bash", {"command": "ls"}, folder="/src/\udcff")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +97,7 @@ def test_a_command_outside_any_project_names_no_folder() -> None:
 def test_a_command_with_something_unknown_beside_it_is_shown_as_it_came(
     given: dict[str, Any],
 ) -> None:
-    text, subject = subject_of("Bash", given, SHOP)
+    text, subject = subject_of("Bash", given)
     assert text == "Use `Bash`?"
     assert json.loads(subject.code) == given
 
@@ -81,8 +112,9 @@ def test_a_command_with_something_unknown_beside_it_is_shown_as_it_came(
         ("x" * 120 + ("\n" + "x" * 120) * 20, True),
         ("🙂" * 1_500, False),
         ("🙂" * 1_501, True),
-        ("\u202e" * 375, False),
-        ("\u202e" * 376, True),
+        ("\u202e\u202d" * 187, False),
+        ("\u202e\u202d" * 188, True),
+        ("\u2800" * 100_000, False),
     ],
 )
 def test_a_long_command_has_to_be_shown_whole_first(command: str, first: bool) -> None:
@@ -94,7 +126,7 @@ def test_a_long_command_has_to_be_shown_whole_first(command: str, first: bool) -
 
 def test_an_edit_is_shown_as_a_diff_of_its_file() -> None:
     given = {"file_path": "/src/shop/deploy/prod.tf", "old_string": "a\nb", "new_string": "a\nc"}
-    text, subject = subject_of("Edit", given, SHOP)
+    text, subject = subject_of("Edit", given)
     assert text == CHANGE == "Change this file?"
     assert subject == Subject(code=" a\n-b\n+c", language="diff", file="deploy/prod.tf")
 
@@ -123,23 +155,26 @@ def test_a_written_file_is_shown_as_a_whole() -> None:
 def test_a_notebooks_cell_is_shown_with_what_happens_to_it() -> None:
     given = {
         "notebook_path": "/n.ipynb",
-        "cell_id": "c1\n@@",
+        "cell_id": "c1",
         "new_source": "1",
         "cell_type": "code",
     }
     subject = shown("NotebookEdit", given)
-    assert subject.code == f"@@ replace code cell c1 @@ @@\n+1\n{NO_NEWLINE}"
+    assert subject.code == f"@@ replace code cell c1 @@\n+1\n{NO_NEWLINE}"
     assert subject.file == "/n.ipynb"
 
 
-def test_a_long_diff_can_be_allowed_unread() -> None:
-    given = {"file_path": "/a", "content": "x\n" * 5_000}
-    assert not shown("Write", given).whole_first
-
-
-@pytest.mark.parametrize("path", ["/src/shop/../../etc/passwd", "/src/shop//a", "/src/shopping/a"])
-def test_a_file_that_may_be_elsewhere_is_named_as_it_came(path: str) -> None:
-    assert shown("Write", {"file_path": path, "content": "x"}).file == path
+@pytest.mark.parametrize(
+    ("path", "real"),
+    [
+        ("/src/shop/../../etc/passwd", "/etc/passwd"),
+        ("/src/shop//a", "/src/shop/a"),
+        ("/src/shopping/a", None),
+    ],
+)
+def test_a_file_that_may_be_elsewhere_is_named_as_it_came(path: str, real: str | None) -> None:
+    subject = shown("Write", {"file_path": path, "content": "x"})
+    assert (subject.file, subject.leads_to) == (path, real)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +187,16 @@ def test_a_file_that_may_be_elsewhere_is_named_as_it_came(path: str) -> None:
         ("MultiEdit", {"file_path": "/a", "edits": [{"old_string": "a"}]}),
         ("MultiEdit", {"file_path": "/a", "edits": []}),
         ("Write", {"file_path": "/a", "content": 1}),
+        ("Write", {"file_path": "/a\0", "content": "x"}),
         ("NotebookEdit", {"notebook_path": "/a", "new_source": "x", "edit_mode": "explode"}),
+        ("NotebookEdit", {"notebook_path": "/a", "new_source": "x", "cell_id": "c1\n@@"}),
+        ("NotebookEdit", {"notebook_path": "/a", "new_source": "x", "cell_type": "code cell"}),
     ],
 )
 def test_a_change_that_is_not_understood_is_shown_as_it_came(
     tool: str, given: dict[str, Any]
 ) -> None:
-    text, subject = subject_of(tool, given, SHOP)
+    text, subject = subject_of(tool, given)
     assert text == f"Use `{tool}`?"
     assert (json.loads(subject.code), subject.language) == (given, "json")
 
@@ -202,23 +240,22 @@ def test_edits_that_take_too_long_to_compare_are_not_compared() -> None:
 
 
 def test_any_other_tool_is_shown_with_its_input() -> None:
-    text, subject = subject_of("mcp__shop__pay", {"amount": 5, "to": "Ünal"}, SHOP)
+    text, subject = subject_of("mcp__shop__pay", {"amount": 5, "to": "Ünal"})
     assert text == "Use `mcp__shop__pay`?"
     code = '{\n  "amount": 5,\n  "to": "Ünal"\n}'
-    assert subject == Subject(code=code, language="json")
+    assert subject == Subject(code=code, language="json", folder="/src/shop")
 
 
 def test_a_tools_name_cannot_leave_its_place_in_the_sentence() -> None:
-    text, _ = subject_of("x`?\nAllow this, it is harmless \u202e`", {}, SHOP)
-    assert text == "Use `x'? Allow this, it is harmless ⟨U+202E⟩'`?"
-    assert len(subject_of("x" * 200, {}, SHOP)[0]) < 120
+    text, _ = subject_of("x`?\nAllow this, it is harmless \u202e`", {})
+    assert text == "Use `x⟨U+0060⟩?⟨U+000A⟩Allow this, it is harmless ⟨U+202E⟩⟨U+0060⟩`?"
 
 
 @given(TOOLS, st.dictionaries(KEYS, JSON | TEXTS, max_size=5))
 def test_whatever_the_input_is_all_of_it_or_a_whole_command_or_change_is_shown(
     tool: str, given: dict[str, Any]
 ) -> None:
-    text, subject = subject_of(tool, given, SHOP)
+    text, subject = subject_of(tool, given)
     if text == COMMAND:
         assert subject.code == given["command"]
     elif text == CHANGE:

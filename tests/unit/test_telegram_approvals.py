@@ -21,7 +21,7 @@ from chatbridge.core.approval import advance
 from chatbridge.core.draw import draw
 from chatbridge.core.events import AskSession, ShowAll
 from chatbridge.core.model import ALLOW, DENY, VERDICTS, Answer, Ask, Outcome, Status
-from chatbridge.core.words import clock_time, only_there
+from chatbridge.core.words import UNSENT, clock_time, only_there
 from tests.telegram_asks import (
     ADA,
     GROUP,
@@ -87,7 +87,7 @@ def test_t16_no_button_of_an_approval_stands_out() -> None:
     [
         "echo ```; echo '</code></pre>' <b>x</b> && true",
         "**not bold** [a](https://example.org) `date`",
-        "  leading\n\n\n# and blank lines\n\tkept",
+        "  leading\n\n\n# and blank lines\n  kept",
         "\n".join(f"echo {i}" for i in range(200)),
         "é" * 3_000,
     ],
@@ -97,8 +97,20 @@ def test_t16_whatever_is_in_a_command_is_shown_as_it_is(code: str) -> None:
     assert code in read_card(ask(approval(code)))
 
 
-def test_t16_what_would_turn_text_around_is_made_visible() -> None:
+def test_t16_what_is_not_plainly_visible_is_told() -> None:
     assert "rm ⟨U+202E⟩txt.\n" in read_card(ask(approval("rm \u202etxt.")))
+    assert "\ncd a⟨U+000D⟩\n⇥rm 1⟨U+FE0F⟩\n" in read_card(ask(approval("cd a\r\n\trm 1\ufe0f")))
+    assert "in ⟨1 space⟩a⟨U+000A⟩\n" in read_card(ask(approval("ls", folder=" a\n")))
+
+
+def test_t16_a_folder_that_is_only_where_the_agent_began_says_so() -> None:
+    shown = ask(approval("ls", folder="~/code/infra", started=True))
+    assert "\nls\nagent started in ~/code/infra\n" in read_card(shown)
+
+
+def test_t16b_a_path_that_leads_elsewhere_says_where() -> None:
+    shown = ask(approval("+a", language="diff", file="notes.txt", leads_to="/etc/hosts"))
+    assert "\nnotes.txt · 1 added, 0 removed\nleads to /etc/hosts\n+a\n" in read_card(shown)
 
 
 def test_t16_another_tool_shows_its_name_and_input() -> None:
@@ -128,12 +140,15 @@ def test_t16_once_all_of_it_is_out_it_can_be_allowed_and_not_before() -> None:
     assert "All of it is in the file." in read_card(whole)
 
 
-def test_t16_a_command_that_no_card_can_hold_comes_as_a_file_before_it() -> None:
+def test_t16_a_command_that_no_card_can_hold_is_allowed_only_with_its_file() -> None:
     shown = ask(approval("😀" * 2_000))
-    (file,) = overflow(shown).before
+    (file,) = overflow(shown).after
     assert file.content.decode() == "😀" * 2_000
     assert "All of it is in the file." in read_card(shown)
     assert buttons(shown) == ROWS
+    unsent = replace(PRIVATE, unsent=True)
+    assert buttons(shown, unsent) == [["Deny", "Deny, say why…"]]
+    assert UNSENT in read_card(shown, unsent)
 
 
 def test_t16_long_paths_keep_their_end_and_come_whole_in_the_file() -> None:
@@ -141,7 +156,7 @@ def test_t16_long_paths_keep_their_end_and_come_whole_in_the_file() -> None:
     shown = ask(approval("ls", folder=path))
     assert "/deep/main.tf\n" in read_card(shown)
     assert path not in read_card(shown)
-    assert path in overflow(shown).before[0].content.decode()
+    assert path in overflow(shown).after[0].content.decode()
 
 
 def test_t16b_a_change_says_how_much_of_the_file_it_touches() -> None:
@@ -150,6 +165,18 @@ def test_t16b_a_change_says_how_much_of_the_file_it_touches() -> None:
         f'<pre><code class="language-diff">{DIFF}</code></pre>'
     ) in html(CHANGE)
     assert buttons(CHANGE) == ROWS
+
+
+def test_t16b_a_long_change_that_has_to_be_read_can_only_be_shown_or_denied() -> None:
+    lines = [f"+{i}" for i in range(24)]
+    question = approval("\n".join(lines), language="diff", file="run.sh", whole_first=True)
+    shown = ask(question)
+    assert "\nrun.sh\n+0\n" in read_card(shown)
+    assert "+13\n… 2 lines …\n+16\n" in read_card(shown)
+    assert buttons(shown) == [["Show all"], ["Deny"]]
+    whole = stepped(shown, ShowAll(step=0))
+    assert overflow(whole).after[0].content.decode() == "\n".join(lines)
+    assert buttons(whole) == ROWS
 
 
 def test_t16b_of_a_long_change_first_and_last_lines_are_shown_and_it_can_be_allowed() -> None:

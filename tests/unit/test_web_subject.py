@@ -11,11 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from chatbridge.channels.web.subject import SPLIT_UP_TO, changes, command, diff
-from chatbridge.core.draw_approval import legible
+from chatbridge.channels.web import subject
+from chatbridge.channels.web.subject import SPLIT_UP_TO, changes, command
+from chatbridge.core.exact import exact
+from chatbridge.core.model import Subject
 
 SHELL = st.text(st.sampled_from("ab -='\"\\\n\t<>&$|;") | st.characters(), max_size=60)
 LINES = st.lists(st.sampled_from(["+a", "-b", " c", "@@ -1 +1 @@", "--- x", "+++ y", "<b>", ""]))
+
+
+def diff(code: str, *, whole_first: bool = False) -> tuple[Markup, Markup, Markup, int]:
+    return subject.diff(Subject(code=code, language="diff", whole_first=whole_first))
 
 
 def read(shown: Markup) -> str:
@@ -42,9 +48,9 @@ ARGUMENTS = st.lists(
 
 @given(ARGUMENTS)
 def test_a_commands_arguments_are_a_piece_each_whatever_is_in_them(argv: list[str]) -> None:
-    shown = command(legible(shlex.join(argv)))
+    shown = command(exact(shlex.join(argv)))
     pieces = [html.unescape(a) for a in re.findall(r"<span>(.*?)</span>", shown, re.DOTALL)]
-    assert pieces == [legible(shlex.quote(each)) for each in argv]
+    assert pieces == [exact(shlex.quote(each)) for each in argv]
 
 
 def test_a_very_long_command_too() -> None:
@@ -104,3 +110,9 @@ def test_only_a_long_diff_is_cut_and_its_ends_are_seen() -> None:
     assert hidden == 60 - 14 - 8
     assert read(head).startswith("+0\n")
     assert read(tail).endswith("+59")
+
+
+def test_a_diff_that_has_to_be_read_is_not_cut() -> None:
+    code = "\n".join(f"+{i}" for i in range(60))
+    head, *_, hidden = diff(code, whole_first=True)
+    assert (read(head), hidden) == (code, 0)

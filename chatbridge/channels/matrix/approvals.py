@@ -7,6 +7,7 @@ shown before it can be allowed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from chatbridge.channels.matrix.drawing import Drawing, Seen, drawn
 from chatbridge.channels.matrix.hints import time_left
@@ -30,7 +31,7 @@ from chatbridge.core.draw_approval import REALLY
 from chatbridge.core.model import Subject, View
 from chatbridge.core.text import isolated
 from chatbridge.core.typed_approval import RUN_IT, is_destructive
-from chatbridge.core.words import only_there
+from chatbridge.core.words import UNSENT, only_there
 
 WHOLE = 18_000
 """So many bytes of an event are for the code; what takes more is cut, or goes on pages."""
@@ -51,7 +52,7 @@ def screen(card: Card, seen: Seen) -> Words:
     told = (ours(todo(card, seen)), time_left(card, seen))
     about = what(card, room=WHOLE)
     beyond = paragraph(ours((card.subject and card.subject.beyond) or ""))
-    return paragraphs((_asked(card), about, _rest(card), beyond, paragraph(lines(told))))
+    return paragraphs((_asked(card), about, _rest(card, seen), beyond, paragraph(lines(told))))
 
 
 def _asked(card: Card) -> Words:
@@ -64,14 +65,11 @@ def _asked(card: Card) -> Words:
     return question(card.question, room=ASKED, left_out=NOTHING)
 
 
-def _rest(card: Card) -> Words:
+def _rest(card: Card, seen: Seen) -> Words:
     """Where the rest is of what was cut."""
-    subject = card.subject
-    if subject is None or card.button(Role.SHOW_ALL) or _fits(subject):
+    if seen.unsent or not pages_of(card):
         return NOTHING
-    if pages_of(card):
-        return paragraph(ours("All of it is in this thread, page by page."))
-    return paragraph(ours("… The whole change is in the web inbox."))
+    return paragraph(ours("All of it is in this thread, page by page."))
 
 
 # ── what can be done ──────────────────────────────────────────────────────────────────────────────
@@ -81,6 +79,8 @@ def todo(card: Card, seen: Seen) -> str:
     if card.only_on:
         return only_there(card.only_on)
     destructive = is_destructive(card)
+    if seen.unsent:
+        return f"{UNSENT} {'👎 denies it. Or reply' if seen.reactions else 'Reply'} deny."
     if card.view is View.REALLY:
         return f"{MARKED} Reply {RUN_IT} to run it. {_or_not(seen)}"
     if card.view is View.SESSION:
@@ -117,24 +117,25 @@ def what(card: Card, *, room: int) -> Words:
     subject = card.subject
     if subject is None:
         return NOTHING
-    return paragraphs((_file(subject), _code(subject, room), _folder(subject)))
+    return paragraphs((_file(card, subject), _code(subject, room), _folder(subject)))
 
 
-def _file(subject: Subject) -> Words:
+def _file(card: Card, subject: Subject) -> Words:
     if subject.file is None:
         return NOTHING
     named = _path(subject.file)
-    if subject.language != "diff":
-        return paragraph(named)
-    rows = subject.code.split("\n")  # none of them names a file
-    added, removed = (sum(row.startswith(mark) for row in rows) for mark in "+-")
-    return paragraph(named + ours(f" · {added} added, {removed} removed"))
+    if subject.language == "diff" and not card.button(Role.SHOW_ALL):  # what is cut is not counted
+        rows = subject.code.split("\n")  # none of them names a file
+        added, removed = (sum(row.startswith(mark) for row in rows) for mark in "+-")
+        named += ours(f" · {added} added, {removed} removed")
+    leads = ours("leads to ") + _path(subject.leads_to) if subject.leads_to else NOTHING
+    return paragraph(lines((named, leads)))
 
 
 def _folder(subject: Subject) -> Words:
     if subject.folder is None:
         return NOTHING
-    return paragraph(ours("in ") + _path(subject.folder))
+    return paragraph(ours(f"{subject.where} ") + _path(subject.folder))
 
 
 def _path(path: str) -> Words:
@@ -168,17 +169,33 @@ def _fits(subject: Subject) -> bool:
 
 
 def pages_of(card: Card) -> Sequence[Drawing]:
-    """What has to be shown before this can be allowed, because no card has room for it. Of a change
-    to a file a part is enough: it can be put back."""
+    """What has to be shown before this can be allowed, because no card has room for it."""
     subject = card.subject
     decidable = card.view not in (None, View.OTHER) and not card.button(Role.SHOW_ALL)
-    if subject is None or subject.file is not None or not decidable or _fits(subject):
+    if subject is None or not decidable:
         return ()
-    parts = [_block(part, subject) for part in split(subject)]
+    cut = [*_cut(card, subject)]
+    if not cut and _fits(subject):
+        return ()
+    parts = [
+        _block(part, subject)
+        for text in (*cut, subject.code)
+        for part in split(replace(subject, code=text))
+    ]
     return [
         drawn(paragraphs((paragraph(ours(f"Page {i} of {len(parts)}, to the letter:")), part)))
         for i, part in enumerate(parts, 1)
     ]
+
+
+def _cut(card: Card, subject: Subject) -> Iterator[str]:
+    """What stands around the code and is too long for the card."""
+    asked = question(card.question, room=ASKED, left_out=NOTHING)
+    if asked != question(card.question, room=LIMIT, left_out=NOTHING):
+        yield card.question
+    for path in (subject.file, subject.leads_to, subject.folder):
+        if path and begun(path, PATH) != path:
+            yield path
 
 
 def split(subject: Subject) -> Iterator[str]:

@@ -34,6 +34,7 @@ from chatbridge.channels.matrix.plan import (
     TakeReminder,
     TakeSeed,
     digest,
+    missing_pages,
     next_deed,
     too_late_to_remind,
 )
@@ -185,7 +186,14 @@ class Chat:
             reactions=self._reactions,
             reacted=frozenset(reacted.values()),
             viewer=self.viewer,
+            unsent=missing_pages(card, place),
         )
+
+    async def lacks(self, ask: Ask) -> bool:
+        """Whether something that has to be read before this is allowed is not known to be out."""
+        post = await self._inbox.post(ask.id, surface=self.name)
+        card = draw(ask, channel="matrix")
+        return missing_pages(card, from_text(post.place) if post else None)
 
     # ── deeds ─────────────────────────────────────────────────────────────────────────────────────
 

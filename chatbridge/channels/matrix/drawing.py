@@ -24,6 +24,8 @@ class Seen:
     """The options, from 0, that people's reactions on this very message show as picked."""
     viewer: str | None = None
     """The person whose private room this is."""
+    unsent: bool = False
+    """Not all of what an approval is about is out yet, so that it cannot be allowed."""
 
 
 def drawn(words: Words) -> Drawing:

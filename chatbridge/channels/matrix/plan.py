@@ -100,6 +100,10 @@ def _deeds(ask: Ask, card: Card, place: Place | None, seen: Seen) -> Iterator[De
     yield from _reminder(ask, card, place, seen)
 
 
+def missing_pages(card: Card, place: Place | None) -> bool:
+    return card.approval and len(pages_of(card)) > (len(place.pages) if place else 0)
+
+
 def _pages(card: Card, place: Place) -> Iterator[SendPage]:
     for number, drawing in enumerate(pages_of(card)):
         if number >= len(place.pages):

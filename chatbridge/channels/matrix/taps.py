@@ -16,6 +16,7 @@ from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core import form
 from chatbridge.core.answerable import answerable
+from chatbridge.core.approval import allows
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.card import Act
@@ -25,7 +26,7 @@ from chatbridge.core.model import Ask, Note, Person
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.signs import is_sign
 from chatbridge.core.typed_approval import what_decides
-from chatbridge.core.words import only_there
+from chatbridge.core.words import UNSENT, only_there
 
 ONCE_MORE = "To react with the same again, take your reaction back first."
 """No server takes a person's reaction twice: a tap on one's own takes it back."""
@@ -86,6 +87,8 @@ class Taps:
         if key is None or isinstance(key.does, Act):
             # Nobody should think that something was allowed, or denied.
             return what_decides(card) if ask.approval else ""
+        if ask.approval and allows(key.does) and await chat.lacks(ask):
+            return f"{UNSENT} {ONCE_MORE}"
         await self._cards.adopt(found, chat)
         beside: tuple[Note, ...] = ()
         if isinstance(key.does, form.Toggle):

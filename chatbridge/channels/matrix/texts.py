@@ -16,6 +16,7 @@ from chatbridge.channels.matrix.people import person_of
 from chatbridge.channels.matrix.voice import Voice
 from chatbridge.channels.matrix.wire import RoomEvent, relation
 from chatbridge.core import form
+from chatbridge.core.approval import allows
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.card import Act
@@ -23,7 +24,7 @@ from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.typed import Unclear, meant
-from chatbridge.core.words import clock_time, only_there
+from chatbridge.core.words import UNSENT, clock_time, only_there
 
 _QUOTE = re.compile(r"> <@[^>\n]*>.*\n(?:>.*\n)*\n")
 """What older clients put before a reply: the message that it replies to."""
@@ -75,6 +76,8 @@ class Texts:
             return notices.only_text()
         if self._is_for_an_older_step(found) and not _is_for_any_step(ask, text):
             return notices.said(form.STALE.why)
+        if _allows(ask, text) and await chat.lacks(ask):
+            return notices.said(UNSENT)
         await self._cards.adopt(found, chat)
         return await self.put(event, text, ask, cursor)
 
@@ -114,6 +117,11 @@ def _is_for_any_step(ask: Ask, text: str) -> bool:
     """More time, or a late answer: what the root offers wherever the form is."""
     does = meant(ask, text)
     return not isinstance(does, Unclear) and isinstance(does[0], Act | form.AnswerAnyway)
+
+
+def _allows(ask: Ask, text: str) -> bool:
+    does = meant(ask, text) if ask.approval else ()
+    return not isinstance(does, Unclear) and any(map(allows, does))
 
 
 def text_of(event: RoomEvent) -> str | None:

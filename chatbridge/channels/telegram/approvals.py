@@ -22,22 +22,19 @@ from chatbridge.channels.telegram.html import (
     width,
 )
 from chatbridge.core.card import Card, Role
-from chatbridge.core.draw_approval import MARKED, REALLY
+from chatbridge.core.draw_approval import FIRST_LINES, LAST_LINES, LONG_DIFF, MARKED, REALLY
 from chatbridge.core.model import Subject, View
 from chatbridge.core.text import one_line, visible
-from chatbridge.core.words import only_there
+from chatbridge.core.words import UNSENT, only_there
 
-ROOM = 3_100
+ROOM = 3_000
 """For the code; the rest of Telegram's 4,096 is for the longest frame there can be."""
 HEAD, TAIL = 1_500, 800
 """How much of longer code is shown, in units."""
-LONG_DIFF, DIFF_HEAD, DIFF_TAIL = 22, 14, 8
-"""Lines of a change. One that is longer is cut without keeping it from being allowed: a file can be
-put back."""
 QUESTION, PATH = 200, 160
 ENDED_CODE = 600
 IN_A_LINE = 200
-DIFF = "diff"
+DIFF, COMMAND = "diff", "bash"
 
 EARLY = "That was very quick. Tap again if you mean it."
 NOT_CANCELLED = "This one can be denied instead. Tap Deny."
@@ -54,7 +51,7 @@ def body(card: Card) -> Text:
         return asked
     folder: Text = ()
     if subject.folder:
-        folder = (Run("in "), *_path(subject.folder))
+        folder = (Run(f"{subject.where} "), *_path(subject.folder))
     beside: Text = ()
     if is_cut(card) and not card.button(Role.SHOW_ALL):
         beside = (Run("All of it is in the file.", ("i",)),)
@@ -88,18 +85,20 @@ def _this(card: Card) -> str:
 
 def is_command(card: Card) -> bool:
     """Whether it would run something that speaks for itself."""
-    subject = card.subject
-    return bool(subject and not subject.file and (subject.folder or subject.language == "bash"))
+    return bool(card.subject and card.subject.language == COMMAND)
 
 
 def _file(card: Card) -> Text:
     subject = card.subject
     if subject is None or not subject.file:
         return ()
-    if subject.language != DIFF or card.button(Role.SHOW_ALL):  # what is cut cannot be counted
-        return _path(subject.file)
-    added, removed = _changes(subject.code)
-    return (*_path(subject.file), Run(f" · {added} added, {removed} removed"))
+    named = _path(subject.file)
+    if subject.language == DIFF and not card.button(Role.SHOW_ALL):  # what is cut is not counted
+        added, removed = _changes(subject.code)
+        named = (*named, Run(f" · {added} added, {removed} removed"))
+    if subject.leads_to:
+        named = (*named, Run("\nleads to "), *_path(subject.leads_to))
+    return named
 
 
 def _changes(diff: str) -> tuple[int, int]:
@@ -123,7 +122,7 @@ def _code(
     if not text.strip():
         return (Run("empty", ("i",)),)
     if subject.language == DIFF:
-        lines = (DIFF_HEAD, DIFF_TAIL)
+        lines = (FIRST_LINES, LAST_LINES)
         whole = code(text, subject.language, above=LONG_DIFF, shown=lines)
     else:
         whole = code(text, subject.language)
@@ -151,7 +150,7 @@ def _left_out(card: Card) -> list[str]:
     """What stands around the code and is too long for the card."""
     subject = card.subject
     found = [card.question] if width(joined(blocks(card.question))) > QUESTION else []
-    paths = (subject.file, subject.folder) if subject else ()
+    paths = (subject.file, subject.leads_to, subject.folder) if subject else ()
     return found + [path for path in paths if path and units(path) > PATH]
 
 
@@ -163,9 +162,11 @@ def whole(card: Card) -> str:
 # ── what is said beside it ────────────────────────────────────────────────────────────────────────
 
 
-def hints(card: Card, *, private: bool, now: float) -> Iterator[str]:
+def hints(card: Card, *, private: bool, now: float, unsent: bool) -> Iterator[str]:
     if card.only_on:
         yield only_there(card.only_on)
+    elif unsent and card.view is not View.OTHER:
+        yield UNSENT
     elif card.view is View.OTHER:
         yield "Send the reason as text." if private else "Reply with the reason."
     if card.deadline is None:

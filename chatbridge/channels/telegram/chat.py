@@ -101,6 +101,11 @@ class Chat:
         """Whether this is the ask's newest card, though that may not have been noted yet."""
         return self._drawn.get(ask.id, (0, None))[0] == message
 
+    def lacks(self, ask: Ask, post: Post | None) -> bool:
+        """Whether something that has to be read before this is allowed is not known to be out."""
+        needed = ask.approval and len(overflow(ask).after)
+        return bool(needed) and (post is None or from_text(post.place).files < needed)
+
     def just_shown(self, ask: Ask) -> bool:
         """Whether the card has had its buttons for so short a time that nobody can have read it."""
         since = self._fresh.get(ask.id)
@@ -187,7 +192,7 @@ class Chat:
             prompted=prompting,
             again=wish.again if place is None else place.again and place.step == card.step,
             overflowed=ask.draft.at in more.questions,
-            unsent=ask.draft.whole and place is not None and not place.files,
+            unsent=_unsent(ask, more, place),
         )
         drawing = await off_loop(partial(draw_card, card, seen), weight=weight)
         parts: Sequence[int] = ()
@@ -339,14 +344,21 @@ class Chat:
             )
             return replace(place, thread=thread, reminder=sent.id), sent.id
 
-        files = more.after if ask.open else ()
-        missing: list[Missing] = [file] * (len(files) - place.files)
+        missing: list[Missing] = []
         if seen.prompted and place.prompt is None:
             missing.append(prompt)
         untouched = ask.draft == new_draft(ask.questions)
         if _to_remind(ask, seen) and place.reminder is None and untouched:
             missing.append(reminder)
-        return missing
+        files = more.after if ask.open else ()
+        return missing + [file] * (len(files) - place.files)  # last: one may be refused for ever
+
+
+def _unsent(ask: Ask, more: Overflow, place: Place | None) -> bool:
+    """Whether all of what an approval is about is still to be sent after its card."""
+    if place is None:
+        return ask.approval and bool(more.after) and not ask.draft.whole
+    return ask.approval and place.files < len(more.after)
 
 
 def _to_remind(ask: Ask, seen: Seen) -> bool:

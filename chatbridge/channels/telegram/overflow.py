@@ -155,16 +155,15 @@ def overflow(ask: Ask) -> Overflow:
 
 
 def _of_approval(ask: Ask) -> Overflow:
-    """All of what it is about: when somebody asks for it, or at once if no card can hold it."""
+    """All of what it is about: when somebody asks for it, or at once if no card can hold it. Until
+    it is out, nothing can be allowed."""
     card = _card_of(ask, 0)
     if card.subject is None or card.button(Role.SHOW_ALL):
         return Overflow()
     if not ask.draft.whole and not approvals.is_cut(card):
         return Overflow()
     file = File(name=f"approval-{ask.id[:8]}.txt", content=approvals.whole(card).encode())
-    if ask.draft.whole or card.subject.language == approvals.DIFF:
-        return Overflow(after=(file,))
-    return Overflow(before=(file,))
+    return Overflow(after=(file,))
 
 
 def _card_of(ask: Ask, question: int) -> Card:

@@ -51,7 +51,7 @@ class Seen:
     overflowed: bool = False
     """The whole question was sent before the card."""
     unsent: bool = False
-    """Somebody wants to see all of what an approval is about, and it is not out yet."""
+    """Not all of what an approval is about is out yet, so that it cannot be allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ def _hints(card: Card, seen: Seen) -> Iterator[str]:
     if seen.again:
         yield "Taps of more than a day ago were not kept. Tap again."
     if card.approval:
-        yield from approvals.hints(card, private=seen.private, now=seen.now)
+        yield from approvals.hints(card, private=seen.private, now=seen.now, unsent=seen.unsent)
         return
     if card.state is State.LATE:
         yield "The agent has moved on. Your answer is kept for it."

@@ -32,13 +32,13 @@ from chatbridge.channels.telegram.texts import TAKEN, put_text
 from chatbridge.channels.telegram.voice import Spawn
 from chatbridge.channels.telegram.wishes import Wish
 from chatbridge.core import form
+from chatbridge.core.approval import allows
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.card import Act
 from chatbridge.core.errors import AskEnded, NotHere, RetryLater, UnknownAsk
-from chatbridge.core.events import AskSession
-from chatbridge.core.model import DENY, Ask, Note
+from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
-from chatbridge.core.words import clock_time, ended_sentence, only_there
+from chatbridge.core.words import UNSENT, clock_time, ended_sentence, only_there
 
 log = logging.getLogger(__name__)
 
@@ -157,8 +157,11 @@ class Taps:
         # Its step says as much; a card that was drawn for another question must not pass, ever.
         if ask.open and tap.question != question_shown(ask):
             return form.STALE.why
-        if _allows(ask, tap) and await self._is_early(ask, query, chat):
-            return approvals.EARLY
+        if _allows(ask, tap):
+            if await self._is_early(ask, query, chat):
+                return approvals.EARLY
+            if chat.lacks(ask, await self._inbox.post(ask.id, surface=chat.name)):
+                return UNSENT
         led_to = await self._inbox.put(ask.id, tap.does, person=person, cursor=cursor)
         if isinstance(tap.does, form.Other | form.AskExplain) and isinstance(led_to, form.Moved):
             chat.wishes.add(ask.id, typing)
@@ -204,13 +207,8 @@ class Taps:
 
 def _allows(ask: Ask, tap: Tap) -> bool:
     """Whether it would allow something as the form is now. Who denies may be quick."""
-    match tap.does:
-        case form.Choose(step=step, option=option):
-            return ask.approval and ask.open and step == ask.draft.step and option != DENY
-        case AskSession(step=step):
-            return ask.approval and ask.open and step == ask.draft.step
-        case _:
-            return False
+    step = getattr(tap.does, "step", None)
+    return ask.approval and ask.open and allows(tap.does) and step == ask.draft.step
 
 
 def _over(ask: Ask, does: Show | Write | Use) -> bool:

@@ -43,12 +43,12 @@ def command(code: str) -> Markup:
     return Markup("").join([*parts, Markup("{}").format(code[end:])])
 
 
-def diff(code: str) -> tuple[Markup, Markup, Markup, int]:
+def diff(about: Subject) -> tuple[Markup, Markup, Markup, int]:
     """A diff's beginning, middle and end, and how many lines are in the middle: none, unless it is
-    so long that hiding them pays."""
-    lines = [f'<span class="{kind}">{escape(line)}</span>' for kind, line in _kinds(code)]
+    so long that hiding them pays, and may be allowed unread."""
+    lines = [f'<span class="{kind}">{escape(line)}</span>' for kind, line in _kinds(about.code)]
     hidden = len(lines) - FIRST - LAST
-    if hidden < FIRST:
+    if hidden < FIRST or about.whole_first:
         return _joined(lines), Markup(""), Markup(""), 0
     return _joined(lines[:FIRST]), _joined(lines[FIRST:-LAST]), _joined(lines[-LAST:]), hidden
 

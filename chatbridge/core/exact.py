@@ -1,0 +1,138 @@
+"""Text to the letter: what an approval is about, drawn so that no two texts look the same.
+
+Only what is known to be visible is shown as it is. Everything else is shown by a code such as
+`⟨U+00A0⟩`, or told, such as `⟨80 spaces⟩`. The bracket that begins these is itself shown by its
+code, so that no text can contain what looks like one. Letters of two scripts that look alike are
+not told apart.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+TAB = "⇥"
+_BRACKET = "⟨"
+_SHAPELESS = frozenset(
+    f"{_BRACKET}{TAB}\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u303f\u3164\uffa0\ufffc"
+    "\U00013441\U00013442\U00016fe4\U0001d159"
+)
+"""Blank, or no more than a sign for others, though their category says otherwise; and our own
+signs."""
+_JAMO = (("\u1100", "\u11ff"), ("\ua960", "\ua97f"), ("\ud7b0", "\ud7ff"))
+_MARK = "\ufdd0"
+"""Stands before each mark until it is known what it belongs to. No text has it: it is no character,
+and shown by its code."""
+_MARKS = 8
+"""More than a letter of any script has. A tower of them covers other lines."""
+_LONG, _MANY_LINES = 80, 11
+REMEMBERED = 4_096
+DRAWN_AGAIN = 32
+"""A card is drawn several times while it is open."""
+
+_MARKED = re.compile(rf"(.?)((?:{_MARK}.)+)", re.DOTALL)
+_REPEATED = re.compile(r"⟨(U\+[0-9A-F]{4,6})⟩(?:⟨\1⟩){3,}")
+_SPACES = re.compile(rf"(?<! )(?: {{{_LONG},}}| +(?=\n|\Z))")
+_LINE_BREAKS = re.compile(rf"\A\n+|(?<!\n)\n+\Z|\n{{{_MANY_LINES},}}")
+_SPACES_IN_LINE = re.compile(r"\A +| {2,}| +\Z")
+
+
+@lru_cache(maxsize=DRAWN_AGAIN)
+def exact(text: str) -> str:
+    """All of `text`, with its lines. Blanks at the end of a line, and many anywhere, are told."""
+    return _LINE_BREAKS.sub(_told_breaks, _SPACES.sub(_told_spaces, _with_codes(text)))
+
+
+def exact_line(text: str) -> str:
+    """The same as one line, for paths and names: every blank but a single one between others is
+    told."""
+    told = _with_codes(text, kept="")
+    return _SPACES_IN_LINE.sub(lambda found: _told(len(found[0]), "space"), told)
+
+
+# ── characters ────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Shown(dict[int, str]):
+    """How each character is shown, wherever it stands; for `str.translate`."""
+
+    def __missing__(self, point: int) -> str:
+        if len(self) >= REMEMBERED:
+            self.clear()
+        shown = self[point] = _shown_as(chr(point))
+        return shown
+
+
+_shown = _Shown()
+
+
+def _shown_as(char: str) -> str:
+    kind = unicodedata.category(char)[0]
+    if char == "\t":
+        return TAB
+    if char in " \n":
+        return char
+    if kind not in "LNPSM" or char in _SHAPELESS or _is_selector(char) or _is_jamo(char):
+        return _code(char)
+    if unicodedata.normalize("NFC", char) != char:  # a double, as U+037E is of the semicolon
+        return _code(char)
+    return f"{_MARK}{char}" if kind == "M" else char
+
+
+def _is_selector(char: str) -> bool:
+    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+
+
+def _is_jamo(char: str) -> bool:
+    """Part of a Hangul syllable, which has a character of its own."""
+    return any(first <= char <= last for first, last in _JAMO)
+
+
+def _code(char: str) -> str:
+    return f"⟨U+{ord(char):04X}⟩"
+
+
+def _with_codes(text: str, *, kept: str = "\n") -> str:
+    """Only `kept` of the line breaks stay."""
+    text = text.translate(_shown)
+    if not kept:
+        text = text.replace("\n", _code("\n"))
+    if _MARK in text:
+        text = _MARKED.sub(_after_letter, text)
+    return _REPEATED.sub(_counted, text) if _BRACKET in text else text
+
+
+def _after_letter(found: re.Match[str]) -> str:
+    """Marks stay only where they belong: few of them, after a letter, and in the order and form
+    that Unicode calls normal. There are others that look the same."""
+    before, marks = found[1], found[2][1::2]
+    kept = _MARKS if before.isalpha() else 0
+    if not unicodedata.is_normalized("NFC", before + marks[:kept]):
+        kept = 0
+    return before + marks[:kept] + "".join(map(_code, marks[kept:]))
+
+
+# ── counts ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _counted(found: re.Match[str]) -> str:
+    times = len(found[0]) // (len(found[1]) + 2)
+    return f"⟨{found[1]} × {times:,}⟩"
+
+
+def _told(count: int, what: str) -> str:
+    return f"⟨{count:,} {what}{'s' if count > 1 else ''}⟩"
+
+
+def _told_spaces(found: re.Match[str]) -> str:
+    told = _told(len(found[0]), "space")
+    at_end = found.end() == len(found.string) or found.string[found.end()] == "\n"
+    return told if at_end else f" {told} "  # a long line may be broken beside it
+
+
+def _told_breaks(found: re.Match[str]) -> str:
+    count = len(found[0])
+    if found.start() == 0 or found.end() == len(found.string):
+        return _told(count, "line break")
+    return f"\n{_told(count - 1, 'empty line')}\n"

@@ -1,0 +1,69 @@
+"""The file that a change is about: where its path really leads, and whether it has to be read.
+
+A text in the project can be put back, so a long change to it may be allowed without reading all of
+it. That is not so outside the project, and not for what other programs run without being asked:
+scripts, hooks, CI, build files, and the settings of editors and agents.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import PurePosixPath
+
+from chatbridge.core.model import Project
+
+RUN_FOLDERS = frozenset({
+    ".git", ".hg", ".githooks", ".husky", ".lefthook",
+    ".github", ".gitlab", ".gitea", ".forgejo", ".circleci", ".buildkite", ".woodpecker",
+    ".claude", ".codex", ".cursor", ".gemini", ".vscode", ".idea", ".devcontainer", ".cargo",
+})  # fmt: skip
+RUN_FILES = frozenset({
+    ".gitlab-ci.yml", ".travis.yml", ".drone.yml", ".woodpecker.yml", "azure-pipelines.yml",
+    "bitbucket-pipelines.yml", "jenkinsfile",
+    ".pre-commit-config.yaml", "lefthook.yml", ".gitattributes", ".gitmodules",
+    "makefile", "gnumakefile", "justfile", "rakefile", "cmakelists.txt", "build.rs", "setup.py",
+    "package.json", "conftest.py", "dockerfile", ".envrc", ".mcp.json", ".npmrc",
+})  # fmt: skip
+RUN_ENDINGS = frozenset({".sh", ".bash", ".zsh", ".fish", ".ps1", ".bat", ".cmd"})
+"""All of these without regard to case: some file systems have none."""
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def real_path(path: str, project: Project) -> str | None:
+    """Where `path` leads after all links; None: it lies where the hub cannot look.
+
+    :raises ValueError: it can be no path.
+    """
+    return None if project.outsider else os.path.realpath(path)
+
+
+def has_to_be_read(path: str, real: str | None, diff: str, project: Project) -> bool:
+    """Whether a long change may be allowed only after all of it was shown. In doubt it may."""
+    if real is None or not project.key.startswith("/"):
+        return True
+    inside = PurePosixPath(real).is_relative_to(os.path.realpath(project.key))
+    by_name = _runs_by_name(path) or _runs_by_name(real)
+    return not inside or by_name or "\n+#!" in f"\n{diff}" or _is_executable(real)
+
+
+def _runs_by_name(path: str) -> bool:
+    parts = PurePosixPath(path.lower()).parts
+    last = PurePosixPath(parts[-1]) if parts else PurePosixPath()
+    return not RUN_FOLDERS.isdisjoint(parts) or last.name in RUN_FILES or last.suffix in RUN_ENDINGS
+
+
+def _is_executable(real: str) -> bool:
+    try:
+        found = os.stat(real)
+        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o111:
+            return True
+        file = os.open(real, _OPEN)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    try:
+        return os.read(file, 2) == b"#!"
+    finally:
+        os.close(file)

@@ -1,0 +1,113 @@
+"""The file that a change is about: where its path leads, and when a long change has to be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core.model import Project, Subject
+from chatbridge.tools.approval_subject import subject_of
+
+LONG = "x\n" * 5_000
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    (folder / "src").mkdir(parents=True)
+    return folder
+
+
+def change(path: Path | str, project: Path | str, content: str = LONG) -> Subject:
+    where = Project(key=str(project), name="shop")
+    given = {"file_path": str(path), "content": content}
+    return subject_of("Write", given, where, folder=str(project))[1]
+
+
+def test_a_link_is_shown_with_where_it_leads(shop: Path, tmp_path: Path) -> None:
+    hook = tmp_path / "hooks" / "pre-commit"
+    (shop / "docs").symlink_to(tmp_path / "hooks")
+    subject = change(shop / "docs" / "pre-commit", shop, "x\n")
+    assert subject.file == "docs/pre-commit"
+    assert subject.leads_to == str(hook)
+
+
+def test_a_link_in_the_project_that_leads_out_of_it_has_to_be_read(
+    shop: Path, tmp_path: Path
+) -> None:
+    (shop / "notes.txt").symlink_to(tmp_path / "elsewhere.txt")
+    subject = change(shop / "notes.txt", shop)
+    assert subject.leads_to == str(tmp_path / "elsewhere.txt")
+    assert subject.whole_first
+
+
+def test_allowed_where_a_path_leads_is_not_allowed_where_it_leads_later(
+    shop: Path, tmp_path: Path
+) -> None:
+    link = shop / "notes.txt"
+    link.symlink_to(shop / "src" / "a")
+    before = change(link, shop)
+    link.unlink()
+    link.symlink_to(tmp_path / "b")
+    assert change(link, shop).leads_to != before.leads_to
+
+
+def test_a_path_without_links_leads_nowhere_else(shop: Path) -> None:
+    assert change(shop / "src" / "new.py", shop).leads_to is None
+
+
+def test_a_long_change_in_the_project_can_be_allowed_unread(shop: Path) -> None:
+    (shop / "src" / "old.py").write_text("x = 1\n")
+    for name in ("src/old.py", "src/new.py", "README.md", "git/hooks.txt"):
+        assert not change(shop / name, shop).whole_first, name
+
+
+def test_a_short_change_is_on_the_card_and_needs_no_more(shop: Path) -> None:
+    assert not change(shop / ".git" / "config", shop, "x\n" * 22).whole_first
+    assert change(shop / ".git" / "config", shop, "x\n" * 23).whole_first
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../shop-of-another/a.txt",
+        ".git/hooks/pre-commit",
+        ".GIT/config",
+        "vendor/lib/.git/config",
+        ".github/workflows/ci.yml",
+        ".gitlab-ci.yml",
+        ".husky/pre-push",
+        ".claude/settings.json",
+        ".vscode/tasks.json",
+        "Makefile",
+        "web/package.json",
+        "Jenkinsfile",
+        "deploy.sh",
+    ],
+)
+def test_what_others_run_or_lies_outside_has_to_be_read(shop: Path, name: str) -> None:
+    assert change(shop / name, shop).whole_first
+
+
+def test_an_executable_file_or_one_that_becomes_a_script_has_to_be_read(shop: Path) -> None:
+    run, script, none = shop / "src" / "run", shop / "src" / "script", shop / "src" / "new"
+    run.write_text("x")
+    run.chmod(0o755)
+    script.write_text("#!/bin/sh\n")
+    assert change(run, shop).whole_first
+    assert change(script, shop).whole_first
+    assert change(none, shop, "#!/usr/bin/env python3\n" + LONG).whole_first
+    assert change(shop / "src", shop).whole_first, "a folder is no text"
+
+
+@pytest.mark.parametrize("key", ["link:1", "http:laptop:x", "uid:1000:/src/shop"])
+def test_where_the_project_is_not_known_it_has_to_be_read(shop: Path, key: str) -> None:
+    assert change(shop / "src" / "a.txt", key).whole_first
+
+
+def test_the_path_of_another_computer_is_not_looked_up_on_this_one(
+    shop: Path, tmp_path: Path
+) -> None:
+    (shop / "docs").symlink_to(tmp_path)
+    assert change(shop / "docs" / "a", "http:laptop:x").leads_to is None
