@@ -123,6 +123,9 @@ def _decision(event: Json) -> Json | None:
     arguments: Json = {"tool_name": tool, "input": given}
     if isinstance(use, str):
         arguments["tool_use_id"] = use
+    if isinstance(folder := event.get("cwd"), str):
+        os.chdir(folder)  # or nobody is asked: the card would name a folder that is not the agent's
+        event = {**event, "cwd": "."}
     return decided(_called("approve_tool_use", arguments, event, within=None))
 
 

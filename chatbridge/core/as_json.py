@@ -59,7 +59,9 @@ def _question_object(question: Question) -> dict[str, Any]:
             "code": question.subject.code,
             "language": question.subject.language,
             "file": question.subject.file,
+            "leadsTo": question.subject.leads_to,
             "folder": question.subject.folder,
+            "started": question.subject.started,
             "destructive": question.subject.destructive,
             "beyond": question.subject.beyond,
         }

@@ -66,6 +66,27 @@ def test_allowed_for_the_session_counts_for_its_next_hooks_and_no_others(
     assert said["decision"]["behavior"] == "deny"
 
 
+def test_the_folder_is_the_agents_own_and_what_is_allowed_there_is_allowed_nowhere_else(
+    home: House, page: Page
+) -> None:
+    build, source = home.project / "build", home.project / "src"
+    build.mkdir()
+    source.mkdir()
+    with hook(home, permission(build, session="moving")) as asking:
+        ask = page.sees(COMMAND)
+        assert ask["questions"][0]["subject"]["folder"] == "~/shop/build"
+        page.allows_for_session(ask)
+        assert asking.says() == ALLOWED
+    assert hooked(permission(build, session="moving"), home.environment) == ALLOWED
+    with hook(home, permission(source, session="moving")) as asking:
+        ask = page.sees(COMMAND)
+        assert ask["questions"][0]["subject"]["folder"] == "~/shop/src"
+        page.denies(ask)
+        said = asking.says()
+    assert said
+    assert said["decision"]["behavior"] == "deny"
+
+
 def test_two_hooks_of_one_session_wait_side_by_side(home: House, page: Page) -> None:
     with hook(home, permission(home.project)) as first:
         one = page.sees(COMMAND)

@@ -242,10 +242,20 @@ def test_no_hub_is_no_decision(event: Json, settings: dict[str, str], tmp_path: 
 def test_a_folder_that_is_not_there_is_no_failure(
     hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    with Hook(permission(tmp_path / "gone"), environment) as hook:
+    stop = {**EVENT, "cwd": str(tmp_path / "gone"), "hook_event_name": "Stop"}
+    with Hook(stop, environment) as hook:
         connection, _, call = called(hub)
-        connection.respond(call, result(ALLOW))
-        assert hook.says()
+        connection.respond(call, result("{}"))
+        assert hook.says() is None
+
+
+@pytest.mark.usefixtures("hub")
+def test_nobody_is_asked_about_a_folder_that_is_not_there(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """The card would name another one, in which the command would not run."""
+    with Hook(permission(tmp_path / "gone"), environment) as hook:
+        assert hook.says() is None
 
 
 def test_wrong_words_do_not_block_the_agent(tmp_path: Path) -> None:

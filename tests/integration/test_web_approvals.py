@@ -304,7 +304,9 @@ async def test_the_api_shows_what_it_is_about(web: Web) -> None:
         "code": CODE,
         "language": "bash",
         "file": None,
+        "leadsTo": None,
         "folder": "~/code/infra",
+        "started": False,
         "destructive": False,
         "beyond": None,
     }
