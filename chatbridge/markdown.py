@@ -111,12 +111,13 @@ def _blocks(tokens: list[Token]) -> tuple[Block, ...]:
                 children = _inlines(token.children or [])
                 if stack[-1].token.type == "heading_open":
                     children = (Strong(children),) if children else ()
-                if children:
+                if _inlines_text(children).strip():
                     stack[-1].blocks.append(Paragraph(children))
             case "fence" | "code_block":
                 language = _restored(token.info).split(maxsplit=1)[:1]
                 text = _restored(token.content).removesuffix("\n")
-                stack[-1].blocks.append(CodeBlock(text, language[0] if language else None))
+                if text.strip():
+                    stack[-1].blocks.append(CodeBlock(text, language[0] if language else None))
             case _ if token.nesting == 1:
                 stack.append(_Open(token))
             case _ if token.nesting == -1:
@@ -169,7 +170,8 @@ def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
             case "code_inline":
                 found.append(Code(_restored(token.content)))
             case "softbreak" | "hardbreak":
-                found.append(Break())
+                if not _at_line_start(found):  # no blank lines: they push other text out of sight
+                    found.append(Break())
             case "image":
                 inside = _inlines(token.children or [], depth=depth + len(stack))
                 found.append(Link(inside, _address(token, "src")))
@@ -181,6 +183,13 @@ def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
                 if opened is not None:
                     stack[-1][1].append(_marked(opened, tuple(children)))
     return tuple(stack[0][1])
+
+
+def _at_line_start(found: list[Inline]) -> bool:
+    """Whether nothing is to be seen since the last break."""
+    while found and isinstance(found[-1], Plain | Code) and not found[-1].text.strip():
+        found.pop()
+    return not found or isinstance(found[-1], Break)
 
 
 def _marked(opened: Token, children: tuple[Inline, ...]) -> Inline:

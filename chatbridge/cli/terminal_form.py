@@ -16,8 +16,9 @@ from typing import Any, Self
 from chatbridge import markdown
 from chatbridge.core import form
 from chatbridge.core.draw import answer_text
+from chatbridge.core.exact import told_apart
 from chatbridge.core.model import Answer, Option, Question, QuestionType, View, new_draft
-from chatbridge.core.text import one_line, visible
+from chatbridge.core.text import one_line, prose
 
 BACK = "<"
 
@@ -79,8 +80,9 @@ class TerminalForm:
         at = self._draft.at
         question = self.questions[at]
         lines = [f"{self._title} · {at + 1} of {len(self.questions)}", "", _plain(question), ""]
+        labels = told_apart([option.label for option in question.choices])
         for number, option in enumerate(question.choices, 1):
-            lines.append(f"  {number}  {one_line(option.label)}")
+            lines.append(f"  {number}  {labels[number - 1]}")
             if option.description:
                 lines.append(f"     {one_line(option.description)}")
         if question.choices:
@@ -186,7 +188,7 @@ def _question(found: dict[str, Any]) -> Question:
 
 
 def _plain(question: Question) -> str:
-    return markdown.plain(markdown.parse(visible(question.text)))
+    return markdown.plain(markdown.parse(prose(question.text)))
 
 
 def _numbers(line: str) -> list[int]:

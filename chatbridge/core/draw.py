@@ -18,6 +18,7 @@ from chatbridge.core.card import (
     State,
 )
 from chatbridge.core.draw_approval import COMMANDS, approval_buttons, drawn_subject, verdict_of
+from chatbridge.core.exact import told_apart
 from chatbridge.core.model import (
     DENY,
     VERDICTS,
@@ -29,7 +30,7 @@ from chatbridge.core.model import (
     Status,
     View,
 )
-from chatbridge.core.text import one_line, split_recommended, visible
+from chatbridge.core.text import one_line, prose, split_recommended, visible
 from chatbridge.core.timing import soon_at
 
 ASIDE = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.REALLY)
@@ -69,7 +70,7 @@ def draw(
         count=len(ask.questions),
         done=sum(entry.done for entry in ask.draft.entries),
         type=question.type if question else None,
-        question=visible(question.text) if question else "",
+        question=prose(question.text) if question else "",
         required=question.required if question else True,
         placeholder=one_line(question.placeholder) if question and question.placeholder else None,
         entered=_entered(ask) if question else None,
@@ -135,15 +136,15 @@ def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
     if ask.approval:
         return ()  # its buttons differ in what a wrong tap costs, so each has a role of its own
     entry, step = ask.draft.entries[ask.draft.at], ask.draft.step
-    choices = []
+    choices, labels = [], _labels(question)
     for i, option in enumerate(question.choices):
-        label, recommended = _label(question, option.label)
+        label, recommended = labels[option.label]
         picked = i in entry.picked
         choices.append(
             Choice(
                 number=i + 1,
                 label=label,
-                description=visible(option.description) if option.description else None,
+                description=prose(option.description) if option.description else None,
                 recommended=recommended,
                 picked=picked,
                 does=form.Toggle(step=step, option=i, on=not picked)
@@ -154,10 +155,13 @@ def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
     return tuple(choices)
 
 
-def _label(question: Question, label: str) -> tuple[str, bool]:
-    """An option's label as a person sees it, and whether the agent recommends it."""
-    label, recommended = split_recommended(one_line(label))
-    return label.capitalize() if question.type is QuestionType.CONFIRM else label, recommended
+def _labels(question: Question) -> dict[str, tuple[str, bool]]:
+    """The options' labels as a person sees them, and whether the agent recommends them."""
+    labels = [option.label for option in question.choices]
+    shown = told_apart(labels)
+    if question.type is QuestionType.CONFIRM:
+        shown = [label.capitalize() for label in shown]
+    return dict(zip(labels, map(split_recommended, shown), strict=True))
 
 
 def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
@@ -165,7 +169,7 @@ def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
     if view is View.REVIEW:
         return tuple(
             Line(
-                question=visible(q.text),
+                question=prose(q.text),
                 answer=said_to(q, form.entry_answer(q, e)),
                 edit=form.Edit(step=ask.draft.step, question=i),
             )
@@ -177,7 +181,7 @@ def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
     answers = outcome.answers if outcome else ()
     return tuple(
         Line(
-            question=visible(q.text),
+            question=prose(q.text),
             answer=said_to(q, answers[i]) if answers and not ask.approval else None,
         )
         for i, q in enumerate(ask.questions)
@@ -186,7 +190,8 @@ def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
 
 def said_to(question: Question, answer: Answer) -> str | None:
     if question.type is not QuestionType.TEXT:
-        labels = tuple(_label(question, value)[0] for value in answer.values)
+        shown = _labels(question)
+        labels = tuple(shown[value][0] if value in shown else value for value in answer.values)
         answer = replace(answer, values=labels)
     return answer_text(answer)
 

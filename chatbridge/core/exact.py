@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
+
+from chatbridge.core.text import one_line
 
 TAB = "⇥"
 _BRACKET = "⟨"
@@ -28,6 +31,7 @@ _MARKS = 8
 """More than a letter of any script has. A tower of them covers other lines."""
 _LONG, _MANY_LINES = 80, 11
 REMEMBERED = 4_096
+COMPARED = 200
 DRAWN_AGAIN = 32
 """A card is drawn several times while it is open."""
 
@@ -35,6 +39,7 @@ _MARKED = re.compile(rf"(.?)((?:{_MARK}.)+)", re.DOTALL)
 _REPEATED = re.compile(r"⟨(U\+[0-9A-F]{4,6})⟩(?:⟨\1⟩){3,}")
 _SPACES = re.compile(rf"(?<! )(?: {{{_LONG},}}| +(?=\n|\Z))")
 _LINE_BREAKS = re.compile(rf"\A\n+|(?<!\n)\n+\Z|\n{{{_MANY_LINES},}}")
+_NOT_SEEN = re.compile(rf"⟨[^⟩]*⟩|\s|{TAB}")
 _SPACES_IN_LINE = re.compile(r"\A +| {2,}| +\Z")
 
 
@@ -49,6 +54,20 @@ def exact_line(text: str) -> str:
     told."""
     told = _with_codes(text, kept="")
     return _SPACES_IN_LINE.sub(lambda found: _told(len(found[0]), "space"), told)
+
+
+def told_apart(labels: Sequence[str]) -> list[str]:
+    """Each label as one line, like any other words of an agent. If some of them would look the
+    same, all are shown to the letter."""
+    alike = len(set(map(_look, labels))) < len(labels)
+    return [exact_line(label) if alike else one_line(label) for label in labels]
+
+
+def _look(label: str) -> str:
+    """The same for all labels that look the same, whatever their blanks and hidden characters.
+    Only their beginning counts: bringing marks into order takes the square of their number."""
+    begin = unicodedata.normalize("NFC", label[:COMPARED])
+    return _NOT_SEEN.sub("", exact_line(begin)) + label[COMPARED:]
 
 
 # ── characters ────────────────────────────────────────────────────────────────────────────────────

@@ -23,6 +23,16 @@ _HIDDEN = frozenset(
     "\ufff0\ufff1\ufff2\ufff3\ufff4\ufff5\ufff6\ufff7\ufff8"
 )
 """Blank or line-breaking characters whose category does not give them away."""
+_BLANK = dict.fromkeys(
+    [
+        *map(ord, "\u00a0\u1680\u202f\u205f\u2800\u3000\u303f\ufffc\U0001d159"),
+        *range(0x2000, 0x200B),
+    ],
+    " ",
+)
+"""What looks like a space, or like several."""
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){3,}")
+_BLANKS = re.compile(r"[ \t]{80,}")
 
 
 def visible(text: str) -> str:
@@ -123,6 +133,13 @@ def _joining(char: str) -> bool:
 
 def _category(char: str) -> str:
     return unicodedata.category(char) if char else ""
+
+
+def prose(text: str) -> str:
+    """`text` as `visible` shows it, without blanks that push other words out of sight: what only
+    looks blank becomes spaces, and of many spaces or blank lines few are left."""
+    text = visible(text.translate(_BLANK))
+    return _BLANKS.sub(" ", _BLANK_LINES.sub("\n\n\n", text))
 
 
 def encodable(text: str) -> str:

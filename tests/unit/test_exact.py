@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core.exact import TAB, exact, exact_line
+from chatbridge.core.exact import TAB, exact, exact_line, told_apart
 
 HOSTILE = st.text(
     st.sampled_from(
@@ -121,6 +121,26 @@ def test_what_unicode_calls_the_same_does_not_look_the_same(text: str) -> None:
         assert other == text or unicodedata.normalize("NFC", exact(other)) != unicodedata.normalize(
             "NFC", exact(text)
         )
+
+
+def test_labels_that_look_alike_are_told_apart_and_others_stay() -> None:
+    assert told_apart(["1\ufe0f", "1", "1⟨U+FE0F⟩"]) == ["1⟨U+FE0F⟩", "1", "1⟨U+27E8⟩U+FE0F⟩"]
+    assert told_apart(["❤\ufe0f Love", "Yes ", "yes"]) == ["❤\ufe0f Love", "Yes", "yes"]
+    assert told_apart(["a b", "a\u00a0b", "a  b"]) == ["a b", "a⟨U+00A0⟩b", "a⟨2 spaces⟩b"]
+    assert told_apart(["é", "e\u0301"]) == ["é", "e⟨U+0301⟩"]
+    assert told_apart(["\u2800", "\ufffc"]) == ["⟨U+2800⟩", "⟨U+FFFC⟩"]
+
+
+@given(st.lists(HOSTILE, max_size=4, unique=True))
+def test_labels_that_differ_look_different(labels: list[str]) -> None:
+    shown = told_apart(labels)
+    assert len({_without_blanks(label) for label in shown}) == len(labels)
+
+
+def _without_blanks(label: str) -> str:
+    """As people see it, who do not count blanks, hidden characters and forms of a letter."""
+    seen = "".join(char for char in label if char == "⟨" or exact_line(char) == char)
+    return "".join(unicodedata.normalize("NFC", seen).split())
 
 
 @pytest.mark.parametrize(

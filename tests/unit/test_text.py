@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core.text import encodable, one_line, shortened, split_recommended, visible
+from chatbridge import markdown
+from chatbridge.core.markup import Break, Paragraph, Plain, Quote
+from chatbridge.core.text import (
+    encodable,
+    one_line,
+    prose,
+    shortened,
+    split_recommended,
+    visible,
+)
 from tests import strategies as some
 
 
@@ -65,6 +74,36 @@ def test_visible_text_holds_nothing_that_turns_or_hides(text: str) -> None:
     shown = visible(text)
     assert all(c in allowed or unicodedata.category(c) not in ("Cc", "Cf", "Cs") for c in shown)
     assert visible(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "blank",
+    ["\u2800", "\ufffc", "\U0001d159", "\u00a0", "\u3000 \u2003", " ", "` `", "> \u2800"],
+)
+def test_lines_that_look_blank_push_nothing_out_of_sight(blank: str) -> None:
+    shown = markdown.parse(
+        prose("Delete it?\n\n" + f"{blank}\n" * 60 + "\nDenied if nobody answers.")
+    )
+    apart = markdown.parse("Delete it?\n\nDenied if nobody answers.")
+    assert [block for block in shown if block != Quote(())] == list(apart)
+
+
+def test_breaks_without_words_between_them_are_one() -> None:
+    (_, shown) = markdown.parse(prose("a\n\n" + "\\\n" * 60 + "b\\\n` `\\\n\\\n c"))
+    assert shown == Paragraph((Plain("b"), Break(), Plain("c")))
+
+
+def test_many_blanks_in_a_line_push_nothing_out_of_sight() -> None:
+    assert prose("a" + "\u2800\u2003 " * 900 + "b") == "a b"
+    assert prose("a" + " " * 79 + "b") == "a" + " " * 79 + "b"
+    assert prose("a\n\n\n" + "\u3000\n" * 9 + "b\n\n\nc") == "a\n\n\nb\n\n\nc"
+
+
+@given(some.texts)
+def test_prose_holds_nothing_that_turns_hides_or_only_looks_blank(text: str) -> None:
+    shown = prose(text)
+    assert visible(shown) == shown == prose(shown)
+    assert all(char in " \t\n" for char in shown if char.isspace())
 
 
 def test_one_line_leaves_no_way_to_forge_a_second() -> None:

@@ -21,7 +21,7 @@ from chatbridge.channels.matrix.html import (
 )
 from chatbridge.core.ended import ended
 from chatbridge.core.notice import GLYPHS, Level, Notice, OperationEnd
-from chatbridge.core.text import one_line, shortened, visible
+from chatbridge.core.text import one_line, prose, shortened
 
 AGENT = 14
 TITLE = 200
@@ -37,7 +37,7 @@ WHOLE_OUTPUT = paragraph(ours("The whole output is in the web inbox."))
 def draw_notice(notice: Notice) -> Drawing:
     if notice.operation is not None:
         return _draw_end(notice, notice.operation)
-    message = visible(notice.message).strip("\n")
+    message = prose(notice.message).strip("\n")
     shown = begun(message, MESSAGE)
     return drawn(
         paragraphs(

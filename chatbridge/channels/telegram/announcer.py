@@ -25,7 +25,7 @@ from chatbridge.channels.telegram.render import Drawing
 from chatbridge.channels.telegram.writer import Writer
 from chatbridge.core.notice import GLYPHS, Level, Notice
 from chatbridge.core.ports import Clock
-from chatbridge.core.text import isolated, one_line, shortened, visible
+from chatbridge.core.text import isolated, one_line, prose, shortened, visible
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ def _message(notices: Sequence[Notice], body: Text) -> str:
 def _entry(notice: Notice, *, whole: bool = False) -> Text:
     title = clipped(one_line(notice.title), TITLE)
     heading = (Run(isolated(title), ("b",)),) if title else ()
-    message = joined(blocks(visible(notice.message), whole=whole, asking=False))
+    message = joined(blocks(prose(notice.message), whole=whole, asking=False))
     if not whole and width(message) > ROOM - TITLE:
         message = cut(message, SHOWN)
     return joined((heading, message), apart="\n")

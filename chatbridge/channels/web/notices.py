@@ -12,7 +12,7 @@ from chatbridge.core.ended import Ended, ended
 from chatbridge.core.notice import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Inbox
-from chatbridge.core.text import one_line, visible
+from chatbridge.core.text import one_line, prose
 
 MOST = 20
 WORDS = {Level.INFO: "Info", Level.WARNING: "Warning", Level.ERROR: "Error"}
@@ -55,7 +55,7 @@ def shown(notice: Notice) -> ShownNotice:
         label=one_line(label) if label else None,
         agent=one_line(notice.agent.name),
         title=one_line(notice.title),
-        message=visible(notice.message),
+        message=prose(notice.message),
         at=notice.at,
         ended=end,
         output=output_address(operation.id) if operation and operation.whole else None,
