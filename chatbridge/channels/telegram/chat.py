@@ -104,7 +104,8 @@ class Chat:
     def lacks(self, ask: Ask, post: Post | None) -> bool:
         """Whether something that has to be read before this is allowed is not known to be out."""
         needed = ask.approval and len(overflow(ask).after)
-        return bool(needed) and (post is None or from_text(post.place).files < needed)
+        place = from_text(post.place) if post is not None else None
+        return bool(needed) and (place is None or place.files < needed)
 
     def just_shown(self, ask: Ask) -> bool:
         """Whether the card has had its buttons for so short a time that nobody can have read it."""
