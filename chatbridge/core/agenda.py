@@ -72,12 +72,15 @@ class Agenda:
         act: Callable[[Due, str], Awaitable[None]],
         *,
         stepped: Callable[[], Awaitable[None]],
+        look: Callable[[], None] = lambda: None,
     ) -> None:
-        """Call `act` for what is due, until cancelled; first `stepped`, and after every step."""
+        """Call `act` for what is due, until cancelled; first `stepped`, and after every step;
+        `look` whenever it looks at the clock."""
         apart = self._apart()
         await stepped()
         while True:
             await self._sleep()
+            look()
             if abs(self._apart() - apart) > STEP:
                 await stepped()
             apart = self._apart()

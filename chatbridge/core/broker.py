@@ -304,7 +304,7 @@ class Broker:
         beside = Beside("links of before the start")
         beside.spawn(self.callers.forget_absent_links())
         try:
-            await self._agenda.run(self._act, stepped=self._hold_deadlines)
+            await self._agenda.run(self._act, stepped=self._hold_deadlines, look=self._store.look)
         finally:
             await beside.end()
 

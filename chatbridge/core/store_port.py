@@ -189,6 +189,10 @@ class Store(Protocol):
 
     async def note(self, *, channel: str, key: str) -> Note | None: ...
 
+    def look(self) -> None:
+        """Notice what has happened to it from outside. Called now and then while asks are open."""
+        ...
+
     async def sweep(self, *, before: float) -> int:
         """Remove asks that ended before that time, with their calls and posts; how many. Notices
         of before it go too."""

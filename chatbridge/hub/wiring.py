@@ -165,6 +165,7 @@ async def open_hub(
         delivery = Delivery(store, clock=clock)
         faults = Faults(clock=clock)
         line_up = LineUp(delivery, clock=clock, faults=faults, confinement=confinement)
+        store.file.told = line_up.tell_again
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
 

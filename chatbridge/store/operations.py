@@ -90,6 +90,7 @@ class SqliteOperations:
                         "and this one cannot read how it is. Install that version again"
                     )
                 return known
+            tx.check_file()
             await tx.change(_ADD, row)
             return operation
 

@@ -23,6 +23,7 @@ from chatbridge.core.row import Past, Row, Rows
 from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, Parameters
+from chatbridge.store.opened_file import OpenedFile
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.recent import Recent
 from chatbridge.store.rows import ROW_COLUMNS, ask_of, folded, note_of, notice_of, post_of, row_of
@@ -108,7 +109,8 @@ class SqliteStore:
         self._writing = writing
         self._recent = Recent()
         self._aside = SetAside()
-        self._writer = Writer(writing, self._recent, self._aside)
+        self.file = OpenedFile(writing.path)
+        self._writer = Writer(writing, self._recent, self._aside, self.file)
         self.operations = SqliteOperations(
             reading=reading, writer=self._writer, set_aside=self._aside
         )
@@ -145,14 +147,19 @@ class SqliteStore:
 
     def faults(self) -> list[str]:
         """What its owner should know of it."""
+        found = [] if self.file.is_there() else [self.file.fault]
         if not (aside := self._aside.listed):
-            return []
+            return found
         named = ", ".join(f"{kind} {name}" for kind, name in aside[:NAMED])
         more = f" and {len(aside) - NAMED} more" if len(aside) > NAMED else ""
         return [
+            *found,
             f"This version of chatbridge cannot read {named}{more} in its database, and leaves it "
-            "alone. If a newer version wrote it, install that one again"
+            "alone. If a newer version wrote it, install that one again",
         ]
+
+    def look(self) -> None:
+        self.file.is_there()
 
     async def write(
         self,

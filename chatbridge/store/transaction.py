@@ -14,6 +14,7 @@ from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Call, CallName, Note, Post, Status
 from chatbridge.core.notice import Notice
 from chatbridge.store.connection import Connection, Parameters
+from chatbridge.store.opened_file import OpenedFile
 from chatbridge.store.recent import MAX_CHARACTERS, Changes, Recent
 from chatbridge.store.rows import (
     CONTENT_COLUMNS,
@@ -158,13 +159,19 @@ class SqliteTransaction:
     """`wrote` and `failed` tell the writer whether the transaction can still be shared."""
 
     def __init__(
-        self, connection: Connection, recent: Recent, changes: Changes, set_aside: SetAside
+        self,
+        connection: Connection,
+        recent: Recent,
+        changes: Changes,
+        set_aside: SetAside,
+        file: OpenedFile,
     ) -> None:
         """`changes` are those of the transaction's other works so far, and take up this one's."""
         self._connection = connection
         self._recent = recent
         self._changes = changes
         self._aside = set_aside
+        self._file = file
         self.wrote = False
         self.failed: StoreError | None = None
         self.over = False
@@ -175,6 +182,7 @@ class SqliteTransaction:
         return known or self._one(await self.rows(ASK, (ask_id,)))
 
     async def add_ask(self, ask: Ask) -> None:
+        self.check_file()
         await self.change(_ADD_ASK, ask_row(ask))
         self._changes.asks[ask.id] = self._to_keep(ask)
         self._changes.posts[ask.id] = {}
@@ -281,6 +289,10 @@ class SqliteTransaction:
 
     async def remove_ended(self, *, before: float, limit: int) -> int:
         return await self.change(REMOVE_ENDED, (before, limit))
+
+    def check_file(self) -> None:
+        """Before something new is promised. :raises StoreError: the file is gone."""
+        self._file.check()
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         self._check()

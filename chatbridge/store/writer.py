@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from chatbridge.core.errors import StoreError
 from chatbridge.store.connection import Connection
+from chatbridge.store.opened_file import OpenedFile
 from chatbridge.store.recent import Changes, Recent
 from chatbridge.store.set_aside import SetAside
 from chatbridge.store.transaction import SqliteTransaction
@@ -57,7 +58,10 @@ class _Spoiled(Exception):
 
 
 class Writer:
-    def __init__(self, connection: Connection, recent: Recent, set_aside: SetAside) -> None:
+    def __init__(
+        self, connection: Connection, recent: Recent, set_aside: SetAside, file: OpenedFile
+    ) -> None:
+        self._file = file
         self._connection = connection
         self._recent = recent
         self._set_aside = set_aside
@@ -138,6 +142,7 @@ class Writer:
             for job in jobs:
                 await self._commit([job])
             return
+        self._file.is_there()
         self._recent.committed(changes)
         for end in endings:
             end()
@@ -146,7 +151,9 @@ class Writer:
         """What tells the caller, to be called after the commit. :raises _Spoiled:"""
         if job.done.done():
             return _nothing
-        transaction = SqliteTransaction(self._connection, self._recent, changes, self._set_aside)
+        transaction = SqliteTransaction(
+            self._connection, self._recent, changes, self._set_aside, self._file
+        )
         try:
             result = await job.work(transaction)
         except (Exception, asyncio.CancelledError) as error:

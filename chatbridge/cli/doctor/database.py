@@ -17,6 +17,8 @@ from chatbridge.core.errors import StoreError
 LOOKING_MAY_TAKE = 8.0
 """Less than a check has. A file of many gigabytes takes longer."""
 STEPS = 10_000
+GONE = "the database "
+"""How a hub begins that has lost its file."""
 PROBLEMS_AT_MOST = 3
 DAMAGED = "put back a copy, or save what can be read with sqlite.org's: sqlite3 {path} .recover"
 
@@ -26,6 +28,8 @@ async def database(situation: Situation) -> Sequence[Finding]:
 
     name, path = "database", situation.database
     if not path.exists():
+        if any(said.startswith(GONE) for said in (await situation.hub()).faults):
+            return []  # the check of the hub says so
         return [fine(name, "none yet: it is made with the first hub", file=str(path))]
     try:
         await migrate.check(path)

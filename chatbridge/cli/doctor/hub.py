@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import __version__, rendezvous
+from chatbridge.cli.doctor.database import GONE
 from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.cli.doctor.situation import HubState, Json, Situation
 from chatbridge.cli.status import restart_of
@@ -29,7 +30,7 @@ async def hub(situation: Situation) -> Sequence[Finding]:
     found = await situation.hub()
     if found.status is not None:
         changed = await asyncio.to_thread(_changed_at, situation)
-        return list(_running(situation, found.status, changed=changed))
+        return list(_running(situation, found.status, found.faults, changed=changed))
     log = shown(rendezvous.log_path(str(situation.state)))
     if found.trouble is not None:
         holder = f"pid {found.pid}" if found.pid else "a process"
@@ -67,7 +68,9 @@ def order_of(version: str) -> list[tuple[int, int, str]]:
     return [*found, (1, -1, "")]  # the end comes after a word, and before another number
 
 
-def _running(situation: Situation, status: Json, *, changed: float) -> Iterator[Finding]:
+def _running(
+    situation: Situation, status: Json, faults: Sequence[str], *, changed: float
+) -> Iterator[Finding]:
     version, since = str(status["version"]), float(status["since"])
     restart = restart_of(status["startedBy"])
     details: dict[str, Any] = {
@@ -102,8 +105,8 @@ def _running(situation: Situation, status: Json, *, changed: float) -> Iterator[
         where = str(status["state"])
         of = "" if where in ("", str(situation.state)) else f", the system's ({where})"
         yield fine("hub", f"running for {running}, version {version}, links {links}{of}", **details)
-    for said in status.get("faults", ()):  # a hub of before has none
-        yield from_error("hub", said)
+    for said in faults:
+        yield from_error("database" if said.startswith(GONE) else "hub", said)
     yield from _elsewhere(status)
     yield from _links(status["links"])
     own = {*situation.settings.remarks()}

@@ -47,6 +47,11 @@ class HubState:
         return {each["name"]: each["trouble"] for each in found}
 
     @property
+    def faults(self) -> list[str]:
+        """A hub of before says none."""
+        return list((self.status or {}).get("faults", ()))
+
+    @property
     def remarks(self) -> list[str]:
         return list((self.status or {}).get("remarks", ()))
 
