@@ -6,8 +6,9 @@ An adapter implements one of these protocols and is tested by the suite in `test
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
+from uuid import uuid4
 
 from chatbridge.core.form import Event, Step
 from chatbridge.core.model import Answer, Ask, Note, Person, Post
@@ -182,6 +183,16 @@ class Surface(Protocol):
         ...
 
 
+@dataclass(slots=True, kw_only=True)
+class Remark:
+    """Something that the owner is told once in each chat, and that belongs to no ask."""
+
+    text: str
+    id: str = field(default_factory=lambda: uuid4().hex)
+    told: set[str] = field(default_factory=set)
+    """The surfaces that need not be told any more: it survives a channel that is built anew."""
+
+
 class Channel(Protocol):
     """A way to a person: shows cards, turns taps and texts into form events."""
 
@@ -207,9 +218,12 @@ class Channel(Protocol):
         """
         ...
 
-    async def tell(self, text: str) -> None:
-        """Say something to the owner that belongs to no ask, where it would not be seen
-        otherwise."""
+    async def tell(self, remark: Remark) -> None:
+        """Say it in each chat that has not been told, and note which ones have; nothing where it
+        would be seen otherwise.
+
+        :raises RetryLater: some have not been told yet; try again after its pause.
+        """
         ...
 
     async def drain(self) -> None:

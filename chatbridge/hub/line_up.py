@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
-from chatbridge.core.ports import Channel, Clock, Inbox
+from chatbridge.core.ports import Channel, Clock, Inbox, Remark
 from chatbridge.core.reach import Reach
 from chatbridge.hub.background import Faults, kept_up
 
@@ -66,8 +67,7 @@ class LineUp:
     def tell_again(self, text: str) -> None:
         """The same, whatever was said before, and however much."""
         for slot in self._slots:
-            if slot.news.qsize() < WAITING_AT_MOST:
-                slot.news.put_nowait(text)
+            slot.add_remark(Remark(text=text))
 
     def troubles(self) -> dict[str, str | None]:
         """Each channel, and why it does not work now."""
@@ -147,8 +147,8 @@ class LineUp:
             self._kept_up(partial(self._delivery.serve, surface, ready=ready), surface.name)
             for surface in channel.surfaces
         ]
-        news = partial(slot.tell_news, channel, ready, self._clock)
-        delivering.append(self._kept_up(news, f"remarks to {slot.name}"))
+        telling = partial(slot.tell_remarks, channel, ready, self._clock)
+        delivering.append(self._kept_up(telling, f"remarks to {slot.name}"))
         running = asyncio.ensure_future(channel.run(inbox, ready=now_ready))
         try:
             await asyncio.wait({running})
@@ -171,7 +171,8 @@ class Slot:
         self.build = build
         self.channel: Channel | None = None
         self.tried = asyncio.Event()
-        self.news: asyncio.Queue[str] = asyncio.Queue()
+        self._remarks: deque[Remark] = deque()
+        self._news = asyncio.Event()
         self.worked = False
         """Whether it came up since it was last tried."""
         self._failure: str | None = None
@@ -186,17 +187,27 @@ class Slot:
         self.channel, self._failure, self.worked = channel, None, True
         self.tried.set()
 
-    async def tell_news(self, channel: Channel, ready: asyncio.Event, clock: Clock) -> None:
+    def add_remark(self, remark: Remark) -> None:
+        if len(self._remarks) < WAITING_AT_MOST:
+            self._remarks.append(remark)
+            self._news.set()
+
+    async def tell_remarks(self, channel: Channel, ready: asyncio.Event, clock: Clock) -> None:
+        """One that was not told everywhere stays, also for the channel that comes after this."""
         await ready.wait()
         while True:
-            text = await self.news.get()
+            self._news.clear()
+            if not self._remarks:
+                await self._news.wait()
             try:
-                await channel.tell(text)
-            except RetryLater as error:
-                self.news.put_nowait(text)
+                await channel.tell(self._remarks[0])
+            except (RetryLater, TokenRejected) as error:
                 await clock.sleep(error.after or LONGEST_PAUSE)
-            except ChatbridgeError as error:
-                log.info("%s did not say %r: %s", self.name, text, error)
+                continue
+            except Exception:
+                self._remarks.popleft()  # it would fail again
+                raise
+            self._remarks.popleft()
 
     async def drained(self) -> None:
         await self.tried.wait()

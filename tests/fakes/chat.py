@@ -9,7 +9,7 @@ from chatbridge.core.errors import PostGone
 from chatbridge.core.model import Ask
 from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
-from chatbridge.core.ports import Inbox, Shown, Surface
+from chatbridge.core.ports import Inbox, Remark, Shown, Surface
 
 
 class Chat:
@@ -35,8 +35,8 @@ class Chat:
         ready()
         await asyncio.Event().wait()
 
-    async def tell(self, text: str) -> None:
-        self.told.append(text)
+    async def tell(self, remark: Remark) -> None:
+        self.told.append(remark.text)
 
     async def drain(self) -> None:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chatbridge.core.errors import RetryLater, TokenRejected
-from chatbridge.core.ports import Inbox, Surface
+from chatbridge.core.ports import Inbox, Remark, Surface
 from chatbridge.hub.background import Faults
 from chatbridge.hub.line_up import TOLD_AT_MOST, LineUp
 from tests.fakes.chat import Chat
@@ -44,7 +44,7 @@ class Scripted:
             ready()
         raise this.fails_with
 
-    async def tell(self, text: str) -> None: ...
+    async def tell(self, remark: Remark) -> None: ...
 
     async def drain(self) -> None: ...
 
@@ -120,8 +120,8 @@ class Listening(Scripted):
         ready()
         await asyncio.Event().wait()
 
-    async def tell(self, text: str) -> None:
-        self.told.put_nowait(text)
+    async def tell(self, remark: Remark) -> None:
+        self.told.put_nowait(remark.text)
 
 
 async def test_what_agents_make_it_say_is_bounded_and_keeps_no_other_news_back(
@@ -168,10 +168,10 @@ class Lasting(Scripted):
         ready()
         await asyncio.Event().wait()
 
-    async def tell(self, text: str) -> None:
-        if text == "odd":
-            raise ValueError(text)
-        self.told.put_nowait(text)
+    async def tell(self, remark: Remark) -> None:
+        if remark.text == "odd":
+            raise ValueError(remark.text)
+        self.told.put_nowait(remark.text)
 
 
 async def test_a_lane_that_meets_a_bug_is_begun_again_and_said_while_the_channel_goes_on(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from chatbridge.core.model import Agent, Option, Project, Question, QuestionType
+from chatbridge.core.ports import Remark
 from tests.fakes.inbox import MULTI, SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.synapse import Refused, Synapse
@@ -197,7 +198,7 @@ async def test_whatever_an_agent_writes_nobody_is_pinged_by_it_and_nothing_of_it
     await matrix.tap(ask, "❌")
     await matrix.say(ask, LURE)
     await matrix.root(ask)
-    await matrix.channel.tell(LURE)
+    await matrix.channel.tell(Remark(text=LURE))
     await matrix.told("chatbridge")
     sent = [
         event["content"]

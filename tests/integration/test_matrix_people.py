@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.model import Status
+from chatbridge.core.ports import Remark
 from chatbridge.core.words import clock_time
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
@@ -186,7 +187,7 @@ async def test_with_an_empty_list_nobody_can_answer_and_the_trouble_says_so(
         trouble = "matrix.allowed_users is empty, so nobody can answer there. Write to the bot"
         assert trouble in (matrix.channel.trouble or "")
         assert f"the person {matrix.ada.user_id} is not in" in caplog.text
-        await matrix.channel.tell(trouble)
+        await matrix.channel.tell(Remark(text=trouble))
         await matrix.told(trouble)
         assert len(matrix.said()) == 2
 
@@ -218,9 +219,11 @@ async def test_the_bots_own_account_on_the_list_gives_it_no_voice_and_no_room(
             await matrix.say(ask, "Fix the port")
             assert "you, here, " in (await matrix.root(ask)).body
             assert matrix.channel.trouble is None
-            await matrix.channel.tell("Look here")
+            await matrix.channel.tell(Remark(text="Look here"))
             await matrix.told("Look here")
             assert len(matrix.said()) == 2
+            await matrix.channel.tell(Remark(text="Look here"))  # it is so again
+            await matrix.until(lambda: len(matrix.said()) == 3)
 
 
 # ── names ─────────────────────────────────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,43 @@ async def test_a_chat_that_cannot_be_told_keeps_a_remark_from_no_other(tmp_path:
         async with scene.hub(chats=[12345, scene.chat.id]) as hub:
             hub.line_up.tell(REMARK)
             await asyncio.to_thread(scene.phone.sees, REMARK)
+
+
+async def test_a_remark_is_not_repeated_in_one_chat_while_another_asks_for_a_pause(
+    tmp_path: Path,
+) -> None:
+    with Scene.set(tmp_path) as scene:
+        bob = scene.api.person("Bob")
+        other = scene.api.private(bob)
+        chats = [scene.chat.id, other.id]
+
+        def to_bob(params: dict[str, Any]) -> bool:
+            return int(params["chat_id"]) == other.id
+
+        scene.api.fail("sendMessage", status=429, retry_after=30, times=3, when=to_bob)
+        async with scene.hub(chats=chats) as hub:
+            hub.line_up.tell(REMARK)
+            await hub.until(lambda: len(scene.api.calls("sendMessage")) >= 3, step=1.0)
+        async with scene.hub(chats=chats) as hub:  # the next hub knows nothing of it
+            hub.line_up.tell_again("Something else.")
+            seen = asyncio.to_thread(other.phone(bob).sees, "Something else.")
+            await hub.in_time(seen)
+            await asyncio.to_thread(scene.phone.sees, "Something else.")
+    assert [REMARK in text for text in said(scene)] == [True, False]
+
+
+async def test_a_remark_reaches_all_though_the_first_chat_has_become_a_supergroup(
+    tmp_path: Path,
+) -> None:
+    with Scene.set(tmp_path, group=True) as scene:
+        bob = scene.api.person("Bob")
+        other = scene.api.private(bob)
+        async with scene.hub(chats=[scene.chat.id, other.id]) as hub:
+            moved = scene.chat.migrate().phone(scene.phone.person)
+            scene.api.heal()
+            hub.line_up.tell(REMARK)
+            await hub.in_time(asyncio.to_thread(moved.sees, REMARK))
+            await hub.in_time(asyncio.to_thread(other.phone(bob).sees, REMARK))
 
 
 async def test_a_remark_waits_for_the_network(scene: Scene) -> None:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
 
-from chatbridge.channels.matrix import content, log_in, notices
+from chatbridge.channels.matrix import log_in
 from chatbridge.channels.matrix.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.matrix.chat import Chat
 from chatbridge.channels.matrix.echoes import Echoes
-from chatbridge.channels.matrix.errors import Rejected
 from chatbridge.channels.matrix.identity import Identity
 from chatbridge.channels.matrix.log_in import Account
 from chatbridge.channels.matrix.people import People
@@ -21,8 +20,9 @@ from chatbridge.channels.matrix.rooms import Rooms
 from chatbridge.channels.matrix.session import Session
 from chatbridge.channels.matrix.wire import Batch
 from chatbridge.core.beside import Beside
-from chatbridge.core.errors import ChatRefused, RetryLater
-from chatbridge.core.ports import Clock, Inbox, Surface
+from chatbridge.core.errors import RetryLater
+from chatbridge.core.ports import Clock, Inbox, Remark, Surface
+from chatbridge.core.telling import tell_each
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,6 @@ class MatrixChannel:
         self._poll: Poll | None = None
         self._unsigned: str | None = None
         self._signing = False
-        self._began = clock.time()
         self._beside = Beside(self.name)
 
     @property
@@ -158,16 +157,8 @@ class MatrixChannel:
             ready()
             await self._poll.run()
 
-    async def tell(self, text: str) -> None:
-        for chat in self._chats:
-            if chat.room is None:
-                continue
-            tx = content.transaction("tell", text, str(self._began))
-            new = content.message(notices.remark(text), notice=True)
-            try:
-                await self._api.send(chat.room, new, tx=tx)
-            except (ChatRefused, Rejected) as error:
-                log.info("%s was not told: %s", chat.name, error)
+    async def tell(self, remark: Remark) -> None:
+        await tell_each(remark, [(chat.name, chat.tell) for chat in self._chats if chat.room])
 
     async def drain(self) -> None:
         if self._poll is not None:

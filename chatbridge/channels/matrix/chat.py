@@ -47,7 +47,7 @@ from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
 from chatbridge.core.model import Ask, Note, QuestionType
 from chatbridge.core.notice import Level, Notice
 from chatbridge.core.pacing import Pace
-from chatbridge.core.ports import Clock, Inbox, Shown
+from chatbridge.core.ports import Clock, Inbox, Remark, Shown
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +114,11 @@ class Chat:
             new = content.message(draw_notice(notice), notice=not loud, mentions=mentions)
             await self._api.send(room, new, tx=transaction("notice", self.name, notice.id))
         return True
+
+    async def tell(self, remark: Remark) -> None:
+        assert self.room is not None
+        new = content.message(notices.remark(remark.text), notice=True)
+        await self._api.send(self.room, new, tx=transaction("tell", remark.id, self.name))
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         async with self._writing() as room:

@@ -10,19 +10,19 @@ from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.chat import Chat
-from chatbridge.channels.telegram.errors import Rejected
 from chatbridge.channels.telegram.people import People
 from chatbridge.channels.telegram.place import from_text
 from chatbridge.channels.telegram.poll import Poll
 from chatbridge.channels.telegram.receive import Receiver
 from chatbridge.channels.telegram.wishes import Wish
 from chatbridge.core.beside import Beside
-from chatbridge.core.errors import ChatRefused, NotPaired, RetryLater
+from chatbridge.core.errors import NotPaired, RetryLater
 from chatbridge.core.model import Note
 from chatbridge.core.pacing import Pace
 from chatbridge.core.pairing import Bot, Pairing
-from chatbridge.core.ports import Clock, Inbox, Surface
+from chatbridge.core.ports import Clock, Inbox, Remark, Surface
 from chatbridge.core.stored import number
+from chatbridge.core.telling import tell_each
 
 log = logging.getLogger(__name__)
 
@@ -129,12 +129,8 @@ class TelegramChannel:
             ready()
             await self._poll.run()
 
-    async def tell(self, text: str) -> None:
-        for chat in self._chats:
-            try:
-                await self._api.send(chat.id, notices.remark(text), silent=True)
-            except (ChatRefused, Rejected) as error:
-                log.info("%s was not told: %s", chat.name, error)
+    async def tell(self, remark: Remark) -> None:
+        await tell_each(remark, [(chat.name, chat.tell) for chat in self._chats])
 
     async def _greet(self, number: int) -> None:
         """Once in a hub's life: whoever runs as the owner can ask for it."""

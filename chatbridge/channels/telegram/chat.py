@@ -12,6 +12,7 @@ from functools import partial
 
 from telegram import ForceReply
 
+from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.announcer import Announcer
 from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.errors import Migrated, Rejected
@@ -37,7 +38,7 @@ from chatbridge.core.errors import PostGone
 from chatbridge.core.model import Ask, Post, View, new_draft
 from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
-from chatbridge.core.ports import Clock, Inbox, Shown
+from chatbridge.core.ports import Clock, Inbox, Remark, Shown
 from chatbridge.core.timing import remind_at
 from chatbridge.core.typed import takes_text
 
@@ -140,6 +141,14 @@ class Chat:
                 self._write_here()
                 await self._announcer.announce(notice)
         return True
+
+    async def tell(self, remark: Remark) -> None:
+        html = notices.remark(remark.text)
+        try:
+            await self._api.send(self.id, html, silent=True)
+        except Migrated as error:
+            self._migrated(self, error.chat)
+            await self._api.send(self.id, html, silent=True)
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """One new message at a time, the card first: each is noted before the next is sent."""

@@ -19,7 +19,7 @@ from chatbridge.core.health import Health
 from chatbridge.core.model import Ask
 from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
-from chatbridge.core.ports import Clock, Inbox, Shown, Surface
+from chatbridge.core.ports import Clock, Inbox, Remark, Shown, Surface
 
 QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
@@ -91,7 +91,7 @@ class WebChannel:
                 finally:
                     self._events.close()
 
-    async def tell(self, text: str) -> None:
+    async def tell(self, remark: Remark) -> None:
         """The page has a banner for it."""
 
     async def drain(self) -> None:
