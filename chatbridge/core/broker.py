@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 RETRY = 1.0
 """How long after a store error something that was due is tried again."""
+_Found = tuple[Ask, Call, Call | None]
+"""What a call waits for, the call, and the one of the same link that it supersedes."""
 
 
 class Broker:
@@ -96,7 +98,7 @@ class Broker:
             name=name, ask_id=fresh.id, question_ids=ids, started_at=now, counts_until=until
         )
 
-        async def work(tx: Transaction) -> tuple[Ask, Call, Call | None]:
+        async def work(tx: Transaction) -> _Found:
             self.callers.check_wanted(name)
             if not await tx.is_new(name, fingerprint=request.fingerprint):
                 earlier = await self._earlier(tx, fresh, first, shared_link=shared_link)
@@ -107,20 +109,13 @@ class Broker:
             await tx.save_call(first)
             return fresh, first, None
 
-        def tell(found: tuple[Ask, Call, Call | None]) -> None:
-            ask, _, superseded = found
-            if superseded is not None:
-                self.callers.superseded(superseded)
-            self._committed(ask)
-
-        ask, call, _ = await self._store.write(work, then=tell)
+        ask, call, _ = await self._store.write(work, then=self._found)
         return ask, call
 
     async def _earlier(
         self, tx: Transaction, fresh: Ask, call: Call, *, shared_link: bool
-    ) -> tuple[Ask, Call, Call | None] | None:
-        """What this call goes on with instead of the `fresh` ask that it would open, and the
-        call of the same link that it supersedes."""
+    ) -> _Found | None:
+        """What this call goes on with instead of the `fresh` ask that it would open."""
         known = await self.callers.known(tx, call.name, fresh.fingerprint)
         if known is not None:
             return (*known, None)
@@ -158,13 +153,13 @@ class Broker:
             mine = ask.project.key == project and not ask.approval
             return mine and (tools is None or ask.tool in tools)
 
-        async def work(tx: Transaction) -> tuple[Ask, Call]:
+        async def work(tx: Transaction) -> _Found:
             ask = await tx.ask(ask_id)
             if ask is None or not fits(ask):
                 raise UnknownAsk(ask_id)
             known = await self.callers.known(tx, name, ask.fingerprint)
             if known is not None:
-                return known
+                return (*known, None)
             mine = [c for c in await tx.live_calls(ask_id) if c.name.link == name.link]
             ids = mine[-1].question_ids if mine else tuple(q.id for q in ask.questions)
             for used in (c for c in mine if c.ticket and c.delivered_at is not None):
@@ -179,13 +174,21 @@ class Broker:
                 counts_until=None if counts_for is None else now + counts_for,
             )
             await tx.save_call(call)
-            return await self.callers.welcome(tx, ask), call
+            waited = [c for c in mine if ask.open and not c.ticket]
+            return await self.callers.welcome(tx, ask), call, waited[-1] if waited else None
 
         try:
-            return await self._store.write(work, then=lambda found: self._committed(found[0]))
+            ask, call, _ = await self._store.write(work, then=self._found)
+            return ask, call
         except UnknownAsk:
             here = [ask.id for ask in await self._store.open_asks() if fits(ask)]
             raise UnknownAsk(ask_id, known=tuple(here)) from None
+
+    def _found(self, found: _Found) -> None:
+        ask, _, superseded = found
+        if superseded is not None:
+            self.callers.superseded(superseded)
+        self._committed(ask)
 
     async def ended(self, ask_id: str) -> Ask:
         """Wait until this ask has ended, however long that takes."""

@@ -298,9 +298,9 @@ class Callers:
         return self._limits.get(link)
 
     def superseded(self, call: Call) -> None:
-        """Its link asks the same again. The client has given this call up without a word, at the
-        latest now. If it was answered with a ticket that nobody used, that came too late; a link
-        of which nothing has been learned may have had reasons of its own to ask again."""
+        """Its link asks or waits for the same again. The client has given this call up without a
+        word, at the latest now. If it was answered with a ticket that nobody used, that came too
+        late; a link of which nothing has been learned may have had reasons to ask again."""
         link = call.name.link
         if not call.ticket or link in self._limits:
             until = call.delivered_at or self._clock.time()

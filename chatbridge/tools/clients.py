@@ -30,6 +30,8 @@ class Client:
     """After this time without a progress notification it gives a call up."""
     cancels: bool = True
     """Whether it says so when it gives up."""
+    undocumented: bool = False
+    """Whether it has a limit is not known."""
 
     def patience(self, *, progress: bool) -> float | None:
         """How long a call may wait before it should end with a ticket."""
@@ -54,7 +56,7 @@ COMMAND = "chatbridge-cli"
 """`chatbridge ask` and `chatbridge notify`, run by a script or a person."""
 KNOWN: dict[str, Client] = {
     "claude-code": Client(shown="Claude Code", limit=27 * _HOUR, idle=30 * _MINUTE),
-    "claude-ai": Client(shown="Claude"),
+    "claude-ai": Client(shown="Claude", undocumented=True),
     "codex": Client(shown="Codex", limit=300.0, cancels=False),
     "gemini-cli": Client(shown="Gemini CLI", limit=600.0),
     "qwen-code": Client(shown="Qwen Code", limit=600.0),
@@ -64,8 +66,8 @@ KNOWN: dict[str, Client] = {
     "zed": Client(shown="Zed", limit=60.0, cancels=False),
     "goose": Client(shown="Goose", limit=300.0, cancels=False),
     "visual-studio-code": Client(shown="VS Code"),
-    "cursor": Client(shown="Cursor"),
-    "windsurf": Client(shown="Windsurf"),
+    "cursor": Client(shown="Cursor", undocumented=True),
+    "windsurf": Client(shown="Windsurf", undocumented=True),
     HOOK: Client(shown="Claude Code", limit=600.0, cancels=False),
     COMMAND: Client(shown="shell"),
 }
@@ -78,7 +80,16 @@ class Clients:
     own: Mapping[str, Client] = field(default_factory=dict)
 
     def of(self, name: str | None) -> Client:
-        return _found(self.own, name or "") or _found(KNOWN, name or "") or Client()
+        return self._known(name) or Client()
+
+    def unknown(self, name: str | None) -> bool:
+        """Whether nothing is known of how long a call may take, so that its calls have to show it.
+        An entry of the owner's that names no limit says that there is none."""
+        known = self._known(name)
+        return known is None or known.undocumented
+
+    def _known(self, name: str | None) -> Client | None:
+        return _found(self.own, name or "") or _found(KNOWN, name or "")
 
 
 def soonest(*limits: float | None) -> float | None:

@@ -174,13 +174,8 @@ def _limited(client: Client, caller: Caller) -> Client:
     """What is known of it, with what its own entry says, or, far away, with what is usual."""
     if caller.limit is not None:
         return replace(client, limit=caller.limit)
-    if isinstance(caller, Remote) and _unknown_limit(client, caller):
-        return replace(client, limit=caller.usual)
-    return client
-
-
-def _unknown_limit(client: Client, caller: Caller) -> bool:
-    return caller.limit is None and client.limit is None and client.idle is None
+    unknown = client.limit is None and client.idle is None
+    return replace(client, limit=caller.usual) if isinstance(caller, Remote) and unknown else client
 
 
 def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller) -> Peer:
@@ -189,11 +184,10 @@ def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller)
     elicitation = capabilities.elicitation if capabilities else None
     # An empty capability means forms, as it did before there was anything else.
     forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
-    client = clients.of(info.name if info else None)
     return Peer(
         agent=agent_of(info.name if info else None, info.title if info else None),
-        client=_limited(client, caller),
-        unknown=_unknown_limit(client, caller),
+        client=_limited(clients.of(info.name if info else None), caller),
+        unknown=caller.limit is None and clients.unknown(info.name if info else None),
         elicits=forms,
         stateless=ctx.protocol_version >= STATELESS,
         local=caller.folder is not None,
@@ -224,6 +218,7 @@ def _call(
         return await session.elicit_form(message, schema, request)
 
     named = caller.request if isinstance(caller, Remote) else None
+    learns = peer.unknown and named is None
     given = params.input_responses or {}
     wants_progress = bool(ctx.meta and ctx.meta.get("progress_token") is not None)
     return ToolCall(
@@ -239,5 +234,5 @@ def _call(
         state=params.request_state,
         age=caller.age(request),
         shared_link=named is not None,
-        learned=lambda: callers.learned_limit(caller.link) if peer.unknown else None,
+        learned=lambda: callers.learned_limit(caller.link) if learns else None,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 
 from chatbridge.core.broker import Broker
 from chatbridge.core.errors import StoreError
@@ -37,6 +38,11 @@ class Waiting:
         ask, waiting = await self.broker.ask(
             request, call.name, counts_for=call.counts_for, shared_link=call.shared_link
         )
+        if waiting.counts_until is None and (left := call.counts_for) is not None:
+            # The call itself has shown its client's limit, by asking again.
+            until = call.clock.time() + left
+            await call.counts_until(self.broker.callers, until)
+            waiting = replace(waiting, counts_until=until)
         log.info("ask %s call=%s project=%s", ask.id, call.id, call.project.name)
         return ask, waiting
 

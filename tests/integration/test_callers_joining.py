@@ -155,6 +155,20 @@ async def test_a_call_that_was_asked_again_shows_its_clients_limit(tmp_path: Pat
         assert hub.broker.callers.learned_limit("b") is None
 
 
+async def test_a_wait_that_was_begun_again_shows_it_too_but_not_one_that_had_its_ticket(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a", number=1)
+        await hub.broker.callers.ticket(name("a", 1))
+        await hub.broker.callers.delivered(name("a", 1))
+        for number in (2, 3):
+            hub.clock.advance(7)
+            assert hub.broker.callers.learned_limit("a") is None
+            await hub.broker.follow(ask.id, name("a", number), project="/src/shop")
+        assert hub.broker.callers.learned_limit("a")
+
+
 @pytest.mark.parametrize("timed_out", [True, False])
 async def test_a_call_that_was_cancelled_shows_it_only_if_its_time_was_over(
     tmp_path: Path, timed_out: bool

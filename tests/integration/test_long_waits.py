@@ -286,14 +286,18 @@ async def test_a_wait_ends_when_it_was_to_and_never_later_than_its_client_would(
 # ── waits without an end ──────────────────────────────────────────────────────────────────────────
 
 
-def endless(hub: World, number: int) -> ToolCall:
+CODEX = Peer(agent=agent_of("codex"), client=Client(limit=300.0, cancels=False))
+
+
+def endless(hub: World, number: int, peer: Peer = CODEX) -> ToolCall:
     return ToolCall(
         name=CallName(link="l", request=str(number)),
         id=f"call-{number}",
         project=request().project,
-        peer=Peer(agent=agent_of("codex"), client=Client(limit=300.0, cancels=False)),
+        peer=peer,
         report=None,
         clock=hub.clock,
+        learned=lambda: hub.broker.callers.learned_limit("l") if peer is not CODEX else None,
     )
 
 
@@ -330,6 +334,32 @@ async def test_a_wait_without_an_end_outlives_the_limit_and_can_be_asked_for_aga
         assert (await hub.now(ask)).delivered_at is None
         await hub.broker.callers.delivered(CallName(link="l", request="2"))
         assert (await hub.now(ask)).delivered_at
+
+
+async def test_a_wait_without_an_end_whose_limit_is_learned_keeps_an_answer_that_comes_after_it(
+    tmp_path: Path,
+) -> None:
+    """The second call shows the limit, and may itself be given up in silence before the third."""
+    clock = WatchedClock()
+    async with world(tmp_path, clock) as hub:
+        waiting = Waiting(hub.broker, nowhere)
+        hub.broker.callers.link_opened("l")
+        results = []
+        for number in (1, 2):
+            call = endless(hub, number, Peer(agent=agent_of("mcp")))
+            ask, caller = await waiting.ask(request(timeout=10 * HOUR), call)
+            results.append(
+                asyncio.create_task(waiting.ended(ask, caller, call, limit=None, endless=True))
+            )
+            clock.advance(6.0)
+        clock.advance(1.0)
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        for number, result in enumerate(results, 1):
+            assert await asyncio.wait_for(result, 20)
+            await hub.broker.callers.delivered(CallName(link="l", request=str(number)))
+        assert (await hub.now(ask)).delivered_at is None
+        taken, caller = await waiting.ask(request(timeout=10 * HOUR), endless(hub, 3))
+        assert (taken.id, caller.late) == (ask.id, True)
 
 
 async def until_asleep(clock: WatchedClock, seconds: float) -> None:

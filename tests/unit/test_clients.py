@@ -54,6 +54,17 @@ def test_an_unknown_client_is_called_by_its_title_or_else_its_name() -> None:
     assert agent_of("x-1").name == "x-1"
 
 
+@pytest.mark.parametrize(
+    ("name", "unknown"),
+    [("mcp", True), (None, True), ("Cursor", True), ("Visual Studio Code", False), ("zed", False)],
+)
+def test_a_limit_is_to_be_learned_where_nothing_is_known_of_it(
+    name: str | None, unknown: bool
+) -> None:
+    assert Clients().unknown(name) is unknown
+    assert not Clients({"mcp": Client(), "cursor": Client()}).unknown(name or "mcp")
+
+
 def test_what_the_owner_sets_replaces_a_known_client_whole() -> None:
     clients = Clients({"Claude-Code": Client(limit=100.0)})
     assert clients.of("claude-code") == Client(limit=100.0)
