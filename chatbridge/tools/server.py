@@ -41,6 +41,10 @@ SWITCHED_OFF = (
     "chatbridge is switched off in this project (enabled = false in its .chatbridge.toml), so "
     "nobody was asked. Ask in the conversation instead"
 )
+NO_TOOLS = (
+    "chatbridge's settings switch all its tools off, so nobody was asked. Ask in the conversation "
+    "instead"
+)
 INSTRUCTIONS = """\
 chatbridge asks the person you work for, on their phone or in their browser.
 Ask when a decision is theirs to make: one to three short questions in a call, the right type for \
@@ -93,6 +97,8 @@ def build_server(
             if peer.local and (why := missing(name)) is not None:
                 return text_result(why, is_error=True)
             names = [each.name for each in listed(caller, peer)]
+            if not names:
+                return text_result(NO_TOOLS, is_error=True)
             raise MCPError(types.INVALID_PARAMS, _unknown(params.name, names))
         try:
             await _count_by_its_age(callers, call)
@@ -152,8 +158,7 @@ def build_server(
 
 
 def _unknown(name: str, names: list[str]) -> str:
-    known = ", ".join(names) or "none, chatbridge is switched off here"
-    return f"Unknown tool: {shortened(repr(name), 120)}. There are: {known}"
+    return f"Unknown tool: {shortened(repr(name), 120)}. There are: {', '.join(names)}"
 
 
 def _offered(tool: types.Tool, peer: Peer) -> types.Tool:
