@@ -84,7 +84,7 @@ def test_nothing_is_run_from_a_project_even_if_the_owner_names_it(tmp_path: Path
         found = programs(folder)
         assert str(folder) not in found.path()
         assert found.refused()[str(folder)].why == why
-        assert f"It is in {folder}, which commands.path names" in refused(found, "tool")
+        assert f"It is in {folder}, which is not used: {why}" in refused(found, "tool")
     assert why in refused(programs(tmp_path / "bin"), "tool")
     for named in (file, str(tmp_path / "alias" / "bin" / "tool")):
         assert why in refused(programs(), named)
@@ -135,6 +135,14 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path, mode: int
     assert f"others can write to {tmp_path}/open/bin (mode {mode:04o})" in said
     assert f"chmod go-w {tmp_path}/open/bin" in said
     assert str(tmp_path / "open" / "bin") not in found.path()
+
+
+def test_a_folder_of_the_systems_that_others_can_write_to_is_named(tmp_path: Path) -> None:
+    program(tmp_path / "local")
+    (tmp_path / "local").chmod(0o2775)  # as /usr/local/bin was in older Debians
+    found = Programs(system=[str(tmp_path / "local")])
+    assert f"It is in {tmp_path}/local, which is not used: others can" in refused(found, "tool")
+    assert found.refused() == {}
 
 
 def test_a_program_below_a_folder_that_others_can_write_to_is_not_run(tmp_path: Path) -> None:

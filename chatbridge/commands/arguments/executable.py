@@ -56,8 +56,7 @@ class Programs:
 
     def refused(self) -> dict[str, Refusal]:
         """The owner's folders that are not used, and why."""
-        found = {each: self._refusal(each) for each in self._own if os.path.isdir(each)}
-        return {folder: why for folder, why in found.items() if why}
+        return self._refused(self._own)
 
     def find(self, program: str, *, project: Path | None = None) -> str:
         """The whole path of the file that `program` is, without links. `project` is the agent's
@@ -99,12 +98,10 @@ class Programs:
         )
 
     def _hint(self, program: str) -> str:
-        for folder, why in self.refused().items():
+        for folder, refused in self._refused([*self._own, *self._system]).items():
             if _runs(os.path.join(folder, program)):
-                return (
-                    f"It is in {folder}, which commands.path names, and which is not used: "
-                    f"{why.why}. To mend it: {why.mend}"
-                )
+                why, mend = refused.why, refused.mend
+                return f"It is in {folder}, which is not used: {why}. To mend it: {mend}"
         # What an agent's client has in its PATH is only worth a hint where it could be trusted.
         elsewhere = [*map(os.path.expanduser, USERS), *os.environ.get("PATH", "").split(os.pathsep)]
         for folder in filter(os.path.isabs, elsewhere):
@@ -117,6 +114,10 @@ class Programs:
             "Install it, write its whole path in the command's definition, or add its folder to "
             "commands.path in config.toml"
         )
+
+    def _refused(self, folders: Sequence[str]) -> dict[str, Refusal]:
+        found = {each: self._refusal(each) for each in folders if os.path.isdir(each)}
+        return {folder: refusal for folder, refusal in found.items() if refusal}
 
     def _refusal(self, folder: str) -> Refusal | None:
         if os.pathsep in folder:
