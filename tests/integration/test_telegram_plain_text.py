@@ -265,6 +265,27 @@ async def test_use_for_an_ask_that_has_ended_says_how(telegram: Telegram) -> Non
     assert await telegram.answers(ask) == (Answer(values=("mine",)),)
 
 
+async def test_use_for_an_ask_that_has_timed_out_meanwhile_says_that_it_is_kept(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(SELECT)
+    await shown(telegram, ask)
+    _, about = await asked(telegram, "sqlite")
+    await telegram.desk.time_out(ask)
+    assert await telegram.tap(about, "Use it") == "Kept: SQLite"
+    late = (await telegram.now(ask)).late
+    assert late is not None
+    assert late.answers == (Answer(values=("SQLite",)),)
+
+
+async def test_an_answer_for_an_agent_that_has_gone_is_said_to_be_kept(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(SELECT)
+    card = await telegram.card(ask)
+    await telegram.desk.broker.callers.link_closed("link")
+    assert await telegram.tap(card, "2 · SQLite") == "Kept: SQLite"
+    assert (await telegram.now(ask)).kept
+
+
 async def test_use_without_the_message_says_what_to_do(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(SELECT)
     await shown(telegram, ask)

@@ -227,7 +227,7 @@ def test_a_toast_repeats_what_was_sent() -> None:
     assert toast(shown, step) == "Sent: PostgreSQL in Docker"
     late = replace(OVER, draft=replace(OVER.draft, late=True))
     step = form.advance(late.questions, late.draft, form.Choose(step=0, option=1))
-    assert toast(late, step) == "Kept: No"
+    assert toast(late, step, kept=True) == "Kept: No"
     step = form.advance(REVIEW.questions, REVIEW.draft, form.Submit(step=REVIEW.draft.step))
     assert toast(REVIEW, step) == "Sent: 3 answers"
 

@@ -216,8 +216,9 @@ def placeholder(card: Card) -> str:
     return clipped(card.placeholder or "Your answer", PLACEHOLDER)
 
 
-def toast(ask_before: Ask, step: form.Step, *, asked_back: bool = False) -> str:
-    """What the tap that led to `step` is answered with; nothing where the card says it all."""
+def toast(ask_before: Ask, step: form.Step, *, kept: bool = False, asked_back: bool = False) -> str:
+    """What the tap that led to `step` is answered with; nothing where the card says it all.
+    `kept`: no agent waits for it now."""
     match step:
         case form.Refused(why=why):
             return clipped(why, TOAST)
@@ -228,7 +229,7 @@ def toast(ask_before: Ask, step: form.Step, *, asked_back: bool = False) -> str:
         case form.Answered(answers=answers):
             if ask_before.approval:
                 return f"{ends.heading(_after(ask_before, step))}."
-            done = "Kept" if ask_before.draft.late else "Sent"
+            done = "Kept" if kept else "Sent"
             if len(answers) > 1:
                 return f"{done}: {len(answers)} answers"
             said = _said(ask_before, step)

@@ -166,7 +166,12 @@ class Taps:
         if isinstance(tap.does, form.Other | form.AskExplain) and isinstance(led_to, form.Moved):
             chat.wishes.add(ask.id, typing)
         asked_back = isinstance(tap.does, form.Explain | form.Rephrase)
-        return toast(ask, led_to, asked_back=asked_back)
+        return await self._toast(ask, led_to, asked_back=asked_back)
+
+    async def _toast(self, ask: Ask, led_to: form.Step, *, asked_back: bool = False) -> str:
+        """By how the ask is now: it may have timed out, or lost its agent, since it was drawn."""
+        after = await self._inbox.ask(ask.id) if isinstance(led_to, form.Answered) else ask
+        return toast(ask, led_to, kept=after.kept, asked_back=asked_back)
 
     async def _is_early(self, ask: Ask, query: CallbackQuery, chat: Chat) -> bool:
         """Whether the button came up under the thumb: a moment ago, or so lately that Telegram has
@@ -191,7 +196,7 @@ class Taps:
             return step.why
         self._spawn(self._api.delete(chat.id, asked.message_id))
         self._spawn(self._api.react(chat.id, written.message_id, TAKEN))
-        return toast(ask, step)
+        return await self._toast(ask, step)
 
     async def _retire_stray(self, ask: Ask, chat: Chat, message: int) -> None:
         """A card that was sent twice because a connection was cut: both work, the one that is not
