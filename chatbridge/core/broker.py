@@ -127,6 +127,8 @@ class Broker:
             ask, call = kept, replace(call, ask_id=kept.id, late=True)
         elif twin := mine[0] if mine else await tx.open_twin(**content):
             ask = asks.prolonged(asks.joined(twin), fresh.deadline)
+            if ask.revision == twin.revision and not mine:
+                ask = asks.redrawn(ask)
             call = replace(call, ask_id=twin.id)
             await tx.save_ask(ask, was=twin.status)
         else:

@@ -73,7 +73,7 @@ LONG_COMMAND = replace(
 
 
 class Desk:
-    """Agents ask here, and a channel brings it to a person."""
+    """Agents ask here, all over one link, and a channel brings it to a person."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Desk:
             timeout=timeout,
         )
         name = CallName(link="link", request=str(next(self._requests)))
-        return (await self.broker.ask(request, name))[0]
+        return (await self.broker.ask(request, name, shared_link=True))[0]
 
     async def notify(
         self,
