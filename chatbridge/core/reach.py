@@ -21,6 +21,8 @@ class Reach:
     """Why the channels that have not cannot: the hub itself is in a sandbox. And what to do."""
     unsure: bool = False
     """It may be on its way to one of them just now, or that is not known."""
+    coming: bool = False
+    """A chat that works has not shown it yet, perhaps because others come first."""
 
     @property
     def nobody(self) -> str | None:

@@ -89,8 +89,10 @@ class LineUp:
         there `since` a moment may be on its way to any channel that works."""
         shown = {surface.partition(":")[0] for surface in surfaces}
         new = since is not None and self._clock.time() - since < ON_ITS_WAY
+        coming = (s for s in self._slots if s.name not in shown and s.name not in NOT_SHOWN)
         return Reach(
             confined=self.confined(),
+            coming=any(slot.trouble is None for slot in coming),
             unsure=new and any(slot.trouble is None for slot in self._slots),
             shown=tuple(slot.name for slot in self._slots if slot.name in shown),
             missing=tuple(

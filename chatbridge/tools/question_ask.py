@@ -35,14 +35,11 @@ from chatbridge.tools.elicitation_state import FormState, States, about
 from chatbridge.tools.journal_entry import Entry
 from chatbridge.tools.journal_keeper import QUESTION_ASK, JournalKeeper
 from chatbridge.tools.refusal import refused
-from chatbridge.tools.waiting import Waiting
+from chatbridge.tools.waiting import UNREACHED_SECONDS, Waiting
 
 log = logging.getLogger(__name__)
 
 MAX_QUESTION = MAX_ANSWER = 100_000
-UNREACHED_SECONDS = 600.0
-"""After so long without a window or a channel that has shown it, a question is given up. A network
-that is down for some minutes is no reason."""
 FORM = "answer"
 """The form's name among what a client is asked to fill in."""
 NO_ANSWER = "No answer provided"

@@ -19,6 +19,9 @@ from chatbridge.tools.clients import soonest
 
 log = logging.getLogger(__name__)
 
+UNREACHED_SECONDS = 600.0
+"""After so long an ask that no channel has shown counts as one that nobody can see. A network that
+is down for some minutes, or a chat with many others before it, is no reason."""
 LOOK_SECONDS = 3.0
 """How often it is looked whether an ask that nobody has seen was shown meanwhile."""
 STEP = 5.0
@@ -86,13 +89,14 @@ class Waiting:
             return UNSURE
 
     async def unreached(self, ask: Ask, clock: Clock, *, after: float) -> str:
-        """Why nobody can be reached, once that has been so for `after` seconds. Does not return if
-        somebody can have seen the ask: they may answer at any time."""
+        """Why nobody can be reached, once that has been so for `after` seconds; for longer where a
+        chat works and may yet show it. Does not return if somebody can have seen the ask: they may
+        answer at any time."""
         since = clock.monotonic()
         while not (reach := await self.reach(ask)).shown:
             if reach.nobody is None:
                 since = clock.monotonic()  # it is on its way
-            elif clock.monotonic() - since >= after:
+            elif clock.monotonic() - since >= (UNREACHED_SECONDS if reach.coming else after):
                 return reach.nobody
             await clock.sleep(LOOK_SECONDS)
         never: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -18,8 +18,7 @@ from chatbridge.core.model import Answer, Ask, Status
 from chatbridge.core.reach import Reach
 from chatbridge.tools.call import Peer
 from chatbridge.tools.clients import Client
-from chatbridge.tools.question_ask import UNREACHED_SECONDS
-from chatbridge.tools.waiting import LOOK_SECONDS
+from chatbridge.tools.waiting import LOOK_SECONDS, UNREACHED_SECONDS
 from tests.acceptance.bridge import until
 from tests.fakes.disk import failing
 from tests.fakes.window import PEER, FormWindow, Questions, said

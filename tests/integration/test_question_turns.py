@@ -23,8 +23,7 @@ from chatbridge.core.model import Answer, Project, Status
 from chatbridge.core.reach import UNSURE, Reach
 from chatbridge.tools.call import Peer
 from chatbridge.tools.elicitation_state import FormState, States, about
-from chatbridge.tools.question_ask import UNREACHED_SECONDS
-from chatbridge.tools.waiting import LOOK_SECONDS
+from chatbridge.tools.waiting import LOOK_SECONDS, UNREACHED_SECONDS
 from tests.fakes.window import PEER, Questions, said
 from tests.fakes.world import OWNER, PATIENCE, World, world
 
@@ -157,6 +156,19 @@ async def test_a_question_that_got_stuck_on_its_way_is_asked_in_the_clients_wind
     here.questions.reach = Reach(missing=(("telegram", "not shown yet"),))
     here.world.clock.advance(LOOK_SECONDS)
     assert isinstance(await running, InputRequiredResult)
+
+
+async def test_while_a_chat_works_no_window_is_asked_though_others_come_first(turns: Open) -> None:
+    here = turns("chats")
+    here.questions.reach = Reach(missing=(("telegram", "not shown yet"),), coming=True)
+    running = asyncio.create_task(here.call())
+    ask = await here.world.until(lambda ask: ask.open)
+    for _ in range(2):
+        await asyncio.wait_for(here.world.clock.until_asleep(LOOK_SECONDS), PATIENCE)
+        here.world.clock.advance(UNREACHED_SECONDS / 3)
+    await asyncio.wait_for(here.world.clock.until_asleep(LOOK_SECONDS), PATIENCE)
+    await here.world.inbox.answer(ask.id, (Answer(values=("staging",)),), person=OWNER)
+    assert said(await running)["answer"] == "staging"
 
 
 @pytest.mark.parametrize("elicit", ["chats", "client", "both"])

@@ -78,7 +78,9 @@ async def test_while_telegram_is_down_and_no_page_is_open_nobody_is_reached_and_
         ask = await hub.ask()
         await hub.until(lambda: hub.trouble, step=0.5)
         hub.clock.advance(ON_ITS_WAY)
-        said = (await reach(hub, ask)).nobody
+        found = await reach(hub, ask)
+        assert not found.coming
+        said = found.nobody
         assert said
         assert said.startswith("Nobody could be reached. ")
         assert "Telegram: " in said
@@ -94,9 +96,10 @@ async def test_of_a_question_that_was_asked_just_now_nothing_is_said(scene: Scen
         ask = await hub.ask()
         assert (await reach(hub, ask)).nobody is None
         hub.clock.advance(ON_ITS_WAY)
-        said = (await reach(hub, ask)).nobody
-        assert said
-        assert "Telegram: not shown yet" in said
+        found = await reach(hub, ask)
+        assert found.nobody
+        assert "Telegram: not shown yet" in found.nobody
+        assert found.coming
         hold.release()
 
 
