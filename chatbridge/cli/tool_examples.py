@@ -6,8 +6,6 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-import chatbridge
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -16,7 +14,7 @@ SCHEMA = ".tools.schema.json"
 """What editors check files with, beside the copies: the examples' own is not where those are."""
 _SCHEMA_HERE = "../tools.schema.json"
 _EXAMPLES = os.path.join(
-    os.path.dirname(chatbridge.__file__), "commands", "definitions", "examples"
+    os.path.dirname(os.path.dirname(__file__)), "commands", "definitions", "examples"
 )
 
 

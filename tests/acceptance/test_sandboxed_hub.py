@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from chatbridge.hub.confinement import SANDBOXED
+from chatbridge.hub.confinement import ANOTHER, SANDBOXED
 from tests.fakes.house import COLOURS, Agent, House, house
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.network import no_namespaces
@@ -59,3 +60,23 @@ def test_the_result_the_log_and_doctor_say_that_the_hub_is_in_a_sandbox(here: Ho
         found = [check for check in checks if check["what"].startswith(SANDBOXED)]
         assert [(check["name"], check["result"]) for check in found] == [("hub", "problem")]
         assert "chatbridge service install" in found[0]["fix"][0]
+
+
+@pytest.mark.skipif(shutil.which("ip") is None, reason="there is no program ip")
+def test_doctor_sees_from_outside_that_the_hub_has_another_network(here: House) -> None:
+    """The hub itself may not be able to tell: it has more than loopback there."""
+    wired = 'ip link add v0 type veth peer name v1 && exec "$@"'
+    with here.agent(within=["unshare", "--net", "sh", "-c", wired, "sh"]) as agent:
+        agent.initialize()
+        until = time.monotonic() + PATIENCE
+        while not troubled(here):
+            assert time.monotonic() < until, "Telegram was not tried"
+        checks = json.loads(here.run("doctor", "--json").stdout)["checks"]
+    found = [check for check in checks if check["what"].startswith(SANDBOXED)]
+    assert [(check["name"], check["result"]) for check in found] == [("hub", "problem")]
+    assert found[0]["what"].endswith(ANOTHER)
+
+
+def troubled(here: House) -> bool:
+    channels = json.loads(here.run("status", "--json").stdout)["channels"]
+    return any(each["trouble"] for each in channels if each["name"] == "telegram")
