@@ -64,7 +64,8 @@ class Programs:
 
         :raises CommandUnusable:
         """
-        return self._find(program, self._where(project), depth=0)
+        own = [os.path.realpath(project)] if project else []
+        return self._find(program, {*self._projects(), *own}, depth=0)
 
     def _find(self, program: str, projects: Collection[str], *, depth: int) -> str:
         file = _named(program) if "/" in program or program.startswith("~") else self._look(program)
@@ -126,13 +127,6 @@ class Programs:
             return trust.refusal(folder, projects=self._projects())
         except OSError as error:
             return Refusal(f"it cannot be looked at ({error.strerror})", "mend its path")
-
-    def _where(self, project: Path | None) -> Collection[str]:
-        """An agent that was started in the home, or above, may be anywhere: that is no project."""
-        home = os.path.realpath(os.path.expanduser("~"))
-        if project is None or Path(home).is_relative_to(os.path.realpath(project)):
-            return self._projects()
-        return {*self._projects(), os.path.realpath(project)}
 
 
 def called(program: str) -> str:

@@ -18,6 +18,7 @@ from chatbridge.link.root import is_root
 _OTHERS_CAN_WRITE = 0o022
 _MOST_LINKS = 40
 """As many as Linux follows."""
+_OWN = "use a file of yours or of root's, in a folder of yours or of root's"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
     """
     steps = list(_steps(path))
     for place, about in steps:
-        if (place in projects and place != "/") or _is_repository(place, about):
+        if _is_project(place, about, projects):
             return Refusal(
                 f"it lies in the project {place}, where agents can write",
                 "install or copy it to a folder outside of every project",
@@ -47,9 +48,6 @@ def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
                 f"others can write to {place} (mode {mode})", f"chmod go-w {shlex.quote(place)}"
             )
     return None
-
-
-_OWN = "use a file of yours or of root's, in a folder of yours or of root's"
 
 
 def _steps(path: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -79,12 +77,15 @@ def _is_open(about: os.stat_result) -> bool:
     return not stat.S_ISLNK(about.st_mode) and bool(about.st_mode & _OTHERS_CAN_WRITE)
 
 
-def _is_repository(place: str, about: os.stat_result) -> bool:
-    """A repository of the owner's, but neither the home itself nor a hidden folder of it: dotfiles
-    and version managers (~/.nvm, ~/.pyenv) are repositories, too. An agent that works there makes
-    them known."""
-    if about.st_uid != os.geteuid() or not stat.S_ISDIR(about.st_mode) or place == "/":
-        return False
+def _is_project(place: str, about: os.stat_result, known: Collection[str]) -> bool:
+    """A folder where agents are known to work, or a repository of the owner's. The home and what is
+    above it are none: everything would lie in there. A hidden folder in the home is one only if it
+    is known: version managers (~/.nvm, ~/.pyenv) are repositories, too."""
     home = os.path.realpath(os.path.expanduser("~"))
+    if not stat.S_ISDIR(about.st_mode) or os.path.commonpath([home, place]) == place:
+        return False
+    if place in known:
+        return True
     above, name = os.path.split(place)
-    return place != home and not (above == home and name.startswith(".")) and is_root(place)
+    hidden = above == home and name.startswith(".")
+    return not hidden and about.st_uid == os.geteuid() and is_root(place)
