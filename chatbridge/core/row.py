@@ -101,6 +101,12 @@ class Rows:
 
     rows: tuple[Row, ...]
     total: int
+    """Read after the rows: an ask may have come or ended in between."""
+
+    @property
+    def only(self) -> Row | None:
+        """The row, where there is one alone."""
+        return self.rows[0] if self.total == len(self.rows) == 1 else None
 
 
 Past = tuple[float, int]

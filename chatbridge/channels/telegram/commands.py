@@ -62,8 +62,8 @@ class Commands:
                 return notices.history(await self._inbox.past_rows(limit=LISTED), now=now)
             case "cancel":
                 listed = await self._inbox.open_rows(limit=notices.LISTED)
-                if listed.total == 1:
-                    ask = await self._inbox.ask(listed.rows[0].id)
+                if listed.only is not None:
+                    ask = await self._inbox.ask(listed.only.id)
                     return await self._ask_to_cancel(ask, message, chat, cursor)
                 return notices.pending(listed, now=now)
             case "start" | "help":

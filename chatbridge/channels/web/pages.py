@@ -68,8 +68,8 @@ class Pages:
     async def _list(self, request: Request) -> Response:
         skip = _whole(request.query_params.get("from"))
         listed = await self._listed(skip)
-        if listed.total == 1 and not request.scope["query_string"]:
-            return RedirectResponse(f"/asks/{quote(listed.rows[0].id)}", status_code=303)
+        if listed.only is not None and not request.scope["query_string"]:
+            return RedirectResponse(f"/asks/{quote(listed.only.id)}", status_code=303)
         notices = await self._recent()
         return await self._page(
             "list.html", notices=notices, listed=listed, skip=skip, current=None
