@@ -131,11 +131,12 @@ def test_with_nothing_there_it_starts_nothing_and_makes_nothing() -> None:
 
 
 def test_a_broken_configuration_and_no_network_still_end_with_a_whole_screen() -> None:
-    with house(CHATBRIDGE_TELEGRAM__API_BASE="http://127.0.0.1:9") as home:
+    with house() as home:
         token = "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
         config = home.state.parent / ".config" / "chatbridge" / "config.toml"
         config.parent.mkdir(parents=True)
-        config.write_text(f'[telegram]\ntoken = "{token}"\nallowed_users = [1]\n')
+        server = 'api_base = "http://127.0.0.1:9"'
+        config.write_text(f'[telegram]\n{server}\ntoken = "{token}"\nallowed_users = [1]\n')
         done = home.run("doctor")
         assert done.returncode == 1
         assert "✗ telegram         127.0.0.1 cannot be reached" in done.stdout

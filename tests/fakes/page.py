@@ -27,12 +27,12 @@ class Page:
             urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(self._cookies)
         )
 
-    def sees(self, text: str, *, project: str = "shop") -> Json:
+    def sees(self, text: str, *, project: str = "shop", other_than: str = "") -> Json:
         """The open ask of this project that begins with this question, once it is there."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             for ask in self.open_asks():
-                here = ask["agent"]["project"] == project
+                here = ask["agent"]["project"] == project and ask["id"] != other_than
                 if here and ask["questions"][0]["question"] == text:
                     return ask
             time.sleep(0.02)
