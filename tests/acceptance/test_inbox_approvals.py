@@ -53,7 +53,7 @@ CHANGE = approval(
     "Change this file?",
     "@@ -1,60 +1,60 @@\n-old first\n+new first\n"
     + "".join(f" line {i}\n" for i in range(50))
-    + "-old last\n+new last\n",
+    + "-old last\n+new last",
     language="diff",
     file="deploy/prod.tf",
 )
@@ -170,7 +170,7 @@ async def test_a_change_is_coloured_by_line_and_its_middle_opens_on_a_tap(visit:
     ask = await visit.inbox.ask(CHANGE)
     page = await visit.open(ask)
     await expect(page.get_by_text("2 lines added, 2 removed")).to_be_visible()
-    await expect(page.locator(".added:visible")).to_have_text(["+new first\n", "+new last\n"])
+    await expect(page.locator(".added:visible")).to_have_text(["+new first\n", "+new last"])
     await expect(page.locator(".removed:visible")).to_have_text(["-old first\n", "-old last\n"])
     middle = page.locator(".same", has_text="line 25")
     await expect(middle).to_be_hidden()

@@ -253,6 +253,25 @@ async def test_a_long_command_can_be_denied_at_once_and_allowed_once_it_was_show
     assert await verdict(web, ask) == (Answer(values=("allow",)),)
 
 
+async def test_a_long_change_that_has_to_be_read_is_shown_without_a_fold_before_it_is_allowed(
+    web: Web,
+) -> None:
+    lines = "\n".join(f"+line {i:02}" for i in range(60))
+    subject = Subject(code=lines, language="diff", file="run.sh", whole_first=True)
+    ask = await web.desk.ask(replace(COMMAND, text="Change this file?", subject=subject))
+    page = await page_of(web, ask)
+    assert "… 38 lines …" in page
+    assert not {"+line 30", "60 lines added"} & set(re.findall(r"\+line 30|60 lines added", page))
+    assert not {"allow", "session"} & forms(page).keys()
+    await press(web, ask, "show-all")
+    page = await page_of(web, ask)
+    assert "60 lines added, 0 removed" in page
+    assert [f"+line {i:02}" for i in range(60)] == re.findall(r"\+line \d\d", page)
+    assert "<details" not in page
+    await press(web, ask, "allow")
+    assert await verdict(web, ask) == (Answer(values=("allow",)),)
+
+
 # ── what is shown ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -276,6 +295,16 @@ async def test_a_hostile_command_is_shown_and_nothing_else(web: Web) -> None:
         assert "<script>alert" not in page
         assert "<b>~" not in page
     assert "&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt; ⟨U+202E⟩x" in await page_of(web, ask)
+
+
+async def test_where_a_path_leads_and_where_an_agent_began_are_shown_verbatim(web: Web) -> None:
+    change = Subject(code="+a", language="diff", file=" a.txt", leads_to="/etc/hosts\n")
+    page = await page_of(web, await web.desk.ask(replace(COMMAND, subject=change)))
+    assert '<code dir="ltr">⟨1 space⟩a.txt</code>' in page
+    assert 'leads to <code dir="ltr">/etc/hosts⟨U+000A⟩</code>' in page
+    began = Subject(code="ls", language="bash", folder="~/shop", started=True)
+    page = await page_of(web, await web.desk.ask(replace(COMMAND, subject=began)))
+    assert 'agent started in <code dir="ltr">~/shop</code>' in page
 
 
 async def test_the_history_says_how_each_ended(web: Web) -> None:
