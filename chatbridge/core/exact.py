@@ -123,10 +123,11 @@ def _with_codes(text: str, *, kept: str = "\n") -> str:
 
 
 def _after_letter(found: re.Match[str]) -> str:
-    """Marks stay only where they belong: few of them, after a letter, and in the order and form
-    that Unicode calls normal. There are others that look the same."""
+    """Marks stay only where scripts need them: few, after a letter, and in the order and form that
+    Unicode calls normal. There are others that look the same. An ASCII letter needs none: those
+    with common marks have characters of their own, and some marks cannot be seen on it."""
     before, marks = found[1], found[2][1::2]
-    kept = _MARKS if before.isalpha() else 0
+    kept = _MARKS if before.isalpha() and not before.isascii() else 0
     if not unicodedata.is_normalized("NFC", before + marks[:kept]):
         kept = 0
     return before + marks[:kept] + "".join(map(_code, marks[kept:]))

@@ -39,7 +39,7 @@ def real_path(path: str, project: Project) -> str | None:
 
 
 def has_to_be_read(path: str, real: str | None, diff: str, project: Project) -> bool:
-    """Whether a long change may be allowed only after all of it was shown. In doubt it may."""
+    """Whether a long change can be allowed only after all of it was shown: yes, if in doubt."""
     if real is None or not project.key.startswith("/"):
         return True
     inside = PurePosixPath(real).is_relative_to(os.path.realpath(project.key))

@@ -42,7 +42,7 @@ def subject_of(
 
     Looks at files: not for the event loop.
 
-    :raises ToolInputError: the folder cannot be shown.
+    :raises ToolInputError: a path cannot be shown.
     """
     where = _where(folder)
     if tool == "Bash" and (command := _command(given)) is not None:
@@ -71,14 +71,19 @@ def _is_long(shown: str) -> bool:
 def _where(folder: str | None) -> str | None:
     if folder is None or not folder.startswith("/"):
         return None
-    if encodable(folder) != folder:
+    return as_written(_storable(folder))
+
+
+def _storable(path: str) -> str:
+    """Bytes that are no text would be lost, and two paths would look the same."""
+    if encodable(path) != path:
         raise ToolInputError(
-            "The name of the agent's folder is no text, so nobody can be asked about it",
-            path="cwd",
-            given=exact_line(folder),
-            accepted="a folder whose name is UTF-8",
+            "A path is no text, so nobody can be asked about it",
+            path="path",
+            given=exact_line(path),
+            accepted="a path in UTF-8",
         )
-    return as_written(folder)
+    return path
 
 
 def _command(given: Json) -> str | None:
@@ -106,7 +111,7 @@ def _change(tool: str, given: Json, project: Project) -> Subject | None:
         code=diff,
         language="diff",
         file=_within(path, project),
-        leads_to=real if real != path else None,
+        leads_to=_storable(real) if real and real != path else None,
         whole_first=long and has_to_be_read(path, real, diff, project),
     )
 

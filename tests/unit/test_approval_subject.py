@@ -81,7 +81,7 @@ def test_a_folder_in_the_owners_home_is_written_as_they_would() -> None:
 
 
 def test_a_folder_that_is_no_text_is_refused() -> None:
-    with pytest.raises(ToolInputError, match="is no text"):
+    with pytest.raises(ToolInputError, match="A path is no text"):
         subject_of("Bash", {"command": "ls"}, folder="/src/\udcff")
 
 
