@@ -72,6 +72,11 @@ class Rounds:
         without anybody having noticed."""
         return await first_of(work, self._hurry.wait())
 
+    async def rest(self, *, until: float) -> None:
+        """Until this monotonic time, or until somebody cannot wait."""
+        if (pause := until - self._clock.monotonic()) > 0:
+            await self.unless_hurried(self._clock.sleep(pause))
+
     def read_all(self, waiting: Sequence[asyncio.Future[None]]) -> None:
         """All that the service had when they began to wait has been dealt with."""
         # A hub that starts waits for its first reading, and may say so a moment too late.

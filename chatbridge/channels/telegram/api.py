@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,12 +39,13 @@ from telegram.error import (
     TimedOut,
 )
 
-from chatbridge.channels.telegram.errors import Migrated, Polled, Rejected
+from chatbridge.channels.telegram.errors import Done, Migrated, Polled, Rejected
 from chatbridge.channels.telegram.html import plain_text
 from chatbridge.channels.telegram.keyboard import Rows
 from chatbridge.channels.telegram.wire import (
     UNREADABLE,
     Asking,
+    DoneUnreadably,
     Polling,
     connections,
     readable,
@@ -58,6 +60,8 @@ CONNECTIONS = 8
 ANSWERED_WITHIN = 10.0
 NOT_ALLOWED = ("not enough rights", "no rights to send", "chat_write_forbidden")
 """What Telegram says with status 400, though it is the chat that refuses and not the message."""
+UNKNOWN = 0
+"""No message has this number."""
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -155,10 +159,12 @@ class Api:
                     reply_parameters=_reply(reply_to),
                     link_preview_options=NO_PREVIEW,
                 )
-            return Sent(id=message.message_id, at=message.date.timestamp())
+                return Sent(id=message.message_id, at=message.date.timestamp())
 
         try:
             return await send(html, ParseMode.HTML)
+        except Done as error:
+            return _somewhere(error)
         except Rejected as error:
             return await send(self._unmarked(html, error), None)
 
@@ -195,16 +201,19 @@ class Api:
         thread: int | None = None,
         reply_to: int | None = None,
     ) -> Sent:
-        with self._translated(chat):
-            message = await self._bot.send_document(
-                chat,
-                content,
-                filename=name,
-                disable_notification=True,
-                message_thread_id=thread,
-                reply_parameters=_reply(reply_to),
-            )
-        return Sent(id=message.message_id, at=message.date.timestamp())
+        try:
+            with self._translated(chat):
+                message = await self._bot.send_document(
+                    chat,
+                    content,
+                    filename=name,
+                    disable_notification=True,
+                    message_thread_id=thread,
+                    reply_parameters=_reply(reply_to),
+                )
+                return Sent(id=message.message_id, at=message.date.timestamp())
+        except Done as error:
+            return _somewhere(error)
 
     async def delete(self, chat: int, message: int) -> None:
         with self._translated(chat):
@@ -223,9 +232,12 @@ class Api:
             await self._bot.answer_callback_query(query, text or None)
 
     async def new_topic(self, chat: int, name: str) -> int:
-        with self._translated(chat):
-            topic = await self._bot.create_forum_topic(chat, name)
-        return topic.message_thread_id
+        try:
+            with self._translated(chat):
+                topic = await self._bot.create_forum_topic(chat, name)
+                return topic.message_thread_id
+        except Done as error:
+            raise Rejected(str(error)) from None  # the next try would make another one
 
     async def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
         with self._translated():
@@ -317,14 +329,22 @@ class Api:
             raise Rejected(error.message) from None
         except TimedOut:
             raise RetryLater("telegram did not answer in time") from None
+        except DoneUnreadably:
+            raise Done(f"telegram said ok, but {UNREADABLE}") from None
         except TelegramError as error:
             raise RetryLater(
                 untrusted(error) or f"telegram cannot be reached ({_kind(error)})"
             ) from None
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # An answer in another form than the library expects.
+            # A success in another form than the library expects.
             log.debug("telegram's answer has another form: %r", type(error))
-            raise RetryLater(f"telegram cannot be reached ({UNREADABLE})") from None
+            raise Done(f"telegram said ok, but {UNREADABLE}") from None
+
+
+def _somewhere(error: Done) -> Sent:
+    """A message that is out, and whose number nobody knows."""
+    log.warning("%s: it is not sent again", error)
+    return Sent(id=UNKNOWN, at=time.time())
 
 
 def _kind(error: TelegramError) -> str:

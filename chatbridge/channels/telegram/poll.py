@@ -20,6 +20,8 @@ from chatbridge.core.stored import number
 
 WAIT = 50
 """For how many seconds Telegram holds an empty answer back."""
+LEAST = 0.5
+"""A server that holds nothing back is not asked again sooner."""
 FORGOTTEN_AFTER = DAY
 """How long Telegram keeps updates."""
 CURSOR_LASTS = 6 * DAY
@@ -80,7 +82,7 @@ class Poll:
     async def _read_on(self) -> None:
         """One request."""
         rounds = self._rounds
-        waiting = rounds.waiting()
+        waiting, began = rounds.waiting(), self._clock.monotonic()
         wait = 0 if rounds.hurried else WAIT
         reading = self._api.updates(offset=self._offset, wait=wait)
         updates = await (rounds.unless_hurried(reading) if wait else reading)
@@ -90,6 +92,8 @@ class Poll:
         if not updates:  # fewer than asked for is no sign: Telegram slows repeated requests down
             rounds.read_all(waiting)
         rounds.works()
+        if wait and not updates:
+            await rounds.rest(until=began + LEAST)
 
     async def _deal_with(self, updates: Sequence[Update]) -> None:
         for update in updates:

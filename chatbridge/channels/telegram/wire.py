@@ -7,8 +7,10 @@ not understand, must neither stop the channel nor stand in the way of other upda
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -28,6 +30,9 @@ KEPT_OPEN = 30.0
 """How long an idle connection is kept: opening one takes longer than sending a message."""
 UNREADABLE = "its answer cannot be read"
 LONGEST_PAUSE = 3600
+_DONE = re.compile(rb'\s*\{\s*"ok"\s*:\s*true\b')
+_MESSAGE = re.compile(rb'"message_id"\s*:\s*(\d{1,15})\b')
+"""The first one is the message's own: those that it is about come after it."""
 
 if find_spec("sniffio") is None:
     # httpcore tries to import it several times in each request, and where it is missing, Python
@@ -75,13 +80,42 @@ class Asking(HTTPXRequest):
         try:
             found = nesting.loads(payload)
         except ValueError:
-            raise TelegramError(UNREADABLE) from None
+            return _rescued(payload)
         if not isinstance(found, dict) or not found.keys() & {"result", "description"}:
             raise TelegramError(UNREADABLE)
-        if not isinstance(found.get("description", ""), str):
+        if not isinstance(found.get("description"), str | None):
             raise TelegramError(UNREADABLE)
         _check_parameters(found.get("parameters"))
+        if isinstance(made := found.get("result"), dict):
+            found["result"] = _least(made)
         return found
+
+
+class DoneUnreadably(TelegramError):
+    """The server did what it was asked for, and nothing more of its answer can be read."""
+
+
+def _rescued(payload: bytes) -> dict[str, object]:
+    """Of an answer that is no JSON: whether it was done, and which message it made. What was done
+    must not be asked for again."""
+    if not _DONE.match(payload):
+        raise TelegramError(UNREADABLE)
+    if (made := _MESSAGE.search(payload)) is None:
+        raise DoneUnreadably(UNREADABLE)
+    return {"ok": True, "result": _least({"message_id": int(made[1])})}
+
+
+def _least(made: dict[str, object]) -> dict[str, object]:
+    """Of a message, or a topic, that was made: what is used of it. The rest may be in any form."""
+    message, topic = made.get("message_id"), made.get("message_thread_id")
+    if type(message) is int:
+        dates = {name: made.get(name) for name in ("date", "edit_date")}
+        known = {name: date for name, date in dates.items() if type(date) is int and date > 0}
+        nowhere = {"id": 0, "type": "private"}
+        return {"date": int(time.time()), **known, "message_id": message, "chat": nowhere}
+    if type(topic) is int:
+        return {"message_thread_id": topic, "name": "", "icon_color": 0}
+    return made
 
 
 def _check_parameters(parameters: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.fakes.telegram.replies import Cut, Later, Outcome, Refusal, Reply, refused
@@ -59,6 +59,8 @@ class Fault:
     when: Callable[[Params], bool] | None
     after_effect: bool = False
     outcome: Outcome | None = None
+    rewrite: Callable[[bytes], bytes] | None = None
+    """What becomes of the answer's body."""
     hold: Hold | None = None
 
     def fits(self, method: str, params: Params) -> bool:
@@ -118,7 +120,9 @@ def run_with(
     changed = Later(abandoned=happened.abandon if isinstance(happened, Later) else None)
 
     def then(outcome: Outcome) -> None:
-        if fault.hold is None:
+        if fault.rewrite is not None and isinstance(outcome, Reply):
+            changed.settle(replace(outcome, body=fault.rewrite(outcome.body)))
+        elif fault.hold is None:
             changed.settle(fault.outcome or Cut())
         else:
             fault.hold.add(lambda: changed.settle(outcome))

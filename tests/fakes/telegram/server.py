@@ -259,6 +259,22 @@ class BotApi:
         """Do it, and answer with what is no JSON."""
         self._add(Fault(method=method, times=times, when=when, outcome=GARBAGE, after_effect=True))
 
+    def rewrite(
+        self,
+        method: str,
+        change: Callable[[bytes], bytes],
+        *,
+        times: int = 1_000_000,
+        when: When = None,
+    ) -> None:
+        """Do it, and answer with what this makes of the answer."""
+        self._add(Fault(method=method, times=times, when=when, rewrite=change, after_effect=True))
+
+    def without_long_polling(self) -> None:
+        """Answer getUpdates at once from now on, whatever it asks for."""
+        with self.service.changed:
+            self.service.updates.holds_back = False
+
     def answer_with(
         self, method: str, body: bytes, *, status: int = 200, times: int = 1, when: When = None
     ) -> None:

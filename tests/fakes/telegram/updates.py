@@ -58,6 +58,8 @@ class Updates:
         self.webhook = ""
         self.rival = False
         """Whether another program polls, too."""
+        self.holds_back = True
+        """Whether an empty answer waits for something, as long as it is asked to."""
         self.polls = 0
         """How many polls have begun."""
         self.confirmed: set[int] = set()
@@ -114,7 +116,7 @@ class Updates:
             raise Refusal(409, OTHER_POLLER)
         limit, timeout = self._slowed(offset, limit, min(timeout, MAX_POLL))
         found = self._take(offset, limit)
-        if found or timeout <= 0:
+        if found or timeout <= 0 or not self.holds_back:
             return found
         self.end_polls(Refusal(409, OTHER_POLLER))
         loop = asyncio.get_running_loop()
