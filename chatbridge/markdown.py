@@ -8,6 +8,7 @@ Escaping and looks are each channel's own.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -49,6 +50,9 @@ HEADLINE_SOURCE = 1_000
 TELLING = 30
 """Characters that say what a question is about, if it has no question mark."""
 
+_PLAIN = re.compile(r"[^\W\d_][^\x00\n\r\[\]*_<`\\]*")
+"""One line that begins with a letter and has no marks: parsing it would change nothing. Most
+questions are such, and every change of an ask makes its headline."""
 _AMPERSAND = "\ufdd0"
 """Stands in for "&" while parsing: link addresses are decoded even without the entity rule, and
 `&#x202E;` would smuggle in what `core.text.visible` has made visible. A noncharacter: no text has
@@ -84,7 +88,10 @@ def plain(blocks: Iterable[Block]) -> str:
 @lru_cache(maxsize=2 * REMEMBERED)
 def headline(source: str) -> str:
     """A question as one line, for lists and summaries: its first paragraph, if that says enough."""
-    blocks = parse(source[:HEADLINE_SOURCE])
+    source = source[:HEADLINE_SOURCE]
+    if _PLAIN.fullmatch(source):
+        return " ".join(source.split())
+    blocks = parse(source)
     first = plain(blocks[:1])
     asks = first.endswith("?") or len(first) >= TELLING
     return first if asks else plain(blocks)

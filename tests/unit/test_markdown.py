@@ -24,7 +24,14 @@ from chatbridge.core.markup import (
     Quote,
     Strong,
 )
-from chatbridge.markdown import MAX_MARKS, parse, plain
+from chatbridge.markdown import (
+    HEADLINE_SOURCE,
+    MAX_LINES,
+    MAX_MARKS,
+    headline,
+    parse,
+    plain,
+)
 from tests import strategies as some
 
 SIGNS = st.sampled_from("[]()*_`#<>\\&!~a \n")
@@ -181,3 +188,20 @@ def inside(node: Block | Inline) -> tuple[Block | Inline, ...]:
             return node.children
         case _:
             return ()
+
+
+@given(st.text(st.sampled_from("ab 1.)!&#>-+=~|:/\t\"'?") | st.characters(), max_size=30))
+def test_a_headline_without_marks_is_what_parsing_would_make_of_it(source: str) -> None:
+    blocks = parse(f"x{source}")
+    assert headline(f"x{source}") in (plain(blocks), plain(blocks[:1]))
+
+
+def test_a_text_of_very_many_lines_is_shown_as_written_in_few_blocks() -> None:
+    first, rest = parse("- a\n" * 50_000)
+    assert isinstance(first, Paragraph)
+    assert len(first.children) == 2 * MAX_LINES - 1
+    assert rest == CodeBlock("\n".join(["- a"] * (50_000 - MAX_LINES)))
+
+
+def test_a_headline_is_made_of_the_beginning_alone() -> None:
+    assert len(headline("**word** " * 20_000)) <= HEADLINE_SOURCE
