@@ -51,7 +51,7 @@ def _inbox(*, opens: bool) -> int:
             raise ChatbridgeError(OF_A_MACHINE)
     address = inbox_address(state)
     seen_at = _outside() or address
-    link = f"{seen_at}/login/{ask_hub('login-code')['code']}"
+    link = f"{seen_at}/login/{ask_hub('login-code', start=True)['code']}"
     print(f"Open this link (works once, 10 minutes):\n  {link}\n")
     if urlsplit(seen_at).hostname in ("127.0.0.1", "::1", "localhost"):
         print("Only this computer can reach it. For a phone: chatbridge setup")
