@@ -26,7 +26,6 @@ from pydantic import (
 )
 from pydantic_settings import (
     BaseSettings,
-    EnvSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -72,9 +71,6 @@ LARGEST = 64 * 1024
 """Of the configuration file; with all that can be set and explained it has a fifth of that."""
 TOLD = 10
 """Problems at once."""
-FILE_ONLY = (("commands", "path"), ("commands", "environment"))
-"""Set in the file and nowhere else: they say which programs run, and an agent's client may have
-chosen the variables."""
 EXAMPLE = Path(__file__).with_name("example.toml")
 """`config/chatbridge.example.toml`, as it comes with every installation."""
 
@@ -118,15 +114,6 @@ class Web(BaseModel):
     url: Annotated[str | None, AfterValidator(_url)] = None
     """Where a proxy before it serves it."""
     token: SecretStr | None = None
-
-
-class _Variables(EnvSettingsSource):
-    def __call__(self) -> dict[str, Any]:
-        found = super().__call__()
-        for table, key in FILE_ONLY:
-            if isinstance(found.get(table), dict):
-                found[table].pop(key, None)
-        return found
 
 
 class Settings(BaseSettings):
@@ -176,11 +163,10 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        variables = _Variables(settings_cls)
         credentials = os.environ.get("CREDENTIALS_DIRECTORY")
         if credentials is None:
-            return (variables, init_settings)
-        return (variables, secrets.source(settings_cls, credentials), init_settings)
+            return (env_settings, init_settings)
+        return (env_settings, secrets.source(settings_cls, credentials), init_settings)
 
     def secrets(self) -> tuple[str, ...]:
         """What may be in nothing that is written."""
@@ -226,10 +212,14 @@ class Settings(BaseSettings):
                 setattr(self, tables[0], table.model_copy(update={name: said}))
             else:
                 setattr(self, name, said)
-            variable = authority.variable_of(key)
+            variable, setting = authority.variable_of(key), ".".join(key)
+            why = (
+                f"{setting} counts in {path} only. Put it there"
+                if key in authority.FILE_ONLY
+                else f"it would widen what {path} says of {setting}. Change that file"
+            )
             self._ignored[variable] = (
-                f"{variable} is ignored: it would widen what {path} says of {'.'.join(key)}. "
-                "Change that file, or take the variable (or the credential) away."
+                f"{variable} is ignored: {why}, or take the variable (or the credential) away."
             )
 
     @property
@@ -248,13 +238,7 @@ class Settings(BaseSettings):
 
     def remarks(self) -> list[str]:
         """What the owner should know about them, though they can be used."""
-        ignored = {f"CHATBRIDGE_{table}__{key}".upper(): key for table, key in FILE_ONLY}
-        found = [
-            f"{name} is not used: commands.{key} counts in config.toml only. Put it there."
-            for name in os.environ
-            if (key := ignored.get(name.upper()))
-        ]
-        found += self._ignored.values()
+        found = [*self._ignored.values()]
         if not self.approval_channels() & self._channels():
             named = ", ".join(sorted(self.approval_channels()))
             found.append(

@@ -4,7 +4,7 @@ environment widens them.
 A hub can be started by whoever runs as its owner, an agent too, with variables of its own. So a
 variable or a credential may narrow what `config.toml` and the secrets beside it say, or say the
 same; else the file counts, and the owner is told. A file that says nothing of a setting leaves it
-to variables, as in a container.
+to variables, as in a container, except which programs run: that is said in the file or nowhere.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ LIMITS: Mapping[Key, Fits] = {
     ("matrix", "user_id"): _same,
     ("commands", "enabled"): _no_more,
     ("commands", "dirs"): _in_order,
-    ("commands", "path"): _in_order,
+    ("commands", "path"): _same,
+    ("commands", "environment"): _same,
     ("web", "enabled"): _no_more,
     ("web", "host"): _same,
     ("web", "url"): _same_or(None),
@@ -69,6 +70,8 @@ LIMITS: Mapping[Key, Fits] = {
     ("on_timeout",): _same_or("never"),
     ("elicit",): _same_or("chats"),
 }
+FILE_ONLY = frozenset({("commands", "path"), ("commands", "environment")})
+"""Which programs run. A file that is silent about them says that there are none."""
 CHATS: Mapping[str, Collection[str]] = {
     "telegram": ("token", "allowed_users"),
     "matrix": ("user_id", "allowed_users"),
@@ -102,6 +105,8 @@ def widened(settings: BaseModel, file: Mapping[str, Any]) -> Iterator[tuple[Key,
             said = _value(key, field, given[name])
         elif key in implied:
             said = implied[key]
+        elif key in FILE_ONLY:
+            said = field.get_default(call_default_factory=True)
         else:
             continue
         if said is not None and not fits(getattr(model, name), said):

@@ -12,7 +12,8 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from chatbridge.core.errors import SettingsError
-from chatbridge.settings import FILE_ONLY, ClientLimits, Settings, load
+from chatbridge.settings import ClientLimits, Settings, load
+from chatbridge.settings.authority import FILE_ONLY
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "config" / "chatbridge.example.toml"
@@ -146,21 +147,6 @@ VARIABLES = {
 
 def test_there_is_a_variable_for_every_setting() -> None:
     assert set(VARIABLES) == keys(Settings) - {".".join(key) for key in FILE_ONLY}
-
-
-@pytest.mark.parametrize("name", ["PATH", "path", "ENVIRONMENT"])
-def test_a_variable_does_not_say_which_programs_run_and_that_is_told(
-    name: str, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file.write_text('[commands]\npath = ["/opt/bin"]\nenvironment = { A = "1" }\n')
-    variable = f"CHATBRIDGE_COMMANDS__{name}"
-    monkeypatch.setenv(variable, '{"A": "2"}' if name == "ENVIRONMENT" else '["/evil"]')
-    monkeypatch.setenv("CHATBRIDGE_COMMANDS", '{"path": ["/evil"], "concurrency": 3}')
-    found = load(file)
-    assert (found.commands.path, found.commands.concurrency) == ((Path("/opt/bin"),), 3)
-    assert found.commands.environment == {"A": "1"}
-    (remark,) = found.remarks()
-    assert remark.startswith(f"{variable} is not used: commands.{name.lower()} counts in config")
 
 
 @pytest.mark.parametrize("key", VARIABLES)

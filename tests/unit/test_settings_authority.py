@@ -9,7 +9,7 @@ import pytest
 
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import load
-from chatbridge.settings.authority import LIMITS, variable_of
+from chatbridge.settings.authority import FILE_ONLY, LIMITS, variable_of
 
 TOKEN = "123456:abcdefghijklmnop"
 TELEGRAM = f"""
@@ -52,7 +52,6 @@ WIDER = [
     (MATRIX, "matrix.homeserver", "http://127.0.0.1:9", "https://matrix.example.org"),
     (MATRIX, "matrix.user_id", "@eve:example.org", "@bot:example.org"),
     ('[commands]\ndirs = ["/a", "/b"]', "commands.dirs", "/a,/c", (Path("/a"), Path("/b"))),
-    ('[commands]\npath = ["/a", "/b"]', "commands.path", "/b,/a", (Path("/a"), Path("/b"))),
     ("[commands]\nenabled = false", "commands.enabled", "true", False),
     ("[web]\nenabled = false", "web.enabled", "true", False),
     ('[web]\nhost = "127.0.0.1"', "web.host", "10.0.0.1", "127.0.0.1"),
@@ -99,7 +98,42 @@ def test_a_credential_cannot_do_it_either(
 
 
 def test_every_setting_with_a_limit_is_tried_here() -> None:
-    assert {tuple(key.split(".")) for _, key, _, _ in WIDER} == set(LIMITS)
+    tried = {tuple(key.split(".")) for _, key, _, _ in WIDER}
+    assert tried | FILE_ONLY == set(LIMITS)
+
+
+@pytest.mark.parametrize("as_credential", [False, True])
+@pytest.mark.parametrize(
+    ("text", "path", "environment"),
+    [
+        ("", (), {}),
+        ('[commands]\npath = ["/b"]\nenvironment = { A = "1" }', (Path("/b"),), {"A": "1"}),
+    ],
+)
+def test_only_the_file_says_which_programs_run(
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    path: tuple[Path, ...],
+    environment: dict[str, str],
+    as_credential: bool,
+) -> None:
+    file.write_text(text)
+    given = {"CHATBRIDGE_COMMANDS__PATH": "/a", "CHATBRIDGE_COMMANDS__ENVIRONMENT": '{"A": "2"}'}
+    for name, value in given.items():
+        if as_credential:
+            (tmp_path / "credentials").mkdir(exist_ok=True)
+            (tmp_path / "credentials" / name.lower()).write_text(value)
+        else:
+            monkeypatch.setenv(name, value)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path / "credentials"))
+    found = load(file)
+    assert (found.commands.path, found.commands.environment) == (path, environment)
+    assert found.ignored == tuple(given)
+    assert found.remarks()[0].startswith(
+        f"CHATBRIDGE_COMMANDS__PATH is ignored: commands.path counts in {file} only. Put it there"
+    )
 
 
 @pytest.mark.parametrize(
