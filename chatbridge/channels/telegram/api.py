@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,7 +38,7 @@ from telegram.error import (
     TimedOut,
 )
 
-from chatbridge.channels.telegram.errors import Done, Migrated, Polled, Rejected
+from chatbridge.channels.telegram.errors import Migrated, Polled, Rejected
 from chatbridge.channels.telegram.html import plain_text
 from chatbridge.channels.telegram.keyboard import Rows
 from chatbridge.channels.telegram.wire import (
@@ -60,8 +59,6 @@ CONNECTIONS = 8
 ANSWERED_WITHIN = 10.0
 NOT_ALLOWED = ("not enough rights", "no rights to send", "chat_write_forbidden")
 """What Telegram says with status 400, though it is the chat that refuses and not the message."""
-UNKNOWN = 0
-"""No message has this number."""
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -163,8 +160,6 @@ class Api:
 
         try:
             return await send(html, ParseMode.HTML)
-        except Done as error:
-            return _somewhere(error)
         except Rejected as error:
             return await send(self._unmarked(html, error), None)
 
@@ -201,19 +196,16 @@ class Api:
         thread: int | None = None,
         reply_to: int | None = None,
     ) -> Sent:
-        try:
-            with self._translated(chat):
-                message = await self._bot.send_document(
-                    chat,
-                    content,
-                    filename=name,
-                    disable_notification=True,
-                    message_thread_id=thread,
-                    reply_parameters=_reply(reply_to),
-                )
-                return Sent(id=message.message_id, at=message.date.timestamp())
-        except Done as error:
-            return _somewhere(error)
+        with self._translated(chat):
+            message = await self._bot.send_document(
+                chat,
+                content,
+                filename=name,
+                disable_notification=True,
+                message_thread_id=thread,
+                reply_parameters=_reply(reply_to),
+            )
+            return Sent(id=message.message_id, at=message.date.timestamp())
 
     async def delete(self, chat: int, message: int) -> None:
         with self._translated(chat):
@@ -232,12 +224,9 @@ class Api:
             await self._bot.answer_callback_query(query, text or None)
 
     async def new_topic(self, chat: int, name: str) -> int:
-        try:
-            with self._translated(chat):
-                topic = await self._bot.create_forum_topic(chat, name)
-                return topic.message_thread_id
-        except Done as error:
-            raise Rejected(str(error)) from None  # the next try would make another one
+        with self._translated(chat):
+            topic = await self._bot.create_forum_topic(chat, name)
+        return topic.message_thread_id
 
     async def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
         with self._translated():
@@ -330,7 +319,7 @@ class Api:
         except TimedOut:
             raise RetryLater("telegram did not answer in time") from None
         except DoneUnreadably:
-            raise Done(f"telegram said ok, but {UNREADABLE}") from None
+            raise RetryLater(f"telegram said ok, but {UNREADABLE}") from None
         except TelegramError as error:
             raise RetryLater(
                 untrusted(error) or f"telegram cannot be reached ({_kind(error)})"
@@ -338,13 +327,7 @@ class Api:
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # A success in another form than the library expects.
             log.debug("telegram's answer has another form: %r", type(error))
-            raise Done(f"telegram said ok, but {UNREADABLE}") from None
-
-
-def _somewhere(error: Done) -> Sent:
-    """A message that is out, and whose number nobody knows."""
-    log.warning("%s: it is not sent again", error)
-    return Sent(id=UNKNOWN, at=time.time())
+            raise RetryLater(f"telegram said ok, but {UNREADABLE}") from None
 
 
 def _kind(error: TelegramError) -> str:

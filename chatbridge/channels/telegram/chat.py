@@ -14,7 +14,7 @@ from telegram import ForceReply
 
 from chatbridge.channels.telegram import notices
 from chatbridge.channels.telegram.announcer import Announcer
-from chatbridge.channels.telegram.api import UNKNOWN, Api
+from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.errors import Migrated, Rejected
 from chatbridge.channels.telegram.keyboard import takes_typing
 from chatbridge.channels.telegram.overflow import File, Overflow, overflow
@@ -177,8 +177,8 @@ class Chat:
 
     async def _show(self, ask: Ask, place: Place | None) -> Shown:
         wish = self.wishes.of(ask.id)
-        if place is not None and (place.chat != self._writer.chat or place.card == UNKNOWN):
-            raise PostGone  # it is in the group that this one was, or nobody knows where
+        if place is not None and place.chat != self._writer.chat:
+            raise PostGone  # it is in the group that this one was
         old: tuple[int, ...] = ()
         if place is not None and ask.open and (wish.anew or wish.again):
             old, place = _messages_of(place), None

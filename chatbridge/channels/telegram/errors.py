@@ -38,11 +38,6 @@ class Migrated(ChatbridgeError):
         super().__init__(f"the group became a supergroup, its id is {chat} now")
 
 
-class Done(RetryLater):
-    """It was done, and the answer says nothing else that could be read. Only what has no effect, or
-    the same effect twice, may be asked for again."""
-
-
 class Polled(RetryLater):
     """Another program reads this bot's messages (409)."""
 

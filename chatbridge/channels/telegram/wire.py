@@ -92,12 +92,12 @@ class Asking(HTTPXRequest):
 
 
 class DoneUnreadably(TelegramError):
-    """The server did what it was asked for, and nothing more of its answer can be read."""
+    """The server says ok, and nothing more of its answer can be read."""
 
 
 def _rescued(payload: bytes) -> dict[str, object]:
-    """Of an answer that is no JSON: whether it was done, and which message it made. What was done
-    must not be asked for again."""
+    """Of an answer that is no JSON: which message it made. That one must not be sent again. Without
+    its number nothing says that there is one."""
     if not _DONE.match(payload):
         raise TelegramError(UNREADABLE)
     if (made := _MESSAGE.search(payload)) is None:
