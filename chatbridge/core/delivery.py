@@ -245,8 +245,11 @@ class Lane:
             self._meter.spend(self._clock.monotonic(), edit=False)
 
     def _put_back(self, ask: Ask, *, first: bool) -> None:
+        """`first`: where it was. Otherwise after everything else, so that a card that cannot be
+        edited keeps no new one back."""
         newest = self._pending.get(ask.id) or ask
-        self._pending.put(newest, self._urgency(newest), first=first)
+        urgency = self._urgency(newest) if first else Urgency.ANYTHING
+        self._pending.put(newest, urgency, first=first)
 
     def _pause(self, what: str, error: Exception, *, after: float | None = None) -> float:
         """A night without network is one line in the log, not one a minute."""

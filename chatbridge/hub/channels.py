@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from chatbridge import extras, rendezvous, small_files
-from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.health import Health
+from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Channel, Clock
 from chatbridge.hub.bot_lock import bot_held, matrix_bot, telegram_bot

@@ -31,7 +31,7 @@ from chatbridge.core.model import Ask, Person
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.text import encodable, one_line, shortened
-from chatbridge.core.words import time_near
+from chatbridge.core.words import NOWHERE, time_near
 from chatbridge.hub.peers import may_see, owns
 from chatbridge.hub.terminal_words import from_json, from_words
 from chatbridge.hub.terminals import Answering, Json, Request, Streaming
@@ -172,7 +172,8 @@ class TerminalAsks:
         too."""
         ask = await self._found(request)
         if ask.approval:
-            channels = self._inbox.only_on(ask, CHANNEL)
+            elsewhere = self._inbox.only_on(ask, "")
+            channels = tuple(each for each in elsewhere if each not in (CHANNEL, *NOWHERE))
             raise NotHere(await self._short(ask, request.uid), channels=channels)
         return ask
 

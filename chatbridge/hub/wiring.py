@@ -19,7 +19,6 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from chatbridge import __version__, rendezvous
-from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.core.broker import Broker
@@ -27,6 +26,7 @@ from chatbridge.core.callers import Callers
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.health import Health
 from chatbridge.core.intake import Intake
+from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask
 from chatbridge.core.notices import Notices
 from chatbridge.core.pairing import Pairing

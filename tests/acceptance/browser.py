@@ -19,12 +19,12 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
-from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.clock import SystemClock
 from chatbridge.core import asks
 from chatbridge.core.broker import Broker
 from chatbridge.core.health import Health
+from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import (
     Agent,
     Answer,

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from mcp import MCPError
 from mcp.client.client import Client
 
 from tests.acceptance.bridge import PATIENCE, Json, text_of, until
@@ -159,11 +160,10 @@ async def until_listed(client: Client, tool: str) -> Json:
     """The tool's result, once it is there."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        result = await client.call_tool(tool)
-        if not result.is_error:
-            found: Json = json.loads(text_of(result))
+        with suppress(MCPError):  # it is not listed yet
+            found: Json = json.loads(text_of(await client.call_tool(tool)))
             return found
-        assert time.monotonic() < deadline, text_of(result)
+        assert time.monotonic() < deadline, tool
         await asyncio.sleep(0.05)
 
 

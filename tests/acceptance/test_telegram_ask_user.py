@@ -296,7 +296,7 @@ async def test_an_answer_for_an_agent_that_has_gone_is_kept_until_it_is_discarde
                 pass
 
         def answers() -> None:
-            assert thumb.taps("A") == "Sent: A"
+            assert thumb.taps("A") == "Kept: A"
             thumb.shows("Kept until", "Discard")
             assert thumb.taps("Discard") == "Discarded."
             thumb.shows("the agent does not get it")

@@ -24,12 +24,12 @@ import httpx2
 
 from chatbridge.channels.telegram.api import ANSWERED_WITHIN
 from chatbridge.channels.telegram.channel import TelegramChannel
-from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.core.broker import Broker
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.health import Health
 from chatbridge.core.intake import Intake
+from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.notices import Notices
 from chatbridge.core.pacing import Pace

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.web.auth import CODE_SECONDS, fits_token
-from chatbridge.channels.web.guard import HEADERS, Hosts
+from chatbridge.channels.web.guard import HEADERS, Hosts, fits_token
 from chatbridge.channels.web.sessions import MOST_SESSIONS, SESSION_SECONDS, Sessions
+from chatbridge.core.login_codes import CODE_SECONDS
 from chatbridge.core.model import Note
 from tests.fakes.inbox import CONFIRM
 from tests.fakes.web import MARK, TOKEN, Web, running_web, visitor

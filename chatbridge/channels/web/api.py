@@ -10,7 +10,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from chatbridge import __version__
-from chatbridge.channels.web.auth import CODE_SECONDS, LoginCodes
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.events import ALIVE, COMMENT, Events, EventStream
 from chatbridge.channels.web.guard import PERSON, SESSION
@@ -21,6 +20,7 @@ from chatbridge.core.as_json import ask_object
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.health import Health
+from chatbridge.core.login_codes import CODE_SECONDS, LoginCodes
 from chatbridge.core.model import Ask
 from chatbridge.core.ports import Clock, Inbox
 

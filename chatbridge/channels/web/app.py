@@ -13,7 +13,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from chatbridge.channels.web.api import Api
 from chatbridge.channels.web.assets import Assets
-from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.events import Events
 from chatbridge.channels.web.guard import Guard, Hosts
@@ -24,6 +23,7 @@ from chatbridge.channels.web.render import Templates, json_response
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.core.errors import ChatbridgeError, NotHere, UnknownAsk
 from chatbridge.core.health import Health
+from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.text import one_line, shortened
 

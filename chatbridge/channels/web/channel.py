@@ -8,7 +8,6 @@ from functools import cache
 
 from chatbridge.channels.web.app import Limits, build_app
 from chatbridge.channels.web.assets import Assets
-from chatbridge.channels.web.auth import LoginCodes
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, Events
 from chatbridge.channels.web.guard import Hosts
 from chatbridge.channels.web.receive import BODY_SECONDS
@@ -16,6 +15,7 @@ from chatbridge.channels.web.render import Templates
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.core.health import Health
+from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask
 from chatbridge.core.notice import Notice
 from chatbridge.core.pacing import Pace
