@@ -28,7 +28,8 @@ def _same(value: object, file: object) -> bool:
 
 
 def _within(value: Collection[object] | None, file: Collection[object]) -> bool:
-    return value is None or set(value) <= set(file)
+    """None is no list but the default, which may be wider."""
+    return value is not None and set(value) <= set(file)
 
 
 def _some_of(value: Collection[object], file: Collection[object]) -> bool:
@@ -104,7 +105,7 @@ def widened(settings: BaseModel, file: Mapping[str, Any]) -> Iterator[tuple[Key,
         if isinstance(given, Mapping) and given.get(name) not in silent:
             said = _value(key, field, given[name])
         elif key in implied:
-            said = implied[key]
+            said = implied[key] if getattr(model, name) is not None else None
         elif key in FILE_ONLY:
             said = field.get_default(call_default_factory=True)
         else:

@@ -78,6 +78,14 @@ def test_a_variable_that_would_widen_what_the_file_says_is_ignored_and_said(
     assert said.startswith(f"{name} is ignored: it would widen what {file} says of {key}. ")
 
 
+def test_a_variable_cannot_take_the_files_approval_channels_back(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text('[approvals]\nchannels = ["telegram"]')
+    monkeypatch.setenv("CHATBRIDGE_APPROVALS", '{"channels": null}')
+    assert load(file).approval_channels() == {"telegram"}
+
+
 @pytest.mark.parametrize(("text", "key", "variable", "held"), WIDER)
 def test_a_credential_cannot_do_it_either(
     file: Path,
