@@ -221,3 +221,17 @@ def test_a_folder_whose_name_would_be_two_in_a_path_is_not_used(tmp_path: Path) 
     found = programs(tmp_path / "a:b")
     assert not any(":" in each for each in found.path())
     assert "colon" in refused(found, "tool")
+
+
+@pytest.mark.parametrize(
+    "first", ["venv/bin/python3", "python3", "/usr/bin/env -S{0}", "/usr/bin/env -S nice {0}"]
+)
+def test_no_first_line_leads_into_a_project(tmp_path: Path, first: str) -> None:
+    python = program(repository(tmp_path / "shop") / "venv" / "bin", "python3")
+    assert "Nothing was started" in refused(
+        programs(), program(tmp_path / "bin", first=first.format(python))
+    )
+
+
+def test_what_env_takes_away_is_no_program(tmp_path: Path) -> None:
+    assert programs().find(program(tmp_path / "bin", first="/usr/bin/env -S -u FOO A=1 sh"))

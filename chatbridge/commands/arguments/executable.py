@@ -31,7 +31,7 @@ SYSTEM = (
 them: an agent installs into ~/.local/bin and ~/.cargo/bin without asking anybody."""
 USERS = ("~/.local/bin", "~/.cargo/bin", "~/bin", "~/go/bin")
 """Where a program that was not found may be. Nothing is run from there unless the owner says so."""
-_DEEPEST = 4
+_DEEPEST = 5
 """Interpreters of interpreters. Linux follows no more."""
 
 
@@ -158,12 +158,29 @@ def _interpreters(file: str) -> list[str]:
     except OSError:
         return []  # a program need not be readable
     words = os.fsdecode(first[2:]).split() if first.startswith(b"#!") else []
-    if not words or not os.path.isabs(words[0]):
+    if not words:
         return []
+    if not os.path.isabs(words[0]):
+        raise CommandUnusable(
+            f"the script {file} names the interpreter {words[0]}, which is looked for where the "
+            "command runs. Nothing was started. Write its whole path in the script's first line"
+        )
     if os.path.basename(words[0]) != "env":
         return words[:1]
-    looked_up = [each for each in words[1:] if each[0] != "-" and "=" not in each]
-    return [words[0], *looked_up[:1]]
+    return [words[0], *_looked_up(words[1:])]
+
+
+def _looked_up(words: list[str]) -> list[str]:
+    """The program that `env` starts, and whole paths of others that are started by it."""
+    found: list[str] = []
+    operand = False
+    for each in words:
+        word = each.removeprefix("--split-string=").removeprefix("-S")
+        if operand or not word or word.startswith("-") or (not found and "=" in word):
+            operand = word in ("-u", "-C", "--unset", "--chdir") and not operand
+        elif not found or (os.path.isabs(word) and _runs(word)):
+            found.append(word)
+    return found
 
 
 def _runs(file: str) -> bool:
