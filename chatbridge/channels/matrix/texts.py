@@ -87,8 +87,10 @@ class Texts:
             return found.step != step
         assert found.place is not None, "a thread as a whole is known by where its messages are"
         newest = found.place.newest
-        # The form has moved on, and what shows that was not there yet when this was written.
-        return newest.step != step or self._echoes.is_ahead(newest.event)
+        # The form has moved on, and what shows that was not there yet when this was written. The
+        # thread's own root was, whether or not it has come back to us.
+        ahead = newest.event != found.root and self._echoes.is_ahead(newest.event)
+        return newest.step != step or ahead
 
     async def put(
         self, event: RoomEvent, text: str, ask: Ask, cursor: Note | None
