@@ -29,8 +29,11 @@ class StillClock:
         await wakes
 
     async def until_asleep(self, seconds: float) -> None:
-        """Until somebody sleeps for so long from now on."""
-        while all(until != self._monotonic + seconds for until, _ in self._sleepers):
+        """Until somebody sleeps for so long from now on. Who was cancelled sleeps no more."""
+        while not any(
+            until == self._monotonic + seconds and not wakes.done()
+            for until, wakes in self._sleepers
+        ):
             self._fell_asleep.clear()
             await self._fell_asleep.wait()
 
