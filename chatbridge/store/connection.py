@@ -57,6 +57,7 @@ class Connection:
         except sqlite3.Error as error:
             raise _translated(error, path) from error
         sqlite.row_factory = sqlite3.Row
+        sqlite.text_factory = text_or_bytes
         return cls(sqlite, path)
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
@@ -108,6 +109,14 @@ class Connection:
         """:raises StoreError:"""
         if self._closed:
             raise StoreError(f"the database {self.path} has been closed: the hub is stopping")
+
+
+def text_or_bytes(stored: bytes) -> str | bytes:
+    """A damaged text as its bytes: else one row of it would fail the whole statement."""
+    try:
+        return stored.decode()
+    except UnicodeDecodeError:
+        return stored
 
 
 def _uri(path: Path) -> str:

@@ -14,8 +14,8 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.rows import NUMBER, as_json, check_types
-from chatbridge.store.set_aside import SetAside
+from chatbridge.store.rows import NUMBER, OF_A_CALL, as_json, check_agent, check_types, texts
+from chatbridge.store.set_aside import SetAside, name_of
 from chatbridge.store.transaction import SqliteTransaction
 from chatbridge.store.writer import Writer
 
@@ -55,11 +55,11 @@ _GRANTED = """
     SELECT 1 FROM operations WHERE link = ? AND grant_key = ? AND approved = 1 LIMIT 1
 """
 _OLD = """
-    SELECT id FROM operations WHERE ended_at < :before OR (ended_at IS NOT NULL AND seq <=
+    SELECT id, seq FROM operations WHERE ended_at < :before OR (ended_at IS NOT NULL AND seq <=
         (SELECT seq FROM operations ORDER BY seq DESC LIMIT 1 OFFSET :keep))
     ORDER BY ended_at LIMIT :limit
 """
-_REMOVE = "DELETE FROM operations WHERE id = ?"
+_REMOVE = "DELETE FROM operations WHERE seq = ?"
 
 
 @cache
@@ -86,8 +86,9 @@ class SqliteOperations:
                 known = self._aside.first("command", rows, operation_of)
                 if known is None:  # it may have run: it is not run a second time
                     raise StoreError(
-                        f"the command {rows[0]['id']} was begun by another version of chatbridge, "
-                        "and this one cannot read how it is. Install that version again"
+                        f"the command {name_of('command', rows[0])} was begun by another version "
+                        "of chatbridge, and this one cannot read how it is. Install that version "
+                        "again"
                     )
                 return known
             tx.check_file()
@@ -134,10 +135,10 @@ class SqliteOperations:
         given = {"before": before, "keep": keep, "limit": limit}
 
         async def work(tx: SqliteTransaction) -> list[str]:
-            ids = [row["id"] for row in await tx.rows(_OLD, given)]
-            for operation_id in ids:
-                await tx.change(_REMOVE, (operation_id,))
-            return ids
+            old = await tx.rows(_OLD, given)
+            for row in old:
+                await tx.change(_REMOVE, (row["seq"],))
+            return texts(old)
 
         return await self._writer.run(work)
 
@@ -171,7 +172,9 @@ def _row(operation: Operation) -> dict[str, Any]:
 
 def operation_of(row: sqlite3.Row) -> Operation:
     """:raises ValueError: :raises TypeError: it is not as this version writes it."""
-    check_types(row, ("tool", "title", "group_name"), str)
+    check_agent(row)
+    check_types(row, (*OF_A_CALL, "tool", "title", "group_name", "plan", "result"), str)
+    check_types(row, ("grant_key", "ask_id"), str | None)
     check_types(row, ("created_at",), NUMBER)
     check_types(row, ("started_at", "ended_at"), NUMBER | None)
     return Operation(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -42,10 +43,8 @@ STATE_COLUMNS = (
     "discarded", "alone_since", "alone", "words", "summary", "draft", "outcome", "late",
 )  # fmt: skip
 
-_TEXTS = (
-    "id", "project", "client", "fingerprint", "project_name", "agent_name", "tool", "dialect",
-)  # fmt: skip
-_TIMES = ("deadline", "settled_at", "delivered_at", "kept_until", "alone_since")
+_OF_AN_AGENT = ("id", "project", "client", "project_name", "agent_name")
+OF_A_CALL = ("link", "request")
 
 
 @cache
@@ -118,10 +117,11 @@ def state_row(ask: Ask) -> dict[str, Any]:
 
 def ask_of(row: sqlite3.Row) -> Ask:
     """:raises ValueError: :raises TypeError: it is not as this version writes it."""
-    check_types(row, _TEXTS, str)
-    check_types(row, ("project_label", "title"), str | None)
-    check_types(row, ("created_at", "revision"), NUMBER)
-    check_types(row, _TIMES, NUMBER | None)
+    _check_listed(row)
+    check_types(row, ("fingerprint", "tool", "dialect"), str)
+    check_types(row, ("title",), str | None)
+    check_types(row, ("revision",), NUMBER)
+    check_types(row, ("kept_until", "alone_since"), NUMBER | None)
     ask = _ask(row)
     _check_parts(ask)
     return ask
@@ -132,6 +132,23 @@ def check_types(row: sqlite3.Row, columns: tuple[str, ...], kind: Any) -> None:
     for column in columns:
         if not isinstance(row[column], kind):
             raise TypeError(column)
+
+
+def check_agent(row: sqlite3.Row) -> None:
+    """What every row has that an agent caused."""
+    check_types(row, _OF_AN_AGENT, str)
+    check_types(row, ("project_label",), str | None)
+
+
+def _check_listed(row: sqlite3.Row) -> None:
+    check_agent(row)
+    check_types(row, ("created_at",), NUMBER)
+    check_types(row, ("deadline", "settled_at", "delivered_at"), NUMBER | None)
+
+
+def texts(rows: Iterable[sqlite3.Row]) -> list[str]:
+    """The first column."""
+    return [row[0] for row in rows if isinstance(row[0], str)]
 
 
 def _check_parts(ask: Ask) -> None:
@@ -185,6 +202,7 @@ ROW_COLUMNS = (
 
 
 def row_of(row: sqlite3.Row, summary: Summary) -> Row:
+    _check_listed(row)
     return Row(
         id=row["id"],
         seq=row["seq"],
@@ -217,6 +235,7 @@ def call_row(call: Call) -> dict[str, Any]:
 
 
 def call_of(row: sqlite3.Row) -> Call:
+    check_types(row, (*OF_A_CALL, "ask_id"), str)
     check_types(row, ("started_at",), NUMBER)
     check_types(row, ("ended_at", "delivered_at", "counts_until"), NUMBER | None)
     return Call(
@@ -251,7 +270,8 @@ def notice_row(notice: Notice) -> dict[str, Any]:
 
 
 def notice_of(row: sqlite3.Row) -> Notice:
-    check_types(row, ("title", "message"), str)
+    check_agent(row)
+    check_types(row, (*OF_A_CALL, "title", "message"), str)
     check_types(row, ("at",), NUMBER)
     return Notice(
         id=row["id"],
@@ -267,7 +287,7 @@ def notice_of(row: sqlite3.Row) -> Notice:
 
 
 def post_of(row: sqlite3.Row) -> Post:
-    check_types(row, ("place",), str)
+    check_types(row, ("ask_id", "surface", "place"), str)
     check_types(row, ("revision",), int)
     return Post(
         ask_id=row["ask_id"],

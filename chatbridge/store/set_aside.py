@@ -29,7 +29,8 @@ UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
 
 
 def name_of(kind: str, row: sqlite3.Row) -> str:
-    return " ".join(str(row[part]) for part in NAMES[kind])
+    parts = [row[part] for part in NAMES[kind]]
+    return " ".join(part if isinstance(part, str) else "?" for part in parts)
 
 
 class SetAside:

@@ -26,7 +26,16 @@ from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.opened_file import OpenedFile
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.recent import Recent
-from chatbridge.store.rows import ROW_COLUMNS, ask_of, folded, note_of, notice_of, post_of, row_of
+from chatbridge.store.rows import (
+    ROW_COLUMNS,
+    ask_of,
+    folded,
+    note_of,
+    notice_of,
+    post_of,
+    row_of,
+    texts,
+)
 from chatbridge.store.set_aside import SetAside
 from chatbridge.store.summary import from_text, summary_of
 from chatbridge.store.transaction import ASK, POST
@@ -206,7 +215,7 @@ class SqliteStore:
         return any(ask.outcome and ask.outcome.answers[0].values == (session,) for ask in found)
 
     async def surfaces_of(self, ask_id: str) -> Sequence[str]:
-        return [row["surface"] for row in await self._reading.rows(SURFACES_OF, (ask_id,))]
+        return texts(await self._reading.rows(SURFACES_OF, (ask_id,)))
 
     async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
         rows = await self._reading.rows(NOTICES, (since, limit))
@@ -218,7 +227,7 @@ class SqliteStore:
         return self._aside.read("notice", rows, notice_of)
 
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
-        return [row["surface"] for row in await self._reading.rows(NOTICE_SURFACES, (notice_id,))]
+        return texts(await self._reading.rows(NOTICE_SURFACES, (notice_id,)))
 
     async def unsettled_delivery(self) -> Sequence[Ask]:
         return await self._asks(UNSETTLED_DELIVERY)

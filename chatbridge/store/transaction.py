@@ -27,6 +27,7 @@ from chatbridge.store.rows import (
     notice_row,
     post_of,
     state_row,
+    texts,
 )
 from chatbridge.store.set_aside import SetAside
 
@@ -242,7 +243,7 @@ class SqliteTransaction:
         return self._aside.read("call", await self.rows(LIVE_CALLS_OF, of), call_of)
 
     async def live_links(self) -> Sequence[str]:
-        return [row["link"] for row in await self.rows(LIVE_LINKS)]
+        return texts(await self.rows(LIVE_LINKS))
 
     async def post(self, *, ask_id: str, surface: str) -> Post | None:
         rows = await self.rows(POST, (ask_id, surface))

@@ -57,14 +57,17 @@ async def test_questions_are_counted(machine: Machine, path: Path) -> None:
     assert screen(await machine.look(DATABASE)) == "✓ database         3 questions, integrity ok\n"
 
 
+@pytest.mark.parametrize(
+    "damage", ["questions = '[7]'", "title = CAST(x'ff41' AS TEXT)", "title = x'ff'"]
+)
 async def test_what_this_version_cannot_read_is_a_problem_and_named(
-    machine: Machine, path: Path
+    machine: Machine, path: Path, damage: str
 ) -> None:
     store = await filled(path, 2)
     (broken, _) = await store.open_asks()
     await store.close()
     with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE asks SET questions = '[7]' WHERE id = ?", (broken.id,))
+        database.execute(f"UPDATE asks SET {damage} WHERE id = ?", (broken.id,))  # noqa: S608
     (found,) = await machine.look(DATABASE)
     assert found.mark is Mark.PROBLEM
     assert found.what == f"this version cannot read question {broken.id}"
@@ -126,6 +129,8 @@ async def test_what_a_channel_remembers_is_read_without_the_hub(path: Path) -> N
     note = Note(channel="telegram", key="chat:telegram:-1", value="-100", at=1.0)
     await store.write(lambda tx: tx.save_note(note))
     await store.close()
-    assert notes(path, "telegram") == {"chat:telegram:-1": "-100"}
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("INSERT INTO notes VALUES ('telegram', 'odd', CAST(x'ff' AS TEXT), 1.0)")
+    assert notes(path, "telegram") == {"chat:telegram:-1": "-100", "odd": "\ufffd"}
     assert notes(path, "matrix") == {}
     assert notes(path.with_name("none.db"), "matrix") == {}

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from chatbridge.core.delivery import Delivery
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Question, Status
+from chatbridge.core.model import Ask, Call, Note, Post, Question, Status
+from chatbridge.core.notice import Level, Notice
 from chatbridge.core.notices import Notices
 from chatbridge.core.operation import Operation, Plan, Stage
+from chatbridge.core.store_port import Transaction
 from chatbridge.store.sqlite import SqliteStore
+from tests.contract.asks import a_call, an_ask, answered, keep
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
 from tests.fakes.world import BLUE, OWNER, PATIENCE, World, name, request, world
@@ -30,6 +36,7 @@ DAMAGES = {
     "a deadline that is none": "deadline = 'tomorrow'",
     "a number that is none": "revision = 'new'",
     "bytes": "title = x'ff00'",
+    "text that is none": "title = CAST(x'ff41' AS TEXT)",
     "answered without an answer": "status = 'answered', settled_at = 1.0",
 }
 
@@ -162,3 +169,138 @@ async def test_a_command_that_cannot_be_read_is_not_run_a_second_time(tmp_path: 
         assert store.faults()
     finally:
         await store.close()
+
+
+# ── text that is none ─────────────────────────────────────────────────────────────────────────────
+
+FIRST = {
+    "asks": "seq IN (1, 3)",
+    "calls": "link = 'link-1'",
+    "posts": "ask = 1",
+    "handles": "ask = 1",
+    "notes": "key = '1'",
+    "notices": "seq = 1",
+    "notice_posts": "notice = 1",
+    "operations": "seq = 1",
+}
+"""In each table, the rows that are damaged. All others are there a second time."""
+
+
+async def fill(path: Path) -> None:
+    """Open asks 1 and 2, ended ones 3 and 4, and for each of the first two one of all else."""
+    store = await SqliteStore.open(path)
+
+    async def one(tx: Transaction, number: int) -> None:
+        ask, of = an_ask(id=f"ask-{number}"), request()
+        await tx.add_ask(ask)
+        await tx.save_call(a_call(ask, link=f"link-{number}"))
+        post = Post(ask_id=ask.id, surface="chat", place="here", revision=1)
+        await tx.save_post(post, handles=[f"handle-{number}"])
+        await tx.save_note(Note(channel="chat", key=str(number), value="7", at=1.0))
+        notice = Notice(
+            id=f"notice-{number}",
+            call=name(number=number),
+            project=of.project,
+            agent=of.agent,
+            title="",
+            message="done",
+            level=Level.INFO,
+            at=1.0,
+        )
+        await tx.add_notice(notice)
+        await tx.save_notice_post(notice.id, surface="chat")
+
+    for number in (1, 2):
+        await store.write(partial(one, number=number))
+        await store.operations.add(operation(number))
+    await keep(store, answered(an_ask(id="ask-3")), answered(an_ask(id="ask-4")))
+    await store.close()
+
+
+async def everything(store: SqliteStore) -> Mapping[str, list[object]]:
+    """By the part of its representation that tells that a second one is there."""
+
+    async def calls(tx: Transaction) -> list[Call]:
+        return [call for link in await tx.live_links() for call in await tx.live_calls_of(link)]
+
+    of = request().project.key
+    second: dict[str, list[object]] = {
+        "ask-2": [
+            await store.open_asks(),
+            (await store.open_rows(limit=9)).rows,
+            await store.behind(surface="other", since=0.0),
+            await store.post(ask_id="ask-2", surface="chat"),
+            await store.post_at(surface="chat", handle="handle-2"),
+            await store.write(calls),
+        ],
+        "ask-4": [
+            await store.history(limit=9),
+            await store.past_rows(limit=9),
+            await store.unsettled_delivery(),
+            await store.answers_in(project="/src/shop", limit=9),
+            await store.asks_by_prefix(project="/src/shop", prefix="ask"),
+        ],
+        "notice-2": [
+            await store.notices(since=0.0, limit=9),
+            await store.notices_behind(surface="other", since=0.0),
+        ],
+        "op-2": [
+            await store.operations.unended(),
+            await store.operations.of_project(project=of, limit=9),
+            await store.operations.by_prefix(project=of, prefix="op"),
+        ],
+    }
+    first = [
+        await store.ask("ask-1"),
+        await store.post(ask_id="ask-1", surface="chat"),
+        await store.post_at(surface="chat", handle="handle-1"),
+        await store.surfaces_of("ask-1"),
+        await store.operations.get("op-1"),
+        await store.notice_surfaces("notice-1"),
+    ]
+    assert "\\xff" not in repr([first, second])
+    return second
+
+
+@pytest.mark.parametrize("table", FIRST)
+async def test_text_that_is_none_costs_no_other_row_anything_wherever_it_is(
+    tmp_path: Path, table: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await fill(tmp_path / "whole.db")
+    with closing(sqlite3.connect(tmp_path / "whole.db")) as whole:
+        columns = [column[1:3] for column in whole.execute(f"PRAGMA table_info({table})")]
+    for column, kind in columns:
+        if kind != "TEXT":
+            continue
+        folder = tmp_path / column
+        folder.mkdir()
+        shutil.copy(tmp_path / "whole.db", folder / "chatbridge.db")
+        spoil(folder, table, column)
+        store = await SqliteStore.open(folder / "chatbridge.db")
+        try:
+            for second, found in (await everything(store)).items():
+                assert all(second in repr(each) for each in found), (column, found)
+        finally:
+            await store.close()
+    assert "SECRET" not in caplog.text
+
+
+def spoil(folder: Path, table: str, column: str) -> None:
+    with closing(sqlite3.connect(folder / "chatbridge.db")) as database, database:
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        spoilt = "CAST(x'ff' || 'SECRET' || hex(randomblob(8)) AS TEXT)"
+        database.execute(f"UPDATE {table} SET {column} = {spoilt} WHERE {FIRST[table]}")  # noqa: S608
+
+
+async def test_a_command_whose_name_is_no_text_is_swept_with_the_others(tmp_path: Path) -> None:
+    await fill(tmp_path / "chatbridge.db")
+    change(tmp_path, "UPDATE operations SET stage = 'failed', ended_at = seq")
+    spoil(tmp_path, "operations", "id")
+    store = await SqliteStore.open(tmp_path / "chatbridge.db")
+    try:
+        assert await store.operations.remove(before=9.0, keep=9, limit=9) == ["op-2"]
+        assert await store.operations.remove(before=9.0, keep=9, limit=9) == []
+    finally:
+        await store.close()
+    with closing(sqlite3.connect(tmp_path / "chatbridge.db")) as database:
+        assert database.execute("SELECT count(*) FROM operations").fetchone() == (0,)

@@ -43,6 +43,7 @@ def notes(path: Path, channel: str) -> dict[str, str]:
     read."""
     try:
         with _opened(path) as file:
+            file.text_factory = lambda stored: stored.decode(errors="replace")
             rows = file.execute("SELECT key, value FROM notes WHERE channel = ?", (channel,))
             return {str(key): str(value) for key, value in rows}
     except sqlite3.Error:
@@ -94,6 +95,7 @@ def _look(path: Path) -> tuple[list[str], int, int, list[str]]:
 
 
 def _unreadable(file: sqlite3.Connection) -> list[str]:
+    from chatbridge.store.connection import text_or_bytes
     from chatbridge.store.operations import operation_of
     from chatbridge.store.rows import ask_of, call_of, notice_of
     from chatbridge.store.set_aside import UNREADABLE, name_of
@@ -105,6 +107,7 @@ def _unreadable(file: sqlite3.Connection) -> list[str]:
         ("command", "SELECT * FROM operations", operation_of),
     )
     file.row_factory = sqlite3.Row
+    file.text_factory = text_or_bytes
     found = []
     for kind, sql, make in kinds:
         for row in file.execute(sql):
