@@ -36,6 +36,8 @@ def name_of(kind: str, row: sqlite3.Row) -> str:
 class SetAside:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], None] = {}
+        self.open_asks = " "
+        """The `seq` of each open ask among them, with a blank on both sides, for statements."""
 
     @property
     def listed(self) -> Sequence[tuple[str, str]]:
@@ -51,7 +53,7 @@ class SetAside:
             try:
                 found.append(make(row))
             except UNREADABLE as error:
-                self._add(kind, name_of(kind, row), error)
+                self._add(kind, row, error)
         return found
 
     def first(
@@ -59,7 +61,11 @@ class SetAside:
     ) -> T | None:
         return next(iter(self.read(kind, rows, make)), None)
 
-    def _add(self, kind: str, name: str, error: Exception) -> None:
+    def _add(self, kind: str, row: sqlite3.Row, error: Exception) -> None:
+        is_open = kind == "question" and row["status"] == "open"
+        if is_open and f" {row['seq']} " not in self.open_asks:
+            self.open_asks += f"{row['seq']} "
+        name = name_of(kind, row)
         if (kind, name) in self._known or len(self._known) >= LISTED:
             return
         self._known[kind, name] = None

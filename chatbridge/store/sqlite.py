@@ -38,7 +38,7 @@ from chatbridge.store.rows import (
 )
 from chatbridge.store.set_aside import SetAside
 from chatbridge.store.summary import from_text, summary_of
-from chatbridge.store.transaction import ASK, POST
+from chatbridge.store.transaction import ASK, COUNT_OPEN_ASKS, POST, READABLE
 from chatbridge.store.writer import Writer
 
 T = TypeVar("T")
@@ -59,9 +59,8 @@ HISTORY = """
     AND (:search IS NULL OR instr(words, :search))
     ORDER BY settled_at DESC, seq DESC LIMIT :limit
 """
-COUNT_OPEN = "SELECT count(*) FROM asks WHERE status = 'open'"
 OPEN_ROWS = f"""
-    SELECT {", ".join(ROW_COLUMNS)} FROM asks WHERE status = 'open'
+    SELECT {", ".join(ROW_COLUMNS)} FROM asks WHERE status = 'open' AND {READABLE}
     ORDER BY deadline IS NULL, deadline, seq LIMIT :limit OFFSET :skip
 """  # noqa: S608 - constants
 PAST_ROWS = f"""
@@ -192,8 +191,9 @@ class SqliteStore:
         return await self._asks(OPEN_ASKS)
 
     async def open_rows(self, *, limit: int, skip: int = 0) -> Rows:
-        rows = await self._rows(OPEN_ROWS, {"limit": limit, "skip": skip})
-        ((total,),) = await self._reading.rows(COUNT_OPEN)
+        page = {"limit": limit, "skip": skip, "aside": self._aside.open_asks}
+        rows = await self._rows(OPEN_ROWS, page)
+        ((total,),) = await self._reading.rows(COUNT_OPEN_ASKS, {"aside": self._aside.open_asks})
         return Rows(rows, total)
 
     async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:

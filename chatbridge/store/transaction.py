@@ -68,7 +68,9 @@ ANYTHING_LIKE = """
     WHERE calls.link = :link AND calls.ended_at IS NULL AND asks.fingerprint = :fingerprint
     LIMIT 1
 """
-COUNT_OPEN_ASKS = "SELECT count(*) FROM asks WHERE status = 'open'"
+READABLE = "NOT instr(:aside, ' ' || seq || ' ')"
+"""Not an open ask that is known to be set aside: nobody could end it."""
+COUNT_OPEN_ASKS = f"SELECT count(*) FROM asks WHERE status = 'open' AND {READABLE}"  # noqa: S608
 COUNT_OPEN_ASKS_OF_PROJECT = f"{COUNT_OPEN_ASKS} AND project = :party"
 _BEGINS_SO = "AND substr(project || ':', 1, length(:party)) = :party"
 COUNT_OPEN_ASKS_OF_PARTY = f"{COUNT_OPEN_ASKS} {_BEGINS_SO}"
@@ -213,7 +215,7 @@ class SqliteTransaction:
         if party is not None:
             several = party.endswith(":")
             sql = COUNT_OPEN_ASKS_OF_PARTY if several else COUNT_OPEN_ASKS_OF_PROJECT
-        ((count,),) = await self.rows(sql, {} if party is None else {"party": party})
+        ((count,),) = await self.rows(sql, {"party": party, "aside": self._aside.open_asks})
         return int(count)
 
     async def open_asks_of(self, link: str) -> Sequence[Ask]:

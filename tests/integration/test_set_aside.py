@@ -96,6 +96,25 @@ async def test_all_others_are_shown_answered_and_listed(tmp_path: Path, damage: 
             await asyncio.wait({serving})
 
 
+@pytest.mark.parametrize("damage", ["draft = ''", "id = CAST(x'ff41' AS TEXT)", "deadline = 'no'"])
+async def test_what_is_open_and_cannot_be_read_is_neither_listed_nor_counted(
+    tmp_path: Path, damage: str
+) -> None:
+    broken, ask, clock = await two_asks(tmp_path)
+    change(tmp_path, f"UPDATE asks SET {damage} WHERE id = ?", broken.id)  # noqa: S608
+    async with world(tmp_path, clock) as hub:
+        await hub.inbox.open_asks()
+        only = (await hub.inbox.open_rows(limit=10)).only
+        assert only is not None
+        assert only.id == ask.id
+        for party in (None, "/src/shop", "/src/shop:"):
+            assert await hub.store.write(partial(count_open, party=party)) == 1
+
+
+async def count_open(tx: Transaction, party: str | None) -> int:
+    return await tx.count_open_asks(party=party)
+
+
 async def test_a_call_whose_question_cannot_be_read_asks_anew(tmp_path: Path) -> None:
     broken, _, clock = await two_asks(tmp_path)
     change(tmp_path, "UPDATE asks SET draft = '' WHERE id = ?", broken.id)
