@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -192,9 +193,9 @@ class SqliteStore:
 
     async def open_rows(self, *, limit: int, skip: int = 0) -> Rows:
         page = {"limit": limit, "skip": skip, "aside": self._aside.open_asks}
-        rows = await self._rows(OPEN_ROWS, page)
+        rows = await self._rows(await self._reading.rows(OPEN_ROWS, page))
         ((total,),) = await self._reading.rows(COUNT_OPEN_ASKS, {"aside": self._aside.open_asks})
-        return Rows(rows, total)
+        return Rows(tuple(rows), total)
 
     async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
         return await self._asks(HISTORY, {"limit": limit, "search": search and folded(search)})
@@ -203,8 +204,15 @@ class SqliteStore:
         self, *, limit: int, before: Past | None = None, search: str | None = None
     ) -> Sequence[Row]:
         at, seq = before or (math.inf, 0)
-        page = {"limit": limit, "at": at, "seq": seq, "search": search and folded(search)}
-        return await self._rows(PAST_ROWS, page)
+        found: list[Row] = []
+        while len(found) < limit:  # a page that is not full would be taken for the last one
+            page = {"limit": limit, "at": at, "seq": seq, "search": search and folded(search)}
+            rows = await self._reading.rows(PAST_ROWS, page)
+            found += await self._rows(rows)
+            if len(rows) < limit:
+                break
+            at, seq = rows[-1]["settled_at"], rows[-1]["seq"]
+        return found[:limit]
 
     async def answers_in(self, *, project: str, limit: int) -> Sequence[Ask]:
         return await self._asks(ANSWERS_IN, {"project": project, "limit": limit})
@@ -271,10 +279,10 @@ class SqliteStore:
             await slices.pause()
         return asks
 
-    async def _rows(self, sql: str, parameters: Parameters) -> tuple[Row, ...]:
+    async def _rows(self, rows: list[sqlite3.Row]) -> list[Row]:
         found: list[Row] = []
         slices = Slices()
-        for row in await self._reading.rows(sql, parameters):
+        for row in rows:
             summary = from_text(row["summary"])
             if summary is None:
                 whole = await self.ask(row["id"])
@@ -283,7 +291,7 @@ class SqliteStore:
                 summary = summary_of(whole)
             found += self._aside.read("question", (row,), partial(row_of, summary=summary))
             await slices.pause()
-        return tuple(found)
+        return found
 
 
 def _create(path: Path) -> None:

@@ -115,6 +115,24 @@ async def count_open(tx: Transaction, party: str | None) -> int:
     return await tx.count_open_asks(party=party)
 
 
+async def test_a_page_of_the_history_is_full_though_a_row_of_it_cannot_be_read(
+    tmp_path: Path,
+) -> None:
+    store = await SqliteStore.open(tmp_path / "chatbridge.db")
+    await keep(store, *(answered(an_ask(id=f"{at}"), at=float(at)) for at in range(9)))
+    await store.close()
+    change(tmp_path, "UPDATE asks SET summary = '', draft = '' WHERE settled_at IN (8, 5, 4)")
+    store = await SqliteStore.open(tmp_path / "chatbridge.db")
+    try:
+        first = await store.past_rows(limit=3)
+        assert [row.id for row in first] == ["7", "6", "3"]
+        rest = await store.past_rows(limit=9, before=(3.0, first[-1].seq))
+        assert [row.id for row in rest] == ["2", "1", "0"]
+        assert [row.id for row in await store.past_rows(limit=6)] == ["7", "6", "3", "2", "1", "0"]
+    finally:
+        await store.close()
+
+
 async def test_a_call_whose_question_cannot_be_read_asks_anew(tmp_path: Path) -> None:
     broken, _, clock = await two_asks(tmp_path)
     change(tmp_path, "UPDATE asks SET draft = '' WHERE id = ?", broken.id)
