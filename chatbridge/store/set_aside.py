@@ -59,7 +59,8 @@ class SetAside:
     def first(
         self, kind: str, rows: Iterable[sqlite3.Row], make: Callable[[sqlite3.Row], T]
     ) -> T | None:
-        return next(iter(self.read(kind, rows, make)), None)
+        """The first that can be read; the rest is not looked at."""
+        return next((each for row in rows for each in self.read(kind, (row,), make)), None)
 
     def _add(self, kind: str, row: sqlite3.Row, error: Exception) -> None:
         is_open = kind == "question" and row["status"] == "open"

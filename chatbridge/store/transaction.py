@@ -45,7 +45,7 @@ OPEN_TWIN = """
     SELECT * FROM asks
     WHERE status = 'open' AND fingerprint = :fingerprint AND project = :project
     AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.ended_at IS NULL)
-    ORDER BY seq DESC LIMIT 1
+    ORDER BY seq DESC LIMIT 9
 """
 KEPT_TWIN = """
     SELECT * FROM asks
@@ -54,7 +54,7 @@ KEPT_TWIN = """
     AND (status = 'answered' OR late IS NOT NULL)
     AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.ended_at IS NULL
                     AND NOT (calls.ticket AND asks.kept))
-    ORDER BY seq DESC LIMIT 1
+    ORDER BY seq DESC LIMIT 9
 """
 ANYTHING_LIKE = """
     SELECT 1 FROM calls WHERE link = :link AND request = :request

@@ -143,6 +143,24 @@ async def test_a_call_whose_question_cannot_be_read_asks_anew(tmp_path: Path) ->
         assert (await hub.ended(again)).status is Status.ANSWERED
 
 
+async def test_a_twin_that_cannot_be_read_hides_no_older_one(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "chatbridge.db")
+    try:
+        for number in (1, 2):
+            kept = answered(an_ask(id=f"kept-{number}"), kept=True, kept_until=9.0)
+            await keep(store, an_ask(id=f"open-{number}"), kept)
+        change(tmp_path, "UPDATE asks SET draft = '' WHERE id IN ('open-2', 'kept-2')")
+        of = {"project": "/src/shop", "fingerprint": "same words"}
+        twin = await store.write(lambda tx: tx.open_twin(**of))
+        assert twin is not None
+        assert twin.id == "open-1"
+        twin = await store.write(lambda tx: tx.kept_twin(**of, now=1.0))
+        assert twin is not None
+        assert twin.id == "kept-1"
+    finally:
+        await store.close()
+
+
 async def test_calls_posts_and_notes_that_cannot_be_read_keep_nothing_from_going_on(
     tmp_path: Path,
 ) -> None:
