@@ -81,10 +81,8 @@ def _from_input() -> Any:
 
 
 def _sent(result: Json) -> int:
-    if result["late"]:
-        say("Kept. The agent has moved on; it gets the answer when it asks this again.")
-    else:
-        say("Sent.")
+    kept = result["ask"]["kept"]
+    say("Kept. The agent gets it when it asks this again." if kept else "Sent.")
     return 0
 
 

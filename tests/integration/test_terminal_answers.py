@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from chatbridge.cli import answer
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -17,6 +19,7 @@ from chatbridge.core.errors import (
 )
 from chatbridge.core.model import Ask, Option, Question, QuestionType, Status
 from tests.fakes.approving import ClaudeCode
+from tests.fakes.scripted_hub import scripted_hub
 from tests.fakes.terminal_desk import desk
 from tests.fakes.world import BLUE, COLOUR, OWNER, World
 
@@ -150,6 +153,34 @@ async def test_a_late_answer_is_kept_and_told_as_such(tmp_path: Path) -> None:
         await mine.world.until(lambda it: it.status is Status.TIMED_OUT)
         assert (await mine.does("answer", id=ask.id[:6], words=["blue"]))["late"]
         assert (await settled(mine.world, ask)).late is not None
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [(True, "Kept. The agent gets it when it asks this again.\n"), (False, "Sent.\n")],
+)
+async def test_the_command_says_whether_the_answer_is_sent_or_kept(
+    tmp_path: Path,
+    gone: bool,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask()
+        if gone:
+            await mine.world.broker.callers.link_closed("link-1")
+        reply = await mine.does("answer", id=ask.id, words=["blue"])
+    state = tmp_path / "state"
+    state.mkdir()
+    monkeypatch.setenv("CHATBRIDGE_STATE_DIR", str(state))
+    with scripted_hub(str(state)) as hub:
+        running = asyncio.create_task(asyncio.to_thread(answer.main, [ask.id, "blue"]))
+        line, _ = await asyncio.to_thread(hub.accept)
+        line.receive()
+        line.send({"result": reply})
+        assert await running == 0
+    assert capsys.readouterr().err == said
 
 
 async def test_the_second_answer_hears_how_it_ended_and_changes_nothing(tmp_path: Path) -> None:
