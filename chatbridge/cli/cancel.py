@@ -26,6 +26,7 @@ def main(argv: list[str]) -> int:
 def _cancel(given: argparse.Namespace) -> int:
     from chatbridge.cli.hub_line import ask_hub
 
-    ask_hub("cancel", id=given.id, reason=given.reason)
-    say("Cancelled. The agent is told.")
+    reply = ask_hub("cancel", id=given.id, reason=given.reason)
+    heard = reply.get("heard", True)  # a hub from before an upgrade does not say
+    say(f"Cancelled. {'The agent is told.' if heard else 'No agent was waiting.'}")
     return 0

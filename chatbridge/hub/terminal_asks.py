@@ -165,7 +165,7 @@ class TerminalAsks:
             )
         except AskEnded:
             raise await self._ended(ask.id, request.uid) from None
-        return {"ask": await self._shown(after, request.uid)}
+        return {"ask": await self._shown(after, request.uid), "heard": after.alone_since is None}
 
     async def _settled_here(self, request: Request) -> Ask:
         """:raises NotHere: an approval, whatever `approvals.channels` says: an agent could do it,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chatbridge.cli import answer
+from chatbridge.cli import answer, cancel
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -156,11 +157,25 @@ async def test_a_late_answer_is_kept_and_told_as_such(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gone", "said"),
-    [(True, "Kept. The agent gets it when it asks this again.\n"), (False, "Sent.\n")],
+    ("do", "main", "words", "gone", "said"),
+    [
+        ("answer", answer.main, ["blue"], False, "Sent."),
+        (
+            "answer",
+            answer.main,
+            ["blue"],
+            True,
+            "Kept. The agent gets it when it asks this again.",
+        ),
+        ("cancel", cancel.main, [], False, "Cancelled. The agent is told."),
+        ("cancel", cancel.main, [], True, "Cancelled. No agent was waiting."),
+    ],
 )
-async def test_the_command_says_whether_the_answer_is_sent_or_kept(
+async def test_a_command_says_whether_an_agent_waits_for_it(
     tmp_path: Path,
+    do: str,
+    main: Callable[[list[str]], int],
+    words: list[str],
     gone: bool,
     said: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -170,17 +185,17 @@ async def test_the_command_says_whether_the_answer_is_sent_or_kept(
         ask = await mine.world.ask()
         if gone:
             await mine.world.broker.callers.link_closed("link-1")
-        reply = await mine.does("answer", id=ask.id, words=["blue"])
+        reply = await mine.does(do, id=ask.id, words=words)
     state = tmp_path / "state"
     state.mkdir()
     monkeypatch.setenv("CHATBRIDGE_STATE_DIR", str(state))
     with scripted_hub(str(state)) as hub:
-        running = asyncio.create_task(asyncio.to_thread(answer.main, [ask.id, "blue"]))
+        running = asyncio.create_task(asyncio.to_thread(main, [ask.id, *words]))
         line, _ = await asyncio.to_thread(hub.accept)
         line.receive()
         line.send({"result": reply})
         assert await running == 0
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == f"{said}\n"
 
 
 async def test_the_second_answer_hears_how_it_ended_and_changes_nothing(tmp_path: Path) -> None:
