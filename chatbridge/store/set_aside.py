@@ -6,6 +6,7 @@ logged once, and all of them are listed for whoever asks how the store is.
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
@@ -36,13 +37,17 @@ def name_of(kind: str, row: sqlite3.Row) -> str:
 class SetAside:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], None] = {}
-        self.open_asks = " "
-        """The `seq` of each open ask among them, with a blank on both sides, for statements."""
+        self._open_asks: set[int] = set()
 
     @property
     def listed(self) -> Sequence[tuple[str, str]]:
         """The kind and the name of each."""
         return list(self._known)
+
+    @property
+    def open_asks(self) -> str:
+        """The `seq` of each open ask among them, as JSON."""
+        return json.dumps(list(self._open_asks))
 
     def read(
         self, kind: str, rows: Iterable[sqlite3.Row], make: Callable[[sqlite3.Row], T]
@@ -63,9 +68,8 @@ class SetAside:
         return next((each for row in rows for each in self.read(kind, (row,), make)), None)
 
     def _add(self, kind: str, row: sqlite3.Row, error: Exception) -> None:
-        is_open = kind == "question" and row["status"] == "open"
-        if is_open and f" {row['seq']} " not in self.open_asks:
-            self.open_asks += f"{row['seq']} "
+        if kind == "question" and row["status"] == "open":
+            self._open_asks.add(row["seq"])
         name = name_of(kind, row)
         if (kind, name) in self._known or len(self._known) >= LISTED:
             return
