@@ -1,9 +1,9 @@
 """Bounds on the work that an agent's text can make for the hub.
 
 Text is bounded once, where it enters. It is stored as it came, because it may go back to the agent;
-but a long run of hidden characters becomes one counted marker, and in a text with many of them each
-becomes a code, so that no card has to do that again. Labels, declared defaults and the subject of an
-approval are never changed.
+but a long run of hidden characters becomes one counted marker, and in a text with many of them
+each becomes a code, so that no card has to do that again. Labels, declared defaults and the subject
+of an approval are never changed.
 """
 
 from __future__ import annotations
