@@ -132,7 +132,9 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
         for name, sql in query(path, "SELECT name, sql FROM sqlite_master WHERE type = 'index'")
         if sql and "WHERE" in sql
     }
-    scans = [line for line in plan(path, STATEMENTS[statement]) if line.startswith("SCAN")]
+    steps = plan(path, STATEMENTS[statement])
+    # A list that is handed in as JSON is no table.
+    scans = [step for step in steps if step.startswith("SCAN") and "json_each" not in step]
     walked = {re.sub(r"SCAN \w+ USING (COVERING )?INDEX ", "", line) for line in scans}
     # An index of the few rows that are wanted may be walked through; nothing else.
     assert walked <= partial
