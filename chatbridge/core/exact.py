@@ -2,8 +2,9 @@
 
 Only what is known to be visible is shown as it is. Everything else is shown by a code such as
 `⟨U+00A0⟩`, or told, such as `⟨80 spaces⟩`. The bracket that begins these is itself shown by its
-code, so that no text can contain what looks like one. Letters of two scripts that look alike are
-not told apart.
+code, so that no text can contain what looks like one. Letters that are written from right to left
+turn nothing around: a mark of ours stands on both sides of them. Letters of two scripts that look
+alike are not told apart.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from chatbridge.core.text import one_line
+from chatbridge.core.text import any_of, one_line
 
 TAB = "⇥"
+LEFT_TO_RIGHT = "\u200e"
+"""Cannot be seen. One of the text's own is shown by its code."""
 _BRACKET = "⟨"
 _SHAPELESS = frozenset(
     f"{_BRACKET}{TAB}\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u303f\u3164\uffa0\ufffc"
@@ -64,10 +67,12 @@ def told_apart(labels: Sequence[str]) -> list[str]:
 
 
 def _look(label: str) -> str:
-    """The same for all labels that look the same, whatever their blanks and hidden characters.
-    Only their beginning counts: bringing marks into order takes the square of their number."""
+    """The same for all labels that look the same, whatever their blanks and hidden characters, and
+    whatever letters from right to left turn around. Only their beginning counts: bringing marks
+    into order takes the square of their number."""
     begin = unicodedata.normalize("NFC", label[:COMPARED])
-    return _NOT_SEEN.sub("", exact_line(begin)) + label[COMPARED:]
+    seen = _NOT_SEEN.sub("", exact_line(begin)) + label[COMPARED:]
+    return "".join(sorted(seen)) if LEFT_TO_RIGHT in seen else seen
 
 
 # ── characters ────────────────────────────────────────────────────────────────────────────────────
@@ -119,6 +124,8 @@ def _with_codes(text: str, *, kept: str = "\n") -> str:
         text = text.replace("\n", _code("\n"))
     if _MARK in text:
         text = _MARKED.sub(_after_letter, text)
+    if not text.isascii():
+        text = _in_order(text)
     return _REPEATED.sub(_counted, text) if _BRACKET in text else text
 
 
@@ -131,6 +138,16 @@ def _after_letter(found: re.Match[str]) -> str:
     if not unicodedata.is_normalized("NFC", before + marks[:kept]):
         kept = 0
     return before + marks[:kept] + "".join(map(_code, marks[kept:]))
+
+
+def _in_order(text: str) -> str:
+    """Everything is drawn where it stands in the text, except that the letters of one unbroken run
+    from right to left are read in that direction: or `א/1` would be drawn as `1/א` is."""
+    kinds = {char: unicodedata.bidirectional(char) for char in set(text)}
+    turned = [char for char, kind in kinds.items() if kind in ("R", "AL", "AN")]
+    marks = [char for char, kind in kinds.items() if kind == "NSM"]
+    run = f"{any_of(turned)}{any_of([*turned, *marks])}*"
+    return re.sub(run, rf"{LEFT_TO_RIGHT}\g<0>{LEFT_TO_RIGHT}", text) if turned else text
 
 
 # ── counts ────────────────────────────────────────────────────────────────────────────────────────

@@ -70,13 +70,13 @@ def _pattern(suspects: set[str], chars: set[str]) -> str:
         if not found:
             continue
         suspects = suspects - found
-        ways.append(f"(?<!{_class(filter(before, chars))}){_class(found)}")
+        ways.append(f"(?<!{any_of(filter(before, chars))}){any_of(found)}")
         if after is not None:
-            ways.append(f"{_class(found)}(?!{_class(filter(after, chars))})")
-    return "|".join([*ways, *([_class(suspects)] if suspects else [])])
+            ways.append(f"{any_of(found)}(?!{any_of(filter(after, chars))})")
+    return "|".join([*ways, *([any_of(suspects)] if suspects else [])])
 
 
-def _class(chars: Iterable[str]) -> str:
+def any_of(chars: Iterable[str]) -> str:
     """A regular expression for one of these characters; for none, one that never matches."""
     found = "".join(sorted(chars))
     return f"[{re.escape(found)}]" if found else "[^\\s\\S]"
@@ -173,7 +173,7 @@ def without_runs(text: str) -> str:
     """`text` with every long run of hidden characters or marks as one counted marker, such as
     `⟨U+200B ×98000⟩`."""
     hidden = {c for c in set(text) if _suspect(c) or _category(c) in ("Mn", "Me")}
-    return re.sub(f"{_class(hidden)}{{{_MARKS + 1},}}", _counted, text) if hidden else text
+    return re.sub(f"{any_of(hidden)}{{{_MARKS + 1},}}", _counted, text) if hidden else text
 
 
 def _counted(run: re.Match[str]) -> str:
