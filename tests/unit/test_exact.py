@@ -23,10 +23,13 @@ HOSTILE = st.text(
 )
 TURNING = st.text(f"\u05d0\u05d1\u05b0\u0628\u0661/(1a \n\u00a0{LEFT_TO_RIGHT}", max_size=20)
 PADDED = st.lists(
-    HOSTILE | TURNING | st.builds(lambda blank, times: blank * times, st.sampled_from(" \n\u2800\t"),
-                        st.integers(1, 200)),
+    HOSTILE
+    | TURNING
+    | st.builds(
+        lambda blank, times: blank * times, st.sampled_from(" \n\u2800\t"), st.integers(1, 200)
+    ),
     max_size=6,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 def read_back(shown: str) -> str:

@@ -213,7 +213,7 @@ def test_an_empty_list_of_approval_channels_is_refused_also_with_a_variable_for_
 ) -> None:
     file.write_text("[approvals]\nchannels = []")
     monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "web")
-    with pytest.raises(SettingsError, match="approvals.channels"):
+    with pytest.raises(SettingsError, match=r"approvals\.channels"):
         load(file)
 
 
