@@ -13,19 +13,16 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 
-from chatbridge.core.text import any_of, one_line
+from chatbridge.core.text import HIDDEN, LOOKS_BLANK, any_of, one_line
 
 TAB = "⇥"
 LEFT_TO_RIGHT = "\u200e"
 """Cannot be seen. One of the text's own is shown by its code."""
 _BRACKET = "⟨"
-_SHAPELESS = frozenset(
-    f"{_BRACKET}{TAB}\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u303f\u3164\uffa0\ufffc"
-    "\U00013441\U00013442\U00016fe4\U0001d159"
-)
-"""Blank, or no more than a sign for others, though their category says otherwise; and our own
-signs."""
+_SHAPELESS = HIDDEN | LOOKS_BLANK | {_BRACKET, TAB}
+"""With our own signs."""
 _JAMO = (("\u1100", "\u11ff"), ("\ua960", "\ua97f"), ("\ud7b0", "\ud7ff"))
 _MARK = "\ufdd0"
 """Stands before each mark until it is known what it belongs to. No text has it: it is no character,
@@ -130,14 +127,21 @@ def _with_codes(text: str, *, kept: str = "\n") -> str:
 
 
 def _after_letter(found: re.Match[str]) -> str:
-    """Marks stay only where scripts need them: few, after a letter, and in the order and form that
-    Unicode calls normal. There are others that look the same. An ASCII letter needs none: those
-    with common marks have characters of their own, and some marks cannot be seen on it."""
+    """Marks stay only where scripts need them: few, after a letter of the same script, and in the
+    order and form that Unicode calls normal. There are others that look the same. An ASCII letter
+    needs none: those with common marks have characters of their own, and some marks cannot be seen
+    on it."""
     before, marks = found[1], found[2][1::2]
-    kept = _MARKS if before.isalpha() and not before.isascii() else 0
+    scripts = ("COMBINING", _script(before)) if before.isalpha() and not before.isascii() else ()
+    kept = len(list(takewhile(lambda mark: _script(mark) in scripts, marks[:_MARKS])))
     if not unicodedata.is_normalized("NFC", before + marks[:kept]):
         kept = 0
     return before + marks[:kept] + "".join(map(_code, marks[kept:]))
+
+
+def _script(char: str) -> str:
+    """The first word of its name, such as HEBREW; COMBINING: of any script."""
+    return unicodedata.name(char, "?").split()[0]
 
 
 def _in_order(text: str) -> str:
