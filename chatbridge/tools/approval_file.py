@@ -37,14 +37,18 @@ def has_to_be_read(path: str, real: str | None, diff: str, project: Project) -> 
     """Whether a long change can be allowed only after all of it was shown: yes, if in doubt."""
     if real is None or not project.key.startswith("/"):
         return True
-    inside = PurePosixPath(real).is_relative_to(os.path.realpath(project.key))
-    by_name = _runs_by_name(path) or _runs_by_name(real)
-    return not inside or by_name or "\n+#!" in f"\n{diff}" or _is_more_than_a_text(real)
+    root = os.path.realpath(project.key)
+    if not PurePosixPath(real).is_relative_to(root):
+        return True
+    by_name = _runs_by_name(path, project.key) or _runs_by_name(real, root)
+    return by_name or "\n+#!" in f"\n{diff}" or _is_more_than_a_text(real)
 
 
-def _runs_by_name(path: str) -> bool:
-    """Hidden files and folders are settings of tools. `Makefile` and its like end alike."""
-    *folders, name = PurePosixPath(path.lower()).parts or ("",)
+def _runs_by_name(path: str, root: str) -> bool:
+    """Hidden files and folders are settings of tools. `Makefile` and its like end alike. What
+    `root` is called says nothing."""
+    below = os.path.relpath(path, root) if PurePosixPath(path).is_relative_to(root) else path
+    *folders, name = PurePosixPath(below.lower()).parts or ("",)
     words = name.split(".")
     return (
         any(part.startswith(".") for part in (*folders, name))

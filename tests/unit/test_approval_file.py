@@ -60,6 +60,13 @@ def test_a_long_change_in_the_project_can_be_allowed_unread(shop: Path) -> None:
         assert not change(shop / name, shop).whole_first, name
 
 
+def test_what_the_folders_above_the_project_are_called_says_nothing(tmp_path: Path) -> None:
+    shop = tmp_path / ".cache" / "ci" / "shop"
+    shop.mkdir(parents=True)
+    assert not change(shop / "src" / "prices.py", shop).whole_first
+    assert change(shop / ".envrc", shop).whole_first
+
+
 def test_a_short_change_is_on_the_card_and_needs_no_more(shop: Path) -> None:
     assert not change(shop / ".git" / "config", shop, "x\n" * 22).whole_first
     assert change(shop / ".git" / "config", shop, "x\n" * 23).whole_first
