@@ -1,8 +1,9 @@
 """Bounds on the work that an agent's text can make for the hub.
 
-Text is bounded once, where it enters. What is stored is what people are shown: hidden characters
-are codes, and a long run of them is one counted marker. Labels and declared defaults are stored as
-they came, because they go back to the agent; so is the subject of an approval, which is verbatim.
+Text is bounded once, where it enters. It is stored as it came, because it may go back to the agent;
+but a long run of hidden characters becomes one counted marker, and in a text with many of them
+each becomes a code, so that no card has to do that again. Labels, declared defaults and the subject
+of an approval are never changed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TypeVar
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Ask, AskRequest, Option, Question, is_approval
-from chatbridge.core.text import visible, without_runs
+from chatbridge.core.text import hidden_in, visible, without_runs
 
 T = TypeVar("T")
 
@@ -23,6 +24,8 @@ MAX_CHARACTERS = 400_000
 """Of all texts of an ask, both as they came and as they are shown."""
 MAX_IN_LABELS = 100_000
 """Of all labels of an ask, as they are shown: they are made visible anew for each card."""
+MAX_HIDDEN = 1_000
+"""A text with more hidden characters is stored as it is shown."""
 HEAVY_CHARACTERS = 4_000
 """Longer texts are worked on in a thread."""
 SLICE_SECONDS = 0.005
@@ -30,8 +33,9 @@ SLICE_SECONDS = 0.005
 
 
 def bounded_text(text: str) -> str:
-    """`text` as it is stored and shown."""
-    return visible(without_runs(text))
+    """`text` as it is stored."""
+    text = without_runs(text)
+    return visible(text) if hidden_in(text) > MAX_HIDDEN else text
 
 
 async def bounded_request(request: AskRequest) -> AskRequest:

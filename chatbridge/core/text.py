@@ -173,6 +173,11 @@ def without_runs(text: str) -> str:
     return re.sub(f"{any_of(hidden)}{{{_MARKS + 1},}}", _counted, text) if hidden else text
 
 
+def hidden_in(text: str) -> int:
+    """How many of its characters may have to be shown by a code."""
+    return sum(text.count(char) for char in set(text) if _suspect(char))
+
+
 def _counted(run: re.Match[str]) -> str:
     kinds = sorted(set(run[0]))
     names = ", ".join(f"U+{ord(char):04X}" for char in kinds[:3])

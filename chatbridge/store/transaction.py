@@ -85,7 +85,10 @@ LIVE_CALLS = """
 """
 NEWEST_CALL = """
     SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE asks.id = ? AND calls.link = ? ORDER BY calls.started_at DESC, calls.rowid DESC LIMIT 1
+    WHERE asks.id = ? AND calls.link = ?
+    AND NOT (calls.counts_until IS NULL AND calls.delivered_at IS NULL
+             AND ifnull(calls.ended_at <= asks.settled_at, 0))
+    ORDER BY calls.started_at DESC, calls.rowid DESC LIMIT 1
 """
 LIVE_CALLS_OF = """
     SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask

@@ -221,6 +221,21 @@ async def test_the_newest_call_of_a_link_is_found_though_it_has_ended(store: Sto
     assert await store.write(lambda tx: tx.newest_call(ask.id, link="nobody")) is None
 
 
+@pytest.mark.parametrize(
+    ("ended_at", "counts_until", "counts"),
+    [(2990.0, None, False), (2990.0, 2980.0, True), (3010.0, None, True), (None, None, True)],
+)
+async def test_a_call_that_was_cancelled_before_the_end_is_not_the_newest(
+    store: Store, ended_at: float | None, counts_until: float | None, counts: bool
+) -> None:
+    ask = answered(an_ask(), at=3000.0)
+    older = a_call(ask)
+    newer = a_call(ask, request="0", ended_at=ended_at, counts_until=counts_until)
+    await keep(store, ask, older, newer)
+    found = await store.write(lambda tx: tx.newest_call(ask.id, link="link-1"))
+    assert found == (newer if counts else older)
+
+
 async def test_live_calls_are_found_by_ask_and_by_link(store: Store) -> None:
     ask, other = an_ask(), an_ask()
     mine, ended = a_call(ask), a_call(ask, request="2", ended_at=2000.0)

@@ -110,10 +110,26 @@ async def test_an_answer_that_only_a_superseded_call_got_is_kept_for_the_next(
         assert (taken.id, call.late) == (ask.id, True)
 
 
-async def test_an_answer_is_kept_if_the_newest_call_was_cancelled(tmp_path: Path) -> None:
+async def test_an_answer_to_the_one_call_that_was_not_cancelled_is_delivered(
+    tmp_path: Path,
+) -> None:
     async with world(tmp_path) as hub:
         ask = await hub.ask(link="a", number=1)
         await hub.ask(link="a", number=2)
+        await hub.broker.callers.left(name("a", 2))
+        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        await hub.broker.callers.delivered(name("a", 1))
+        assert (await hub.now(ask)).delivered_at
+        assert (await hub.ask(link="a", number=3)).id != ask.id
+
+
+async def test_an_answer_is_kept_if_the_newest_call_was_given_up_in_silence(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        ask = await hub.ask(link="a", number=1)
+        await hub.ask(link="a", number=2)
+        await hub.broker.callers.count_until(name("a", 2), hub.clock.time() + 5)
         await hub.broker.callers.left(name("a", 2))
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
         await hub.broker.callers.delivered(name("a", 1))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from chatbridge.core.bounds import MAX_CHARACTERS, bounded_request, bounded_text
+from chatbridge.core.bounds import MAX_CHARACTERS, MAX_HIDDEN, bounded_request, bounded_text
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Agent, Answer, AskRequest, Option, Project, Question, QuestionType
-from chatbridge.core.text import visible
+from chatbridge.core.text import hidden_in
 from tests import strategies as some
 
 
@@ -35,22 +35,25 @@ def options(count: int, description: str) -> Question:
         ("\u200b\u200c" * 10, "⟨U+200B, U+200C ×20⟩"),
         ("\u200b\u200c\u2060\u202e" * 3, "⟨U+200B, U+200C, U+202E, … ×12⟩"),
         ("a" + "\u0301" * 98_000, "a⟨U+0301 ×98000⟩"),
-        ("a\u200bb", "a⟨U+200B⟩b"),
-        ("a" + "\u200b" * 3, "a" + "⟨U+200B⟩" * 3),
-        ("👩🏽‍💻 می\u200cخواهم e\u0301", "👩🏽‍💻 می\u200cخواهم e\u0301"),
-        ("two\r\nlines", "two\nlines"),
+        ("a\u200b" * (MAX_HIDDEN + 1), "a⟨U+200B⟩" * (MAX_HIDDEN + 1)),
     ],
 )
-def test_hidden_characters_are_stored_as_codes_and_long_runs_are_counted(
+def test_long_runs_of_hidden_characters_are_counted_and_many_of_them_stored_as_codes(
     text: str, stored: str
 ) -> None:
     assert bounded_text(text) == stored
 
 
+@pytest.mark.parametrize(
+    "text", ["a\u200bb\u200b", "👩🏽‍💻 می\u200cخواهم e\u0301", "two\r\nlines", "soft\xad-\u200fhy"]
+)
+def test_a_text_with_few_hidden_characters_is_stored_as_it_came(text: str) -> None:
+    assert bounded_text(text) == text
+
+
 @given(some.texts)
-def test_stored_text_is_drawn_as_it_is(text: str) -> None:
-    stored = bounded_text(text)
-    assert visible(stored) == stored
+def test_whatever_is_stored_is_drawn_with_few_codes_to_make(text: str) -> None:
+    assert hidden_in(bounded_text(text)) <= MAX_HIDDEN
 
 
 async def test_every_text_of_an_ask_is_bounded_and_what_goes_back_to_the_agent_is_not_changed() -> (
