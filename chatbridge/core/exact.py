@@ -2,8 +2,9 @@
 
 Only what is known to be visible is shown as it is. Everything else is shown by a code such as
 `⟨U+00A0⟩`, or told, such as `⟨80 spaces⟩`. The bracket that begins these is itself shown by its
-code, so that no text can contain what looks like one. Letters of two scripts that look alike are
-not told apart.
+code, so that no text can contain what looks like one. Letters that are written from right to left
+turn nothing around: a mark of ours stands on both sides of them. Letters of two scripts that look
+alike are not told apart.
 """
 
 from __future__ import annotations
@@ -12,17 +13,16 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 
-from chatbridge.core.text import one_line
+from chatbridge.core.text import HIDDEN, LOOKS_BLANK, any_of, one_line
 
 TAB = "⇥"
+LEFT_TO_RIGHT = "\u200e"
+"""Cannot be seen. One of the text's own is shown by its code."""
 _BRACKET = "⟨"
-_SHAPELESS = frozenset(
-    f"{_BRACKET}{TAB}\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u303f\u3164\uffa0\ufffc"
-    "\U00013441\U00013442\U00016fe4\U0001d159"
-)
-"""Blank, or no more than a sign for others, though their category says otherwise; and our own
-signs."""
+_SHAPELESS = HIDDEN | LOOKS_BLANK | {_BRACKET, TAB}
+"""With our own signs."""
 _JAMO = (("\u1100", "\u11ff"), ("\ua960", "\ua97f"), ("\ud7b0", "\ud7ff"))
 _MARK = "\ufdd0"
 """Stands before each mark until it is known what it belongs to. No text has it: it is no character,
@@ -64,10 +64,12 @@ def told_apart(labels: Sequence[str]) -> list[str]:
 
 
 def _look(label: str) -> str:
-    """The same for all labels that look the same, whatever their blanks and hidden characters.
-    Only their beginning counts: bringing marks into order takes the square of their number."""
+    """The same for all labels that look the same, whatever their blanks and hidden characters, and
+    whatever letters from right to left turn around. Only their beginning counts: bringing marks
+    into order takes the square of their number."""
     begin = unicodedata.normalize("NFC", label[:COMPARED])
-    return _NOT_SEEN.sub("", exact_line(begin)) + label[COMPARED:]
+    seen = _NOT_SEEN.sub("", exact_line(begin)) + label[COMPARED:]
+    return "".join(sorted(seen)) if LEFT_TO_RIGHT in seen else seen
 
 
 # ── characters ────────────────────────────────────────────────────────────────────────────────────
@@ -119,18 +121,37 @@ def _with_codes(text: str, *, kept: str = "\n") -> str:
         text = text.replace("\n", _code("\n"))
     if _MARK in text:
         text = _MARKED.sub(_after_letter, text)
+    if not text.isascii():
+        text = _in_order(text)
     return _REPEATED.sub(_counted, text) if _BRACKET in text else text
 
 
 def _after_letter(found: re.Match[str]) -> str:
-    """Marks stay only where scripts need them: few, after a letter, and in the order and form that
-    Unicode calls normal. There are others that look the same. An ASCII letter needs none: those
-    with common marks have characters of their own, and some marks cannot be seen on it."""
+    """Marks stay only where scripts need them: few, after a letter of the same script, and in the
+    order and form that Unicode calls normal. There are others that look the same. An ASCII letter
+    needs none: those with common marks have characters of their own, and some marks cannot be seen
+    on it."""
     before, marks = found[1], found[2][1::2]
-    kept = _MARKS if before.isalpha() and not before.isascii() else 0
+    scripts = ("COMBINING", _script(before)) if before.isalpha() and not before.isascii() else ()
+    kept = len(list(takewhile(lambda mark: _script(mark) in scripts, marks[:_MARKS])))
     if not unicodedata.is_normalized("NFC", before + marks[:kept]):
         kept = 0
     return before + marks[:kept] + "".join(map(_code, marks[kept:]))
+
+
+def _script(char: str) -> str:
+    """The first word of its name, such as HEBREW; COMBINING: of any script."""
+    return unicodedata.name(char, "?").split()[0]
+
+
+def _in_order(text: str) -> str:
+    """Everything is drawn where it stands in the text, except that the letters of one unbroken run
+    from right to left are read in that direction: or `א/1` would be drawn as `1/א` is."""
+    kinds = {char: unicodedata.bidirectional(char) for char in set(text)}
+    turned = [char for char, kind in kinds.items() if kind in ("R", "AL", "AN")]
+    marks = [char for char, kind in kinds.items() if kind == "NSM"]
+    run = f"{any_of(turned)}{any_of([*turned, *marks])}*"
+    return re.sub(run, rf"{LEFT_TO_RIGHT}\g<0>{LEFT_TO_RIGHT}", text) if turned else text
 
 
 # ── counts ────────────────────────────────────────────────────────────────────────────────────────

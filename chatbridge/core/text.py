@@ -18,33 +18,28 @@ _EMOJI_SELECTORS = "\ufe0e\ufe0f"
 _VIRAMA = 9
 _MARKS = 8
 """So many marks on one letter is more than any script has; a tower of them covers other lines."""
-_HIDDEN = frozenset(
+HIDDEN = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2028\u2029\u2065\u3164\uffa0"
     "\ufff0\ufff1\ufff2\ufff3\ufff4\ufff5\ufff6\ufff7\ufff8"
 )
-"""Blank or line-breaking characters whose category does not give them away."""
-_BLANK = dict.fromkeys(
-    [
-        *map(ord, "\u00a0\u1680\u202f\u205f\u2800\u3000\u303f\ufffc\U0001d159"),
-        *range(0x2000, 0x200B),
-    ],
-    " ",
-)
-"""What looks like a space, or like several."""
+"""Nothing, or line breaks, though their category does not say so."""
+LOOKS_BLANK = frozenset("\u2800\u303f\ufffc\U00013441\U00013442\U00016fe4\U0001d159")
+"""Drawn like a space, though their category is none of a space."""
+_UNSEEN = ("Cc", "Cf", "Cs", "Co")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){3,}")
 _BLANKS = re.compile(r"[ \t]{80,}")
 
 
 def visible(text: str) -> str:
-    """`text` with direction, zero-width and control characters, and towers of marks, as
-    `⟨U+202E⟩`."""
+    """`text` with direction, zero-width, private and control characters, and marks over nothing or
+    in towers, as `⟨U+202E⟩`."""
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n")
     # A long text has few different characters, and most of them need no second look.
     chars = set(text)
     if marks := "".join(char for char in chars if _category(char) in ("Mn", "Me")):
-        text = _without_towers(text, marks)
+        text = _on_letters(text, marks)
     suspects = {char for char in chars if _suspect(char)}
     if not suspects:
         return text
@@ -70,13 +65,13 @@ def _pattern(suspects: set[str], chars: set[str]) -> str:
         if not found:
             continue
         suspects = suspects - found
-        ways.append(f"(?<!{_class(filter(before, chars))}){_class(found)}")
+        ways.append(f"(?<!{any_of(filter(before, chars))}){any_of(found)}")
         if after is not None:
-            ways.append(f"{_class(found)}(?!{_class(filter(after, chars))})")
-    return "|".join([*ways, *([_class(suspects)] if suspects else [])])
+            ways.append(f"{any_of(found)}(?!{any_of(filter(after, chars))})")
+    return "|".join([*ways, *([any_of(suspects)] if suspects else [])])
 
 
-def _class(chars: Iterable[str]) -> str:
+def any_of(chars: Iterable[str]) -> str:
     """A regular expression for one of these characters; for none, one that never matches."""
     found = "".join(sorted(chars))
     return f"[{re.escape(found)}]" if found else "[^\\s\\S]"
@@ -87,13 +82,14 @@ def _suspect(char: str) -> bool:
     if char in _KEPT_CONTROLS:
         return False
     selector = "\ufe00" <= char <= "\ufe0f"
-    return selector or _ignorable(char) or _category(char) in ("Cc", "Cf", "Cs")
+    return selector or _ignorable(char) or _category(char) in _UNSEEN
 
 
-def _without_towers(text: str, marks: str) -> str:
-    """With the marks shown by their codes that stand over or under too many others."""
+def _on_letters(text: str, marks: str) -> str:
+    """With the marks shown by their codes that stand over nothing, or over too many others."""
     mark = f"[{re.escape(marks)}]"
-    return re.sub(f"(?<={mark}{{{_MARKS}}}){mark}", lambda found: _code(found[0]), text)
+    towers = f"(?<!\\S){mark}+|(?<={mark}{{{_MARKS}}}){mark}"
+    return re.sub(towers, lambda found: "".join(map(_code, found[0])), text)
 
 
 def _code(char: str) -> str:
@@ -112,11 +108,11 @@ def _tricky(before: str, char: str, after: str) -> bool:
         return not (before == "ℹ" or _category(before)[:1] in ("S", "P", "N"))
     if "\ufe00" <= char <= "\ufe0d" or "\U000e0100" <= char <= "\U000e01ef":
         return not unicodedata.name(before or " ", "").startswith("CJK")
-    return _ignorable(char) or _category(char) in ("Cc", "Cf", "Cs")
+    return _ignorable(char) or _category(char) in _UNSEEN
 
 
 def _ignorable(char: str) -> bool:
-    return char in _HIDDEN or "\U000e0000" <= char <= "\U000e0fff"
+    return char in HIDDEN or "\U000e0000" <= char <= "\U000e0fff"
 
 
 def _symbol(char: str) -> bool:
@@ -138,7 +134,8 @@ def _category(char: str) -> str:
 def prose(text: str) -> str:
     """`text` as `visible` shows it, without blanks that push other words out of sight: what only
     looks blank becomes spaces, and of many spaces or blank lines few are left."""
-    text = visible(text.translate(_BLANK))
+    blank = {char for char in set(text) if char in LOOKS_BLANK or _category(char) == "Zs"}
+    text = visible(text.translate(dict.fromkeys(map(ord, blank), " ")))
     return _BLANKS.sub(" ", _BLANK_LINES.sub("\n\n\n", text))
 
 
@@ -173,7 +170,7 @@ def without_runs(text: str) -> str:
     """`text` with every long run of hidden characters or marks as one counted marker, such as
     `⟨U+200B ×98000⟩`."""
     hidden = {c for c in set(text) if _suspect(c) or _category(c) in ("Mn", "Me")}
-    return re.sub(f"{_class(hidden)}{{{_MARKS + 1},}}", _counted, text) if hidden else text
+    return re.sub(f"{any_of(hidden)}{{{_MARKS + 1},}}", _counted, text) if hidden else text
 
 
 def hidden_in(text: str) -> int:

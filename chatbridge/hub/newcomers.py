@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from chatbridge.core.model import Note
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.text import one_line, shortened
+from chatbridge.link.hub_start import WAYS_OUT
 from chatbridge.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -59,12 +61,14 @@ async def tell_of_other_settings(
     now = _authority(settings, config)
     chats = settings.chats()
     noted = await _noted(store, HUB, AUTHORITY)
-    before = noted.get("settings") if isinstance(noted, dict) else None
-    had_chats = isinstance(noted, dict) and noted.get("chats") is True
+    noted = noted if isinstance(noted, dict) else {}
+    before, had_chats = noted.get("settings"), noted.get("chats") is True
     if before == now:
         return
-    if isinstance(before, dict) and had_chats:
-        names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    before = before if isinstance(before, dict) else {}
+    # What an earlier version did not note yet is no news.
+    names = [name for name in now if name in before and before[name] != now[name]]
+    if names and had_chats:
         told = "; ".join(f"{n} is {_shown(now, n)}, was {_shown(before, n)}" for n in names[:NAMED])
         more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
         remark = (
@@ -98,8 +102,16 @@ def _authority(settings: Settings, config: Path) -> dict[str, str]:
         "elicit": settings.elicit,
         "ignored variables": _listed(settings.ignored),
         "the configuration file": str(config),
+        "HOME": os.environ.get("HOME", ""),
+        **{name: _variable(name) for name in sorted(WAYS_OUT)},
     }
     return {name: one_line(value) for name, value in found.items()}
+
+
+def _variable(lower: str) -> str:
+    """However it is spelt, without the log-in of a proxy."""
+    found = sorted((name, value) for name, value in os.environ.items() if name.lower() == lower)
+    return _listed(value.rpartition("@")[2] for _, value in found)
 
 
 def _listed(values: Any) -> str:

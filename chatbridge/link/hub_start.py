@@ -30,12 +30,13 @@ NEEDED = frozenset(
         "XDG_CACHE_HOME",
         "XDG_RUNTIME_DIR",
         "CREDENTIALS_DIRECTORY",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
     )
 )
-PROXIES = frozenset(("http_proxy", "https_proxy", "all_proxy", "no_proxy"))
-"""With the certificates, what it may take to reach a chat."""
+WAYS_OUT = frozenset(
+    ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
+)
+"""What it may take to reach a chat, in small letters. The chats are told when it changes: who sets
+these can stand between the hub and a chat."""
 
 
 def start_hub(state: str) -> int:
@@ -122,4 +123,4 @@ def _hub_environment(state: str) -> dict[str, str]:
 def _is_needed(name: str) -> bool:
     if name == "CHATBRIDGE_OPERATION":  # of the command that the client runs in: a hub with it ends
         return False
-    return name in NEEDED or name.lower() in PROXIES or name.startswith(("CHATBRIDGE_", "LC_"))
+    return name in NEEDED or name.lower() in WAYS_OUT or name.startswith(("CHATBRIDGE_", "LC_"))

@@ -4,7 +4,8 @@ environment widens them.
 A hub can be started by whoever runs as its owner, an agent too, with variables of its own. So a
 variable or a credential may narrow what `config.toml` and the secrets beside it say, or say the
 same; else the file counts, and the owner is told. A file that says nothing of a setting leaves it
-to variables, as in a container, except which programs run: that is said in the file or nowhere.
+to variables, as in a container, except which programs run: that is said in the file or nowhere. An
+empty list says something: nobody.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _within(value: Collection[object] | None, file: Collection[object]) -> bool:
 
 def _some_of(value: Collection[object], file: Collection[object]) -> bool:
     """None at all would mean something else: those that follow from who may answer."""
-    return bool(value) and _within(value, file)
+    return bool(value) == bool(file) and _within(value, file)
 
 
 def _in_order(value: Collection[object], file: Collection[object]) -> bool:
@@ -100,9 +101,7 @@ def widened(settings: BaseModel, file: Mapping[str, Any]) -> Iterator[tuple[Key,
         model = getattr(settings, tables[0]) if tables else settings
         given = file.get(tables[0]) if tables else file
         field = type(model).model_fields[name]
-        # An empty list names nobody, as no list does; but without definitions there are none.
-        silent: tuple[object, ...] = (None, "") if name == "dirs" else (None, "", [])
-        if isinstance(given, Mapping) and given.get(name) not in silent:
+        if isinstance(given, Mapping) and given.get(name) not in (None, ""):
             said = _value(key, field, given[name])
         elif key in implied:
             said = implied[key] if getattr(model, name) is not None else None

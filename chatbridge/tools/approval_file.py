@@ -13,20 +13,15 @@ from pathlib import PurePosixPath
 
 from chatbridge.core.model import Project
 
-RUN_FOLDERS = frozenset({
-    ".git", ".hg", ".githooks", ".husky", ".lefthook",
-    ".github", ".gitlab", ".gitea", ".forgejo", ".circleci", ".buildkite", ".woodpecker",
-    ".claude", ".codex", ".cursor", ".gemini", ".vscode", ".idea", ".devcontainer", ".cargo",
+RUN_FOLDERS = frozenset({"hooks", "githooks", "git-hooks", "ci"})
+RUN_WORDS = frozenset({
+    "sh", "bash", "zsh", "fish", "ps1", "bat", "cmd", "mk", "cmake", "gradle",
+    "appveyor", "cloudbuild", "azure-pipelines", "bitbucket-pipelines", "lefthook",
+    "build", "setup", "package", "pyproject", "cargo", "cmakelists", "tox", "conftest", "config",
+    "compose", "docker-compose",
 })  # fmt: skip
-RUN_FILES = frozenset({
-    ".gitlab-ci.yml", ".travis.yml", ".drone.yml", ".woodpecker.yml", "azure-pipelines.yml",
-    "bitbucket-pipelines.yml", "jenkinsfile",
-    ".pre-commit-config.yaml", "lefthook.yml", ".gitattributes", ".gitmodules",
-    "makefile", "gnumakefile", "justfile", "rakefile", "cmakelists.txt", "build.rs", "setup.py",
-    "package.json", "conftest.py", "dockerfile", ".envrc", ".mcp.json", ".npmrc",
-})  # fmt: skip
-RUN_ENDINGS = frozenset({".sh", ".bash", ".zsh", ".fish", ".ps1", ".bat", ".cmd"})
-"""All of these without regard to case: some file systems have none."""
+"""Of a name, between its dots: `Dockerfile.prod`, `build.gradle.kts` and `deploy.sh` are one rule.
+All without regard to case: some file systems have none."""
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -42,21 +37,32 @@ def has_to_be_read(path: str, real: str | None, diff: str, project: Project) -> 
     """Whether a long change can be allowed only after all of it was shown: yes, if in doubt."""
     if real is None or not project.key.startswith("/"):
         return True
-    inside = PurePosixPath(real).is_relative_to(os.path.realpath(project.key))
-    by_name = _runs_by_name(path) or _runs_by_name(real)
-    return not inside or by_name or "\n+#!" in f"\n{diff}" or _is_executable(real)
+    root = os.path.realpath(project.key)
+    if not PurePosixPath(real).is_relative_to(root):
+        return True
+    by_name = _runs_by_name(path, project.key) or _runs_by_name(real, root)
+    return by_name or "\n+#!" in f"\n{diff}" or _is_more_than_a_text(real)
 
 
-def _runs_by_name(path: str) -> bool:
-    parts = PurePosixPath(path.lower()).parts
-    last = PurePosixPath(parts[-1]) if parts else PurePosixPath()
-    return not RUN_FOLDERS.isdisjoint(parts) or last.name in RUN_FILES or last.suffix in RUN_ENDINGS
+def _runs_by_name(path: str, root: str) -> bool:
+    """Hidden files and folders are settings of tools. `Makefile` and its like end alike. What
+    `root` is called says nothing."""
+    below = os.path.relpath(path, root) if PurePosixPath(path).is_relative_to(root) else path
+    *folders, name = PurePosixPath(below.lower()).parts or ("",)
+    words = name.split(".")
+    return (
+        any(part.startswith(".") for part in (*folders, name))
+        or not RUN_FOLDERS.isdisjoint(folders)
+        or not RUN_WORDS.isdisjoint(words)
+        or any(word.endswith("file") for word in words)
+    )
 
 
-def _is_executable(real: str) -> bool:
+def _is_more_than_a_text(real: str) -> bool:
+    """A program, or no file, or one that has a second name somewhere else."""
     try:
         found = os.stat(real)
-        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o111:
+        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o111 or found.st_nlink > 1:
             return True
         file = os.open(real, _OPEN)
     except (FileNotFoundError, NotADirectoryError):

@@ -4,6 +4,7 @@ who could before hear of it."""
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,48 @@ async def test_that_a_variable_was_ignored_is_told_once(
         (said,) = await started(hub, config)
         assert "ignored variables is CHATBRIDGE_APPROVALS__CHANNELS, was none" in said
         assert await started(hub, config) == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("HTTPS_PROXY", "http://127.0.0.1:9", "https_proxy is http://127.0.0.1:9, was none"),
+        ("all_proxy", "socks5://ada:hunter2@[::1]:9", "all_proxy is [::1]:9, was none"),
+        ("SSL_CERT_FILE", "/tmp/own.pem", "ssl_cert_file is /tmp/own.pem, was none"),
+        ("SSL_CERT_DIR", "/tmp/own", "ssl_cert_dir is /tmp/own, was none"),
+        ("HOME", "/src/shop", "HOME is /src/shop, was /home/ada"),
+    ],
+)
+async def test_a_variable_that_leads_the_hub_elsewhere_is_told_without_log_ins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, told: str
+) -> None:
+    config = tmp_path / "config.toml"
+    for name in ("http", "https", "all", "no"):
+        monkeypatch.delenv(f"{name}_proxy", raising=False)
+        monkeypatch.delenv(f"{name}_proxy".upper(), raising=False)
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", "/home/ada")
+    async with world(tmp_path) as hub:
+        await started(hub, config, TELEGRAM)
+        monkeypatch.setenv(variable, value)
+        (said,) = await started(hub, config)
+        assert told in said
+        assert "hunter2" not in said
+        note = await hub.store.note(channel="hub", key="authority")
+        assert note is not None
+        assert "hunter2" not in note.value
+        assert await started(hub, config) == []
+
+
+async def test_what_an_earlier_version_did_not_note_is_no_news(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    async with world(tmp_path) as hub:
+        old = {"settings": {"approvals.channels": "telegram", "gone": "x"}, "chats": True}
+        await hub.inbox.remember(
+            Note(channel="hub", key="authority", value=json.dumps(old), at=0.0)
+        )
+        assert await started(hub, config, TELEGRAM) == []
 
 
 async def test_setting_the_first_chat_up_is_no_news(tmp_path: Path) -> None:

@@ -103,6 +103,12 @@ def test_a_token_from_standard_input_people_and_the_wait_are_written(
     }
 
 
+def test_a_bot_without_people_leaves_them_to_a_variable(home: House, api: BotApi) -> None:
+    done = setup(home, "--telegram-token-file", "-", given=api.token)
+    assert done.returncode == 0, done.stderr
+    assert written(home)["telegram"] == {"api_base": api.address}
+
+
 def test_a_token_in_config_toml_moves_out_of_it(home: House, api: BotApi) -> None:
     config_of(home).parent.mkdir(parents=True)
     server = f'api_base = "{api.address}"'

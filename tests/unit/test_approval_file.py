@@ -60,6 +60,13 @@ def test_a_long_change_in_the_project_can_be_allowed_unread(shop: Path) -> None:
         assert not change(shop / name, shop).whole_first, name
 
 
+def test_what_the_folders_above_the_project_are_called_says_nothing(tmp_path: Path) -> None:
+    shop = tmp_path / ".cache" / "ci" / "shop"
+    shop.mkdir(parents=True)
+    assert not change(shop / "src" / "prices.py", shop).whole_first
+    assert change(shop / ".envrc", shop).whole_first
+
+
 def test_a_short_change_is_on_the_card_and_needs_no_more(shop: Path) -> None:
     assert not change(shop / ".git" / "config", shop, "x\n" * 22).whole_first
     assert change(shop / ".git" / "config", shop, "x\n" * 23).whole_first
@@ -81,6 +88,36 @@ def test_a_short_change_is_on_the_card_and_needs_no_more(shop: Path) -> None:
         "web/package.json",
         "Jenkinsfile",
         "deploy.sh",
+        "hooks/pre-commit",
+        ".hooks/pre-commit",
+        ".git-hooks/pre-push",
+        "Githooks/pre-push",
+        "lefthook.yaml",
+        ".pre-commit-config.yml",
+        ".azure-pipelines/main.yml",
+        ".semaphore/semaphore.yml",
+        ".builds/alpine.yml",
+        ".teamcity/settings.kts",
+        ".jenkins/steps.groovy",
+        "ci/build.py",
+        ".appveyor.yml",
+        "appveyor.yml",
+        ".cirrus.yml",
+        "cloudbuild.yaml",
+        ".gitlab-ci.yaml",
+        "tox.ini",
+        "noxfile.py",
+        "pyproject.toml",
+        "setup.py",
+        "build.gradle.kts",
+        "settings.gradle",
+        "Vagrantfile",
+        "compose.override.yaml",
+        "docker-compose.yml",
+        "src/Makefile.am",
+        "Dockerfile.prod",
+        "prod.Dockerfile",
+        "vite.config.ts",
     ],
 )
 def test_what_others_run_or_lies_outside_has_to_be_read(shop: Path, name: str) -> None:
@@ -96,6 +133,12 @@ def test_an_executable_file_or_one_that_becomes_a_script_has_to_be_read(shop: Pa
     assert change(script, shop).whole_first
     assert change(none, shop, "#!/usr/bin/env python3\n" + LONG).whole_first
     assert change(shop / "src", shop).whole_first, "a folder is no text"
+
+
+def test_a_file_with_a_second_name_has_to_be_read(shop: Path, tmp_path: Path) -> None:
+    (shop / "notes.txt").write_text("x")
+    (tmp_path / "pre-commit").hardlink_to(shop / "notes.txt")
+    assert change(shop / "notes.txt", shop).whole_first
 
 
 @pytest.mark.parametrize("key", ["link:1", "http:laptop:x", "uid:1000:/src/shop"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +19,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
+    user = SimpleNamespace(pw_dir=str(folder))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _uid: user)
     monkeypatch.setenv("PATH", "")
     return folder
 
@@ -113,6 +117,19 @@ def test_the_agents_own_folder_counts_without_a_mark_unless_it_is_the_home(
     assert "it lies in the project" in refused(programs(), file, project=tmp_path / "scratch")
     for everywhere in (home, tmp_path, Path("/")):
         assert programs().find(own, project=everywhere) == own
+
+
+def test_a_project_that_a_client_calls_the_home_stays_a_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = tmp_path / "shop"
+    file = program(shop / "bin")
+    hidden = program(repository(shop / ".nvm") / "bin")
+    monkeypatch.setenv("HOME", str(shop))
+    for found in (file, hidden):
+        assert f"the project {shop}" in refused(programs(known=(shop,)), found)
+    assert f"the project {shop}/.nvm" in refused(programs(), hidden)
+    assert programs(shop / "bin", known=(shop,)).path() == programs().path()
 
 
 def test_version_managers_and_dotfiles_in_the_home_are_no_projects_unless_agents_work_there(

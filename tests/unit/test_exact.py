@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core.exact import TAB, exact, exact_line, told_apart
+from chatbridge.core.exact import LEFT_TO_RIGHT, TAB, exact, exact_line, told_apart
 
 HOSTILE = st.text(
     st.sampled_from(
@@ -20,11 +21,15 @@ HOSTILE = st.text(
     | st.characters(codec="utf-8"),
     max_size=60,
 )
+TURNING = st.text(f"\u05d0\u05d1\u05b0\u0628\u0661/(1a \n\u00a0{LEFT_TO_RIGHT}", max_size=20)
 PADDED = st.lists(
-    HOSTILE | st.builds(lambda blank, times: blank * times, st.sampled_from(" \n\u2800\t"),
-                        st.integers(1, 200)),
+    HOSTILE
+    | TURNING
+    | st.builds(
+        lambda blank, times: blank * times, st.sampled_from(" \n\u2800\t"), st.integers(1, 200)
+    ),
     max_size=6,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 def read_back(shown: str) -> str:
@@ -45,7 +50,7 @@ def read_back(shown: str) -> str:
     text = re.sub(
         r" ⟨(?P<inner>[\d,]+) spaces⟩ (?!\n|\Z)", lambda it: f"⟨{it['inner']} spaces⟩", shown
     )
-    text = text.replace(TAB, "\t")
+    text = text.replace(TAB, "\t").replace(LEFT_TO_RIGHT, "")
     return re.sub(
         r"⟨(?P<spaces>[\d,]+) spaces?⟩|⟨(?P<breaks>[\d,]+) line breaks?⟩"
         r"|\n⟨(?P<lines>[\d,]+) empty lines⟩\n"
@@ -69,6 +74,7 @@ def read_back(shown: str) -> str:
         ("/\u0338 \u0301 1\u20e3", "/⟨U+0338⟩ ⟨U+0301⟩ 1⟨U+20E3⟩"),
         ("e\u0301", "e⟨U+0301⟩"),
         ("ж" + "\u0316" * 10, "ж" + "\u0316" * 8 + "⟨U+0316⟩⟨U+0316⟩"),
+        ("ж\u17d2 é\u0591 ж\u0301\u0591", "ж⟨U+17D2⟩ é⟨U+0591⟩ ж\u0301⟨U+0591⟩"),
         ("rm a\u17d2 b\u2d7f", "rm a⟨U+17D2⟩ b⟨U+2D7F⟩"),
         ("⟨U+00A0⟩ ⇥", "⟨U+27E8⟩U+00A0⟩ ⟨U+21E5⟩"),
         ("ls " + " " * 1_999 + "; rm -rf ~", "ls ⟨2,000 spaces⟩ ; rm -rf ~"),
@@ -92,7 +98,26 @@ def test_what_is_not_plainly_visible_is_told(code: str, shown: str) -> None:
     ],
 )
 def test_what_is_plainly_visible_stays(code: str) -> None:
-    assert exact(code) == code
+    assert exact(code).replace(LEFT_TO_RIGHT, "") == code
+
+
+@pytest.mark.parametrize("drawn", [exact, exact_line])
+@given(TURNING | HOSTILE)
+def test_letters_from_right_to_left_turn_nothing_around(
+    drawn: Callable[[str], str], text: str
+) -> None:
+    """They stand between two marks with nothing else. So by the rules of Unicode all else, numbers
+    and brackets too, has only text from left to right beside it, and stays where it is."""
+    turning = {"R", "AL", "AN"}
+    for line in drawn(text).split("\n"):
+        for at, part in enumerate(line.split(LEFT_TO_RIGHT)):
+            kinds = {unicodedata.bidirectional(char) for char in part}
+            assert kinds <= turning | {"NSM"} if at % 2 else kinds.isdisjoint(turning)
+
+
+def test_a_path_with_letters_from_right_to_left_keeps_its_order() -> None:
+    assert exact_line("/p/\u05d0\u05d1/1") == "/p/\u200e\u05d0\u05d1\u200e/1"
+    assert exact("1/\u0628\u064e\u0661 \u200e") == "1/\u200e\u0628\u064e\u0661\u200e ⟨U+200E⟩"
 
 
 @given(PADDED)
@@ -110,7 +135,7 @@ def test_no_two_lines_look_the_same_and_none_is_two(text: str) -> None:
 @given(PADDED)
 def test_what_is_shown_is_visible_and_no_blank_fills_a_screen(text: str) -> None:
     shown = exact(text)
-    kinds = {unicodedata.category(char)[0] for char in shown} - {"Z"}
+    kinds = {unicodedata.category(char)[0] for char in set(shown) - {LEFT_TO_RIGHT}} - {"Z"}
     assert kinds <= set("LMNPS") | ({"C"} if "\n" in shown else set())
     assert not re.search(r"[^\S \n]| {80}| \n|\n{11}|\A\n|\s\Z", shown)
 
@@ -130,9 +155,11 @@ def test_labels_that_look_alike_are_told_apart_and_others_stay() -> None:
     assert told_apart(["a b", "a\u00a0b", "a  b"]) == ["a b", "a⟨U+00A0⟩b", "a⟨2 spaces⟩b"]
     assert told_apart(["é", "e\u0301"]) == ["é", "e⟨U+0301⟩"]
     assert told_apart(["\u2800", "\ufffc"]) == ["⟨U+2800⟩", "⟨U+FFFC⟩"]
+    assert told_apart(["\u05d0/1", "1/\u05d0"]) == ["\u200e\u05d0\u200e/1", "1/\u200e\u05d0\u200e"]
+    assert told_apart(["\u05d0", "\u05d1"]) == ["\u05d0", "\u05d1"]
 
 
-@given(st.lists(HOSTILE, max_size=4, unique=True))
+@given(st.lists(HOSTILE | TURNING, max_size=4, unique=True))
 def test_labels_that_differ_look_different(labels: list[str]) -> None:
     shown = told_apart(labels)
     assert len({_without_blanks(label) for label in shown}) == len(labels)
@@ -140,7 +167,7 @@ def test_labels_that_differ_look_different(labels: list[str]) -> None:
 
 def _without_blanks(label: str) -> str:
     """As people see it, who do not count blanks, hidden characters and forms of a letter."""
-    seen = "".join(char for char in label if char == "⟨" or exact_line(char) == char)
+    seen = "".join(char for char in label if char == "⟨" or char in exact_line(char))
     return "".join(unicodedata.normalize("NFC", seen).split())
 
 

@@ -11,6 +11,7 @@ from chatbridge.core.errors import SettingsError
 from chatbridge.settings import load
 from chatbridge.settings.authority import FILE_ONLY, LIMITS, variable_of
 
+EXAMPLE = Path(__file__).parents[2] / "config" / "chatbridge.example.toml"
 TOKEN = "123456:abcdefghijklmnop"
 TELEGRAM = f"""
 [telegram]
@@ -185,22 +186,43 @@ def test_where_the_file_is_silent_variables_count_as_in_a_container(
     assert load(file).ignored == ()
 
 
-def test_an_empty_list_in_the_file_says_nothing(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("text", "variable"),
+    [
+        ("[telegram]\nallowed_users = []", "TELEGRAM__ALLOWED_USERS=7"),
+        ("[telegram]\nchat_id = []", "TELEGRAM__CHAT_ID=-100"),
+        ("[matrix]\nallowed_users = []", "MATRIX__ALLOWED_USERS=@eve:example.org"),
+        ("[matrix]\nroom_id = []", "MATRIX__ROOM_ID=!c:example.org"),
+        ("[http]\nhosts = []", "HTTP__HOSTS=b.org"),
+        ("[commands]\ndirs = []", "COMMANDS__DIRS=/tools"),
+    ],
+)
+def test_an_empty_list_in_the_file_means_none_and_no_variable_fills_it(
+    file: Path, monkeypatch: pytest.MonkeyPatch, text: str, variable: str
 ) -> None:
-    """The example has them."""
-    file.write_text("[telegram]\nallowed_users = []\nchat_id = []")
-    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__ALLOWED_USERS", "7")
-    assert load(file).telegram.allowed_users == (7,)
+    file.write_text(text)
     assert load(file).ignored == ()
+    name, _, value = variable.partition("=")
+    monkeypatch.setenv(f"CHATBRIDGE_{name}", value)
+    assert value_of(file, name.lower().replace("__", ".")) == ()
+    assert load(file).ignored == (f"CHATBRIDGE_{name}",)
 
 
-def test_a_file_without_folders_of_definitions_means_none(
+def test_an_empty_list_of_approval_channels_is_refused_also_with_a_variable_for_it(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file.write_text("[commands]\ndirs = []")
-    monkeypatch.setenv("CHATBRIDGE_COMMANDS__DIRS", "/tools")
-    assert load(file).commands.dirs == ()
+    file.write_text("[approvals]\nchannels = []")
+    monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "web")
+    with pytest.raises(SettingsError, match=r"approvals\.channels"):
+        load(file)
+
+
+def test_the_example_leaves_people_and_places_to_variables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__ALLOWED_USERS", "7")
+    found = load(EXAMPLE)
+    assert (found.telegram.allowed_users, found.ignored) == ((7,), ())
 
 
 # ── approvals, where the file names chats ─────────────────────────────────────────────────────────

@@ -39,7 +39,9 @@ from tests import strategies as some
         ("\ud800", "⟨U+D800⟩"),
         ("\u200d", "⟨U+200D⟩"),
         ("a" + "\u0301" * 10, "a" + "\u0301" * 8 + "⟨U+0301⟩⟨U+0301⟩"),
-        ("\u20dd" * 9 + "b\u0301", "\u20dd" * 8 + "⟨U+20DD⟩b\u0301"),
+        ("\u20dd" * 9 + "b\u0301", "⟨U+20DD⟩" * 9 + "b\u0301"),
+        ("a \u0301\n\u0316b", "a ⟨U+0301⟩\n⟨U+0316⟩b"),
+        ("\ue000\U000f0000", "⟨U+E000⟩⟨U+F0000⟩"),
     ],
 )
 def test_what_cannot_be_seen_is_made_visible(text: str, shown: str) -> None:
@@ -78,7 +80,10 @@ def test_visible_text_holds_nothing_that_turns_or_hides(text: str) -> None:
 
 @pytest.mark.parametrize(
     "blank",
-    ["\u2800", "\ufffc", "\U0001d159", "\u00a0", "\u3000 \u2003", " ", "` `", "> \u2800"],
+    [
+        *("\u2800", "\ufffc", "\U0001d159", "\u00a0", "\u3000 \u2003", " ", "` `", "> \u2800"),
+        *("\u303f", "\U00013441", "\U00013442", "\U00016fe4"),
+    ],
 )
 def test_lines_that_look_blank_push_nothing_out_of_sight(blank: str) -> None:
     shown = markdown.parse(

@@ -189,7 +189,7 @@ def draw_root(card: Card, seen: Seen) -> Drawing:
 def draw_reminder(card: Card, seen: Seen) -> Drawing:
     at = f" · ends {time_near(card.deadline, now=seen.now)}" if card.deadline is not None else ""
     source = card.question or (card.lines[0].question if card.lines else card.title or "")
-    code = one_line(card.subject.code) if card.subject else ""
+    code = " ".join(card.subject.code.split()) if card.subject else ""
     return drawn(
         paragraphs(
             (

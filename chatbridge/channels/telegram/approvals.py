@@ -24,7 +24,7 @@ from chatbridge.channels.telegram.html import (
 from chatbridge.core.card import Card, Role
 from chatbridge.core.draw_approval import FIRST_LINES, LAST_LINES, LONG_DIFF, MARKED, REALLY
 from chatbridge.core.model import Subject, View
-from chatbridge.core.text import one_line, visible
+from chatbridge.core.text import visible
 from chatbridge.core.words import UNSENT, only_there
 
 ROOM = 3_000
@@ -191,7 +191,10 @@ def ended(card: Card) -> Text:
     return joined((asked, shown), apart="\n")
 
 
-def in_one_line(question: str, subject: Subject | None) -> str:
-    """For lists: what is asked, and as much of what about as there is room for."""
-    about = (subject.file or subject.code.strip()) if subject else ""
-    return one_line(f"{headline(visible(question))} {about[:IN_A_LINE]}")
+def about(subject: Subject | None) -> str:
+    return (subject.file or subject.code.strip()) if subject else ""
+
+
+def in_one_line(question: str, about: str) -> str:
+    """For lists: what is asked, and as much of what about, to the letter, as there is room for."""
+    return " ".join(f"{headline(visible(question))} {about[:IN_A_LINE]}".split())

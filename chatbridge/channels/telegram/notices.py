@@ -16,6 +16,7 @@ from chatbridge.channels.telegram.overflow import PROJECT
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.core import approval
 from chatbridge.core.card import State
+from chatbridge.core.exact import exact_line
 from chatbridge.core.model import Ask, Project, Question
 from chatbridge.core.row import Row
 from chatbridge.core.row import Rows as Listed
@@ -86,7 +87,8 @@ def _question(ask: Ask) -> str:
     """The question that is to be answered now, as one line."""
     question = ask.questions[question_shown(ask)]
     if ask.approval:
-        return approvals.in_one_line(question.text, question.subject)
+        about = approvals.about(question.subject)[: approvals.IN_A_LINE]
+        return approvals.in_one_line(question.text, exact_line(about))
     return _headline(question)
 
 
@@ -163,7 +165,7 @@ def _row_entry(row: Row) -> str:
     about = row.summary
     title = about.title if about.count > 1 else None
     subject = about.subject if about.approval else None
-    return _line(row.project, title or one_line(f"{about.question} {subject or ''}"))
+    return _line(row.project, title or " ".join(f"{about.question} {subject or ''}".split()))
 
 
 def _entry(ask: Ask) -> str:

@@ -187,7 +187,8 @@ def draw_reminder(card: Card, seen: Seen) -> Drawing:
     project = escape(isolated(shortened(card.project, overflow.PROJECT)))
     ends = f" · ends {time_tag(card.deadline, now=seen.now)}" if card.deadline is not None else ""
     source = card.question or (card.lines[0].question if card.lines else card.title or "")
-    words = approvals.in_one_line(source, card.subject) if card.approval else headline(source)
+    about = approvals.about(card.subject)
+    words = approvals.in_one_line(source, about) if card.approval else headline(source)
     question = escape(clipped(words, REMINDER_QUESTION))
     return Drawing(html=f"⏳ <b>{project}</b>{ends}\n\n{question}", rows=keyboard.extend_row(card))
 

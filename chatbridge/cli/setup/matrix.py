@@ -61,10 +61,11 @@ def save(setup: Setup, bot: Bot, token: str, *, rooms: list[str], people: list[s
         ("matrix", "homeserver"): bot.homeserver,
         ("matrix", "user_id"): bot.user_id,
         ("matrix", "room_id"): _added(now_rooms if user == bot.user_id else (), rooms) or None,
-        ("matrix", "allowed_users"): _added(now_people, people),
         ("matrix", "access_token"): None,  # where somebody had written them by hand
         ("matrix", "password"): None,
     }
+    if allowed := _added(now_people, people):  # an empty list would keep a variable from naming any
+        changes["matrix", "allowed_users"] = allowed
     change(setup.path, changes)
     setup.keeps("the Matrix account and its room" if rooms else "the Matrix account")
 

@@ -87,7 +87,9 @@ def _telegram(setup: Setup, given: argparse.Namespace) -> list[Work]:
     def work() -> None:
         if token is not None:
             telegram.save_token(setup, token)
-        changes: dict[tuple[str, ...], Any] = {("telegram", "allowed_users"): allowed}
+        changes: dict[tuple[str, ...], Any] = {}
+        if allowed:  # an empty list would keep a variable from naming people
+            changes["telegram", "allowed_users"] = allowed
         if in_chats:
             changes["telegram", "chat_id"] = in_chats
         change(setup.path, changes)

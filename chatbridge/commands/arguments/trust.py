@@ -8,6 +8,7 @@ a path counts, symbolic links included: whoever can replace one step decides whe
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 import stat
 from collections.abc import Collection, Iterator
@@ -81,7 +82,7 @@ def _is_project(place: str, about: os.stat_result, known: Collection[str]) -> bo
     """A folder where agents are known to work, or a repository of the owner's. The home and what is
     above it are none: everything would lie in there. A hidden folder in the home is one only if it
     is known: version managers (~/.nvm, ~/.pyenv) are repositories, too."""
-    home = os.path.realpath(os.path.expanduser("~"))
+    home = _home()
     if not stat.S_ISDIR(about.st_mode) or os.path.commonpath([home, place]) == place:
         return False
     if place in known:
@@ -89,3 +90,11 @@ def _is_project(place: str, about: os.stat_result, known: Collection[str]) -> bo
     above, name = os.path.split(place)
     hidden = above == home and name.startswith(".")
     return not hidden and about.st_uid == os.geteuid() and is_root(place)
+
+
+def _home() -> str:
+    """As the system knows it: HOME may be what an agent's client says."""
+    try:
+        return os.path.realpath(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:  # a user of a container, without a name
+        return "/"
