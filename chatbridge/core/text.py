@@ -146,7 +146,7 @@ def encodable(text: str) -> str:
 
 def one_line(text: str) -> str:
     """`text` as one visible line, for places where a line break could forge a second one."""
-    return " ".join(visible(text).split())
+    return " ".join(prose(text).split())
 
 
 def isolated(text: str) -> str:

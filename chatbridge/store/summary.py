@@ -15,7 +15,7 @@ from chatbridge.core.draw import said_to, state_of
 from chatbridge.core.draw_approval import drawn_subject, verdict_of
 from chatbridge.core.model import Answer, Ask, View
 from chatbridge.core.row import Summary
-from chatbridge.core.text import one_line, shortened, visible
+from chatbridge.core.text import one_line, prose, shortened
 from chatbridge.markdown import HEADLINE_SOURCE, headline
 
 MAX_TEXT = 300
@@ -45,7 +45,7 @@ def summary_of(ask: Ask) -> Summary:
         return Summary(question="", count=0)
     first, draft, state = ask.questions[0], ask.draft, state_of(ask)
     subject, outcome = first.subject, ask.late or ask.outcome
-    question = shortened(headline(visible(first.text[:HEADLINE_SOURCE])), MAX_TEXT)
+    question = shortened(headline(prose(first.text[:HEADLINE_SOURCE])), MAX_TEXT)
     return Summary(
         question=question,
         title=_title(ask, question),

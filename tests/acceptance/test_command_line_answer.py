@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from chatbridge import __version__
-from chatbridge.core.text import visible
 from tests.fakes.house import COLOURS, Agent, House, house
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.on_terminal import OnTerminal, in_pipe
@@ -101,7 +100,7 @@ def test_in_a_pipe_there_is_neither_colour_nor_box_nor_tab(home: House) -> None:
         (whole,) = [
             it for it in json.loads(run(home, "pending", "--json").stdout) if it["id"] == ask["id"]
         ]
-        assert whole["questions"][0]["question"] == visible(NIGHT)
+        assert whole["questions"][0]["question"] == NIGHT
         for words in (["pending"], ["answer", ask["id"][:6]]):
             with OnTerminal({**home.environment, "NO_COLOR": "1"}, *words) as terminal:
                 terminal.expect("⟨U+001B⟩[2J")

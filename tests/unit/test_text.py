@@ -115,6 +115,10 @@ def test_one_line_leaves_no_way_to_forge_a_second() -> None:
     assert one_line(" a\n\n✅ Answered\t b ") == "a ✅ Answered b"
 
 
+def test_one_line_is_not_pushed_away_by_what_looks_blank() -> None:
+    assert one_line("a" + "\u2800" * 200 + "b") == "a b"
+
+
 @given(some.texts)
 def test_one_line_is_one_line(text: str) -> None:
     assert len(one_line(text).splitlines()) <= 1

@@ -25,7 +25,7 @@ from chatbridge.channels.matrix.html import (
 )
 from chatbridge.core.asks import takes_late_answer
 from chatbridge.core.model import Ask, Question
-from chatbridge.core.text import one_line, shortened, visible
+from chatbridge.core.text import one_line, prose, shortened
 from chatbridge.core.words import REMARK_GLYPH, REMARK_HEADING, ended_sentence, time_near
 from chatbridge.markdown import HEADLINE_SOURCE, headline
 
@@ -97,7 +97,7 @@ def _question(ask: Ask) -> str:
 
 
 def _headline(question: Question) -> str:
-    return headline(visible(question.text[:HEADLINE_SOURCE]))
+    return headline(prose(question.text[:HEADLINE_SOURCE]))
 
 
 def _entry(ask: Ask) -> Words:

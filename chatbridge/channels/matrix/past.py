@@ -11,7 +11,7 @@ from chatbridge.core import ends
 from chatbridge.core.card import Line
 from chatbridge.core.draw import draw
 from chatbridge.core.model import Ask, Status, View
-from chatbridge.core.text import visible
+from chatbridge.core.text import prose
 
 CHANNEL = "matrix"
 PAST_QUESTION, PAST_ANSWER = 300, 1_500
@@ -46,7 +46,7 @@ def _aside(ask: Ask, at: int, *, going_on: bool) -> str:
 def _past_question(ask: Ask, at: int) -> Words:
     line = _line(ask, at)
     number = ours(f"{at + 1}. ") if len(ask.questions) > 1 else NOTHING
-    asked = number + ending.asked_line(visible(ask.questions[at].text), PAST_QUESTION)
+    asked = number + ending.asked_line(prose(ask.questions[at].text), PAST_QUESTION)
     said = ending.answer(line, PAST_ANSWER) if line else NOTHING
     return paragraph(lines((asked, said)))
 

@@ -24,7 +24,7 @@ from chatbridge.channels.telegram.html import (
 from chatbridge.core.card import Card, Role
 from chatbridge.core.draw_approval import FIRST_LINES, LAST_LINES, LONG_DIFF, MARKED, REALLY
 from chatbridge.core.model import Subject, View
-from chatbridge.core.text import visible
+from chatbridge.core.text import prose
 from chatbridge.core.words import UNSENT, only_there
 
 ROOM = 3_000
@@ -197,4 +197,4 @@ def about(subject: Subject | None) -> str:
 
 def in_one_line(question: str, about: str) -> str:
     """For lists: what is asked, and as much of what about, to the letter, as there is room for."""
-    return " ".join(f"{headline(visible(question))} {about[:IN_A_LINE]}".split())
+    return " ".join(f"{headline(prose(question))} {about[:IN_A_LINE]}".split())

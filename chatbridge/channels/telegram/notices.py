@@ -20,7 +20,7 @@ from chatbridge.core.exact import exact_line
 from chatbridge.core.model import Ask, Project, Question
 from chatbridge.core.row import Row
 from chatbridge.core.row import Rows as Listed
-from chatbridge.core.text import isolated, one_line, shortened, visible
+from chatbridge.core.text import isolated, one_line, prose, shortened, visible
 from chatbridge.core.words import REMARK_GLYPH, REMARK_HEADING
 from chatbridge.markdown import HEADLINE_SOURCE
 
@@ -181,7 +181,7 @@ def _line(project: Project, words: str) -> str:
 
 
 def _headline(question: Question) -> str:
-    return headline(visible(question.text[:HEADLINE_SOURCE]))
+    return headline(prose(question.text[:HEADLINE_SOURCE]))
 
 
 def _ends(deadline: float | None, now: float) -> str:
