@@ -31,6 +31,7 @@ FETCHED_WITHIN = 600.0
 """So long a link waits for a hub; who fetches what was approved after that is no link."""
 SHORTEST_LIMIT_SECONDS = 4.0
 """Clients wait for 5 seconds and more. Calls that follow each other faster are meant to."""
+SAME_LIMIT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,8 @@ class Callers:
         """Of each link the requests that were cancelled before anything came of them."""
         self._limits: dict[str, LearnedLimit] = {}
         """By link, while it is connected."""
+        self._unexplained: dict[str, float] = {}
+        """By link: how long the last call had waited that was cancelled without a reason."""
 
     # ── links and calls come and go ───────────────────────────────────────────────────────────────
 
@@ -72,6 +75,7 @@ class Callers:
             return
         self._early.pop(link, None)
         self._limits.pop(link, None)
+        self._unexplained.pop(link, None)
 
         async def work(tx: Transaction) -> list[Ask]:
             return await self._link_gone(tx, link)
@@ -88,12 +92,13 @@ class Callers:
         """A request of this name has been read. Whatever was cancelled under it was another."""
         self._early.get(name.link, set()).discard(name.request)
 
-    async def left(self, name: CallName, *, timed_out: bool = False) -> None:
+    async def left(self, name: CallName, *, timed_out: bool | None = False) -> None:
         """The client has cancelled this call. Once it has its response, a ticket too, there is
         nothing left to cancel. One that is still on its way here, for the first time or repeated,
         must not begin: nobody would be there for its answer.
 
-        `timed_out`: the client has waited for as long as it waits for any call."""
+        `timed_out`: the client has waited for as long as it waits for any call; None if it does not
+        say."""
         now = self._clock.time()
         # Before the transaction: the call itself may be the next work in the same commit.
         early = self._early.setdefault(name.link, set()) if name.link in self._present else set()
@@ -110,8 +115,10 @@ class Callers:
             call, changed = found
             if call is not None and call.delivered_at is not None:
                 early.discard(name.request)
-            elif call is not None and call.live and timed_out:
-                self._learn(name.link, now - call.started_at, cancels=True)
+            elif call is not None and call.live:
+                waited = now - call.started_at
+                if timed_out or (timed_out is None and self._same_as_before(name.link, waited)):
+                    self._learn(name.link, waited, cancels=True)
             self._tell(changed)
 
         await self._store.write(work, then=tell)
@@ -305,6 +312,14 @@ class Callers:
         if not call.ticket or link in self._limits:
             until = call.delivered_at or self._clock.time()
             self._learn(link, until - call.started_at, cancels=False)
+
+    def _same_as_before(self, link: str, waited: float) -> bool:
+        """Whether the link's last call that was cancelled without a reason had waited as long. A
+        person is not that exact."""
+        before = self._unexplained.get(link)
+        if link in self._present:
+            self._unexplained[link] = waited
+        return before is not None and abs(waited - before) <= SAME_LIMIT_SECONDS
 
     def _learn(self, link: str, seconds: float, *, cancels: bool) -> None:
         """What is learned includes the time until the client noticed or asked again, so that only

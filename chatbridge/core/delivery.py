@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chatbridge.core.beside import first_of
 from chatbridge.core.errors import (
@@ -47,6 +47,8 @@ class Delivery:
         self._store = store
         self._clock = clock
         self._lanes: list[Lane] = []
+        self._not_noted: dict[str, NotNoted] = {}
+        """By surface: a lane may be begun again."""
 
     def changed(self, ask: Ask) -> None:
         """An ask has a new revision. Returns at once."""
@@ -65,7 +67,8 @@ class Delivery:
     async def serve(self, surface: Surface, *, ready: asyncio.Event) -> None:
         """Keep one surface up to date until cancelled, once it is ready. Changes count from now
         on; what was missed before is shown first."""
-        lane = Lane(surface, self._store, self._clock, tried=self.tried)
+        not_noted = self._not_noted.setdefault(surface.name, NotNoted())
+        lane = Lane(surface, self._store, self._clock, not_noted, tried=self.tried)
         self._lanes.append(lane)
         try:
             await ready.wait()
@@ -74,11 +77,25 @@ class Delivery:
             self._lanes.remove(lane)
 
 
+@dataclass(frozen=True, slots=True)
+class NotNoted:
+    """What is shown, but not yet known to the store."""
+
+    posts: dict[str, tuple[Post, tuple[str, ...]]] = field(default_factory=dict)
+    notices: set[str] = field(default_factory=set)
+
+
 class Lane:
     """One surface's work: the newest state of each ask that it may not show yet."""
 
     def __init__(
-        self, surface: Surface, store: Store, clock: Clock, *, tried: Callable[[str], None]
+        self,
+        surface: Surface,
+        store: Store,
+        clock: Clock,
+        not_noted: NotNoted,
+        *,
+        tried: Callable[[str], None],
     ) -> None:
         self._surface = surface
         self._tried = tried
@@ -92,10 +109,8 @@ class Lane:
         self._notices: OrderedDict[str, Notice] = OrderedDict()
         self._passed_over = 0
         """How many asks were shown while a notice waits."""
-        self._not_noted: dict[str, tuple[Post, tuple[str, ...]]] = {}
-        """What is shown, but not yet known to the store."""
-        self._announced: set[str] = set()
-        """The same of notices."""
+        self._not_noted = not_noted.posts
+        self._announced = not_noted.notices
         self._work = asyncio.Event()
         self._refused = False
         self._trouble = Trouble()

@@ -33,6 +33,8 @@ async def tell_each(
             raise
         except ChatbridgeError as error:
             log.info("%s was not told: %s", name, error)
+        except Exception:
+            log.exception("%s could not be told", name)  # and it would fail again
         remark.told.add(name)
     if later is not None:
         raise later

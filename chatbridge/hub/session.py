@@ -312,11 +312,11 @@ class Session:
             self.present = False
 
 
-def speaks_of_time(cancelled: Mapping[str, Any]) -> bool:
+def speaks_of_time(cancelled: Mapping[str, Any]) -> bool | None:
     """Whether a call was cancelled because its time was over, and not because somebody stopped the
-    agent. SDKs say why; a client that gives no reason has hardly asked anybody."""
+    agent; None if there is no reason."""
     reason = cancelled.get("reason")
-    return reason is None or bool(_OUT_OF_TIME.search(str(reason)))
+    return None if reason is None else bool(_OUT_OF_TIME.search(str(reason)))
 
 
 def _has_bad_id(message: types.JSONRPCMessage, line: bytes) -> bool:

@@ -200,6 +200,19 @@ async def test_a_call_that_was_cancelled_shows_it_only_if_its_time_was_over(
             assert learned.cancels
 
 
+@pytest.mark.parametrize(("ages", "learned"), [((20, 90), None), ((20,), None), ((30, 30.5), 30.5)])
+async def test_cancelling_without_a_reason_shows_it_only_if_it_comes_twice_after_the_same_time(
+    tmp_path: Path, ages: tuple[float, ...], learned: float | None
+) -> None:
+    async with world(tmp_path) as hub:
+        for number, age in enumerate(ages, 1):
+            await hub.ask(link="a", number=number)
+            hub.clock.advance(age)
+            await hub.broker.callers.left(name("a", number), timed_out=None)
+        limit = hub.broker.callers.learned_limit("a")
+        assert (limit.seconds if limit else None) == (learned and pytest.approx(learned))
+
+
 async def test_calls_in_parallel_and_unused_tickets_show_nothing(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
         for number in (1, 2):

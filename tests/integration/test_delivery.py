@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from chatbridge.core import form
-from chatbridge.core.delivery import Delivery
+from chatbridge.core.delivery import FIRST_PAUSE, Delivery
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.fair_queue import PASSED_OVER
 from chatbridge.core.model import Ask, Question
@@ -318,6 +318,28 @@ async def test_a_send_with_an_unknown_effect_leaves_a_card_that_works(tmp_path: 
                 hub.clock.advance(1)
                 await asyncio.sleep(0)
         assert {chat.asks[first]} == set(chat.asks.values()) == {ask.id}
+
+
+async def test_what_was_sent_but_not_noted_is_not_sent_again_where_delivery_is_begun_again(
+    tmp_path: Path,
+) -> None:
+    chat, ready = Chat(), asyncio.Event()
+    ready.set()
+    async with world(tmp_path) as hub:
+        ask = await hub.ask()
+        delivery = Delivery(hub.store, clock=hub.clock)
+        async with asyncio.timeout(PATIENCE):
+            async with failing(tmp_path, "posts"):
+                serving = asyncio.ensure_future(delivery.serve(chat, ready=ready))
+                await hub.clock.until_asleep(FIRST_PAUSE)
+                serving.cancel()
+                await asyncio.wait({serving})
+            serving = asyncio.ensure_future(delivery.serve(chat, ready=ready))
+            while not await hub.store.surfaces_of(ask.id):
+                hub.clock.advance(1.0)
+            serving.cancel()
+            await asyncio.wait({serving})
+        assert len(chat.messages) == 1
 
 
 async def test_an_ask_that_ended_before_anybody_saw_it_is_not_posted(tmp_path: Path) -> None:

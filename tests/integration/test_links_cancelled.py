@@ -41,7 +41,7 @@ async def test_a_cancelled_call_that_cannot_be_stored_has_no_caller_after_the_li
 @pytest.mark.parametrize(
     ("reason", "out_of_time"),
     [
-        (None, True),
+        (None, False),  # once: nobody knows why
         ("timed out after 5.0s", True),  # the Python SDK
         ("McpError: MCP error -32001: Request timed out", True),  # the one for TypeScript
         ("context deadline exceeded", True),

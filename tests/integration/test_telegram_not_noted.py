@@ -3,16 +3,18 @@ what a night of faults found."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chatbridge.core import form
 from chatbridge.core.model import Answer, Ask, Person
-from tests.fakes.inbox import MULTI, OPTIONAL, SELECT, TEXT
+from tests.fakes.inbox import COMMAND, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
-from tests.fakes.telegram_desk import Telegram, running_telegram
+from tests.fakes.telegram_desk import PATIENCE, Telegram, running_telegram
 
 
 @pytest.fixture
@@ -77,3 +79,106 @@ async def test_a_second_reply_to_a_card_that_was_never_noted_is_for_the_step_tha
     await telegram.dealt_with()
     entries = (await telegram.now(ask)).draft.entries
     assert (entries[0].text, entries[1].text) == ("the first", None)
+
+
+# ── Telegram says ok, and not which message it is ─────────────────────────────────────────────────
+
+
+def numbers_are_unknown(telegram: Telegram, *, times: int = 1000) -> None:
+    for method in ("sendMessage", "sendDocument"):
+        telegram.api.rewrite(method, lambda _body: b'{"ok": true}', times=times)
+
+
+async def noted(telegram: Telegram, ask: Ask) -> None:
+    (surface,) = telegram.channel.surfaces
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            post = await telegram.desk.inbox.post(ask.id, surface=surface.name)
+            if post is not None and post.revision >= ask.revision:
+                return
+            await asyncio.sleep(0.002)
+
+
+def sent(telegram: Telegram) -> int:
+    return len(telegram.api.calls("sendMessage"))
+
+
+async def test_a_card_without_a_number_is_edited_once_it_was_tapped(telegram: Telegram) -> None:
+    numbers_are_unknown(telegram)
+    ask = await telegram.desk.ask(SELECT, MULTI)
+    card = await telegram.sees("Which database")
+    await telegram.tap(card, "2 ·")
+    card = await telegram.until(card, lambda card: "Unit tests" in str(card.rows))
+    assert await telegram.current(ask) == card
+    assert sent(telegram) == 1
+
+
+async def test_a_reply_to_a_card_without_a_number_is_for_the_step_that_it_shows(
+    telegram: Telegram,
+) -> None:
+    numbers_are_unknown(telegram, times=1)
+    ask = await telegram.desk.ask(TEXT, OPTIONAL)
+    card = await telegram.sees(lambda card: bool(card.keys))
+    telegram.phone.say("the first", reply_to=card)
+    telegram.phone.say("the same again", reply_to=card)
+    await telegram.dealt_with()
+    entries = (await telegram.now(ask)).draft.entries
+    assert (entries[0].text, entries[1].text) == ("the first", None)
+    assert (await telegram.current(ask)).id == card.id
+
+
+async def test_a_card_without_a_number_whose_ask_ended_elsewhere_says_so_when_touched(
+    telegram: Telegram,
+) -> None:
+    numbers_are_unknown(telegram)
+    ask = await telegram.desk.ask(SELECT)
+    card = await telegram.sees("Which database")
+    ada = Person(name="Ada", channel="web")
+    await telegram.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=ada)
+    assert (await telegram.tap(card, "2 ·")).startswith("Already answered")
+    ended = await telegram.until(card, lambda card: not card.rows)
+    assert "SQLite" in ended.text
+    assert sent(telegram) == 1
+
+
+async def test_the_next_question_comes_though_the_card_has_no_number_and_nobody_touched_it(
+    telegram: Telegram,
+) -> None:
+    numbers_are_unknown(telegram)
+    ask = await telegram.desk.ask(SELECT, MULTI)
+    first = await telegram.sees("Which database")
+    ada = Person(name="Ada", channel="web")
+    await telegram.desk.inbox.put(ask.id, form.Choose(step=0, option=1), person=ada)
+    second = await telegram.sees(lambda card: "Unit tests" in str(card.rows))
+    assert second.id != first.id
+    telegram.api.heal()
+    await telegram.tap(second, next(key.text for key in second.keys if "Unit" in key.text))
+    assert (await telegram.current(ask)).id == second.id
+    await telegram.tap(first, "2 ·")
+    await telegram.gone(first)
+    assert sent(telegram) == 2
+
+
+async def test_an_approval_without_numbers_can_be_allowed_once_all_of_it_is_out(
+    telegram: Telegram,
+) -> None:
+    numbers_are_unknown(telegram)
+    assert COMMAND.subject
+    diff = "\n".join(f"+line {i}" for i in range(60))
+    subject = replace(COMMAND.subject, code=diff, language="diff", folder=None, file="prod.tf")
+    ask = await telegram.desk.ask(replace(COMMAND, subject=subject))
+    card = await telegram.sees(lambda card: "Allow once" in str(card.rows))
+    await noted(telegram, ask)
+    telegram.clock.advance(2)
+    assert await telegram.tap(card, "Allow once") == "Allowed once."
+    await telegram.until(card, lambda card: not card.rows)
+    assert sent(telegram) == 2
+    assert len(telegram.api.calls("sendDocument")) == 1
+
+
+async def test_notices_without_numbers_come_once_each(telegram: Telegram) -> None:
+    numbers_are_unknown(telegram)
+    for i in range(6):
+        await telegram.desk.notify(f"Step {i}.")
+        await telegram.sees(f"Step {i}.")
+    assert sent(telegram) == len(telegram.said()) == 6

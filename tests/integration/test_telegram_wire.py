@@ -15,7 +15,9 @@ from types import ModuleType
 import pytest
 
 from chatbridge.channels.telegram.api import Api
+from tests.fakes.inbox import MULTI, SELECT
 from tests.fakes.telegram.server import BotApi
+from tests.fakes.telegram_desk import running_telegram
 from tests.fakes.telegram_hub import Scene
 from tests.fakes.telegram_log import warnings
 
@@ -72,7 +74,7 @@ async def test_a_success_may_have_a_description_that_is_null(scene: Scene) -> No
 
 def in_other_types(body: bytes) -> bytes:
     found = json.loads(body)
-    odd = {"date": "soon", "edit_date": [], "chat": 7, "from": "us", "entities": {"type": None}}
+    odd = {"date": 10**30, "edit_date": [], "chat": 7, "from": "us", "entities": {"type": None}}
     return json.dumps({**found, "result": {**found["result"], **odd}}).encode()
 
 
@@ -104,14 +106,40 @@ async def test_a_message_that_is_out_is_not_sent_again_and_is_found_by_its_numbe
     assert warnings(caplog) == []
 
 
-async def test_an_answer_without_a_number_is_no_message_and_says_so(
-    scene: Scene, caplog: pytest.LogCaptureFixture
+def of_another_message(body: bytes) -> bytes:
+    return b'{"ok": true, "result": {"reply_to_message": {"message_id": 7, "text": "\xff"}}}'
+
+
+def cut_in_its_number(body: bytes) -> bytes:
+    return re.sub(rb'("message_id":\d).*', rb"\1", body, flags=re.DOTALL)
+
+
+WITHOUT_A_NUMBER: list[Callable[[bytes], bytes]] = [
+    of_another_message,
+    cut_in_its_number,
+    lambda _body: b'{"result": {"text": "\xff"}, "ok": true}',
+    lambda _body: b'{"ok": true}',
+    lambda _body: b'{"ok": true, "result": {}}',
+    lambda _body: b'{"ok": true, "result": null}',
+    lambda _body: b'{"ok": true, "result": ' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+    lambda _body: b'{"ok": true, "result": true, "description": 7}',
+    lambda _body: b'{"ok": true, "result": {"message_id": "the first"}}',
+]
+SAID = "telegram said ok, but its answer cannot be read: it is not sent again"
+
+
+@pytest.mark.parametrize("change", WITHOUT_A_NUMBER)
+async def test_a_message_that_is_out_is_not_sent_again_though_nobody_says_its_number(
+    scene: Scene, caplog: pytest.LogCaptureFixture, change: Callable[[bytes], bytes]
 ) -> None:
-    scene.api.answer_with("sendMessage", b'{"ok": true, "result": {}}')
+    for method in ("sendMessage", "editMessageText", "answerCallbackQuery"):
+        scene.api.rewrite(method, change)
     async with scene.hub() as hub:
         await hub.works(1)
-    (said,) = warnings(caplog)
-    assert said.endswith("telegram said ok, but its answer cannot be read")
+        await asyncio.to_thread(scene.phone.sees, "✅")
+    for method in ("sendMessage", "answerCallbackQuery"):
+        assert len(scene.api.calls(method)) == 1
+    assert warnings(caplog) == [SAID]
 
 
 async def test_a_topic_whose_answer_cannot_be_read_is_made_once(tmp_path: Path) -> None:
@@ -125,6 +153,22 @@ async def test_a_topic_whose_answer_cannot_be_read_is_made_once(tmp_path: Path) 
             assert chat.topics == {made: "shop-api"}
         finally:
             await api.close()
+
+
+async def test_a_topic_without_a_number_is_made_once_and_its_cards_go_to_the_main_chat(
+    tmp_path: Path,
+) -> None:
+    with BotApi.running(topics_enabled=True) as telegram:
+        ada = telegram.person("Ada")
+        chat = telegram.group("team", ada, forum=True)
+        telegram.rewrite("createForumTopic", lambda _body: b'{"ok": true}')
+        async with running_telegram(
+            tmp_path, api=telegram, chat=chat, phone=chat.phone(ada), topics=True
+        ) as running:
+            for question in (SELECT, MULTI):
+                card = await running.card(await running.desk.ask(question))
+                assert card.thread is None
+        assert len(chat.topics) == 1
 
 
 async def test_a_server_without_long_polling_is_asked_twice_a_second_at_most(scene: Scene) -> None:

@@ -175,5 +175,9 @@ def test_a_time_names_the_day_where_it_could_be_another(away: float, form: str) 
     assert clock_time(NOW + away) in plain_text(tag)
 
 
+def test_times_of_one_minute_are_written_the_same_so_that_no_edit_tells_them_apart() -> None:
+    assert time_tag(NOW + HOUR + 55, now=NOW + 55) == time_tag(NOW + HOUR, now=NOW)
+
+
 def test_isolated_text_has_an_invisible_fence() -> None:
     assert isolated("x") == "\u2068x\u2069"

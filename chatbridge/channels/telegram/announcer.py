@@ -22,6 +22,7 @@ from chatbridge.channels.telegram.html import (
 from chatbridge.channels.telegram.operations import draw_end, draw_ends
 from chatbridge.channels.telegram.overflow import AGENT, PROJECT, File
 from chatbridge.channels.telegram.render import Drawing
+from chatbridge.channels.telegram.wire import NO_NUMBER
 from chatbridge.channels.telegram.writer import Writer
 from chatbridge.core.notice import GLYPHS, Level, Notice
 from chatbridge.core.ports import Clock
@@ -141,7 +142,7 @@ class Announcer:
         if file is not None:
             await self._attach(file, notice, message, thread)
         del self._sent[notice.id]
-        if gathers:
+        if gathers and message != NO_NUMBER:
             out = Out(notice=notice, message=message, at=now)
             self._recent.setdefault(_kind(notice), Recent()).out.append(out)
 

@@ -23,6 +23,7 @@ from telegram import (
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     LinkPreviewOptions,
+    Message,
     ReplyParameters,
     Update,
 )
@@ -42,10 +43,11 @@ from chatbridge.channels.telegram.errors import Migrated, Polled, Rejected
 from chatbridge.channels.telegram.html import plain_text
 from chatbridge.channels.telegram.keyboard import Rows
 from chatbridge.channels.telegram.wire import (
+    NO_NUMBER,
     UNREADABLE,
     Asking,
-    DoneUnreadably,
     Polling,
+    SaidOk,
     connections,
     readable,
     untrusted,
@@ -83,10 +85,11 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A message of ours, and when Telegram says that it was written or last edited."""
+    """A message of ours, and when Telegram says that it was written."""
 
     id: int
-    at: float
+    """`wire.NO_NUMBER`, if Telegram's answer cannot be read."""
+    at: float | None
 
 
 class Api:
@@ -98,6 +101,7 @@ class Api:
         self._hint = hint
         self._patience = patience
         self._said_plain = False
+        self._said_unknown = False
         self._bot = Bot(
             token,
             base_url=f"{base}/bot",
@@ -156,7 +160,7 @@ class Api:
                     reply_parameters=_reply(reply_to),
                     link_preview_options=NO_PREVIEW,
                 )
-                return Sent(id=message.message_id, at=message.date.timestamp())
+                return self._sent(message)
 
         try:
             return await send(html, ParseMode.HTML)
@@ -205,7 +209,7 @@ class Api:
                 message_thread_id=thread,
                 reply_parameters=_reply(reply_to),
             )
-            return Sent(id=message.message_id, at=message.date.timestamp())
+            return self._sent(message)
 
     async def delete(self, chat: int, message: int) -> None:
         with self._translated(chat):
@@ -224,8 +228,10 @@ class Api:
             await self._bot.answer_callback_query(query, text or None)
 
     async def new_topic(self, chat: int, name: str) -> int:
+        """`wire.NO_NUMBER`, if Telegram's answer cannot be read."""
         with self._translated(chat):
             topic = await self._bot.create_forum_topic(chat, name)
+        self._look_at(topic.message_thread_id)
         return topic.message_thread_id
 
     async def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
@@ -269,6 +275,16 @@ class Api:
             and bool(getattr(member, "can_send_messages", False)),
         }.get(ChatMemberStatus(member.status), False)
         return Standing(kind=found.type, may_write=may_write, may_edit=True)
+
+    def _sent(self, message: Message) -> Sent:
+        self._look_at(message.message_id)
+        return Sent(id=message.message_id, at=message.date.timestamp() or None)
+
+    def _look_at(self, number: int) -> None:
+        if number == NO_NUMBER:
+            level = logging.DEBUG if self._said_unknown else logging.WARNING
+            log.log(level, "telegram said ok, but %s: it is not sent again", UNREADABLE)
+            self._said_unknown = True
 
     def _unmarked(self, html: str, error: Rejected) -> str:
         """A server that does not know a tag of ours (an older one of one's own) gets bare text."""
@@ -318,7 +334,7 @@ class Api:
             raise Rejected(error.message) from None
         except TimedOut:
             raise RetryLater("telegram did not answer in time") from None
-        except DoneUnreadably:
+        except SaidOk:
             raise RetryLater(f"telegram said ok, but {UNREADABLE}") from None
         except TelegramError as error:
             raise RetryLater(
@@ -347,6 +363,6 @@ def _keyboard(rows: Rows) -> InlineKeyboardMarkup | None:
 
 
 def _reply(message: int | None) -> ReplyParameters | None:
-    if message is None:
+    if message is None or message == NO_NUMBER:
         return None
     return ReplyParameters(message, allow_sending_without_reply=True)

@@ -29,6 +29,7 @@ from chatbridge.channels.telegram.render import (
 )
 from chatbridge.channels.telegram.sightings import Sightings
 from chatbridge.channels.telegram.topics import Topics
+from chatbridge.channels.telegram.wire import NO_NUMBER
 from chatbridge.channels.telegram.wishes import Wish, Wishes
 from chatbridge.channels.telegram.writer import Writer
 from chatbridge.core.bounds import off_loop, weight_of
@@ -46,6 +47,7 @@ PRIVATE = Pace(message=1.0, edit=0.4, burst=4.0)
 GROUP = Pace(message=3.6, edit=3.6, burst=7.2)
 """Telegram allows about one message a second in a chat, and twenty a minute in a group."""
 NOT_SENT = 0
+TOUCHED_AT_MOST = 100
 TOO_QUICK = 1.0
 """A tap that follows the buttons so soon was on its way before anybody could have read them."""
 
@@ -77,6 +79,8 @@ class Chat:
         """Messages before a card that are out, while the card is not."""
         self._fresh: dict[str, float] = {}
         """Since when an ask's card has had its present buttons, as far as this process knows."""
+        self._touched: dict[str, int] = {}
+        """The cards that somebody has used lately, by their asks."""
 
     def move(self, number: int) -> None:
         """It is known by another number from now on. What is being shown stays where it began:
@@ -113,6 +117,12 @@ class Chat:
         since = self._fresh.get(ask.id)
         return since is not None and self._clock.monotonic() - since < TOO_QUICK
 
+    def touched(self, ask_id: str, message: int) -> None:
+        """Somebody is using this card of an ask: it is the one, if Telegram has not said which."""
+        self._touched[ask_id] = message
+        while len(self._touched) > TOUCHED_AT_MOST:
+            del self._touched[next(iter(self._touched))]
+
     async def found(self, ask_id: str, message: int) -> None:
         """Somebody has touched a card of this ask. If the ask has ended, and nobody lived, or got
         an answer, to note where its card is, this one is noted, so that it says how: an ended ask
@@ -120,12 +130,14 @@ class Chat:
         ask = await self._inbox.ask(ask_id)
         if ask.open or self.has_posted(ask, message):
             return
-        if await self._inbox.post(ask_id, surface=self.name) is not None:
+        over = await self._inbox.post(ask_id, surface=self.name)
+        noted = from_text(over.place) if over is not None else None
+        if over is not None and (noted is None or noted.card != NO_NUMBER):
             return
         step, since = ask.draft.step, ask.settled_at or ask.created_at
         place = Place(chat=self.id, card=message, step=step, since=since, reminder=NOT_SENT)
         post = Post(ask_id=ask_id, surface=self.name, place=to_text(place), revision=0)
-        await self._inbox.adopt(post, over=None, handles=(handle(self.id, message),))
+        await self._inbox.adopt(post, over=over, handles=(handle(self.id, message),))
         await self._inbox.show_again(ask_id)
 
     async def remove(self, message: int) -> None:
@@ -179,6 +191,10 @@ class Chat:
         wish = self.wishes.of(ask.id)
         if place is not None and place.chat != self._writer.chat:
             raise PostGone  # it is in the group that this one was
+        if place is not None and place.card == NO_NUMBER:
+            touched = self._touched.get(ask.id, NO_NUMBER)
+            if touched not in _messages_of(place):
+                place = replace(place, card=touched)
         old: tuple[int, ...] = ()
         if place is not None and ask.open and (wish.anew or wish.again):
             old, place = _messages_of(place), None
@@ -227,7 +243,9 @@ class Chat:
             self._fresh.pop(ask.id, None)
         return Shown(
             place=to_text(place),
-            handles=tuple(handle(place.chat, part) for part in (place.card, *parts)),
+            handles=tuple(
+                handle(place.chat, part) for part in (place.card, *parts) if part != NO_NUMBER
+            ),
             messages=messages,
             complete=not (missing or place.old or (seen.unsent and ask.open)),
         )
@@ -255,7 +273,8 @@ class Chat:
                 drawing.rows,
                 silent=wish.anew,  # who asked for it is looking
             )
-        self.sightings.shown(ask, at=self.sightings.date(sent.at), new=not stray)
+        since = self.sightings.date(sent.at)
+        self.sightings.shown(ask, at=since, new=not stray)
         del self._before[ask.id]
         self._drawn[ask.id] = (sent.id, drawing)
         self._fresh[ask.id] = self._clock.monotonic()
@@ -264,7 +283,7 @@ class Chat:
             chat=self._writer.chat,
             card=sent.id,
             step=ask.draft.step,
-            since=sent.at,
+            since=since,
             thread=thread,
             again=wish.again,
             files=len(files),
@@ -277,8 +296,17 @@ class Chat:
         known = self._drawn.get(ask.id)
         if known == (place.card, drawing):
             return place
+        lost = place.card == NO_NUMBER
+        if lost and (not ask.open or (known and known[1].rows == drawing.rows)):
+            return place
         self.sightings.attention.showing(ask)
-        edited = await self._writer.edit(place.card, drawing.html, drawing.rows)
+        if lost:  # without an edit, other buttons have to come in another message
+            sent, thread = await self._writer.send(
+                ask.project, place.thread, drawing.html, drawing.rows, silent=True
+            )
+            place, edited = replace(place, card=sent.id, thread=thread), sent.at
+        else:
+            edited = await self._writer.edit(place.card, drawing.html, drawing.rows)
         if known is None or known[1].rows != drawing.rows:
             self._fresh[ask.id] = self._clock.monotonic()
         since = self.sightings.date(edited)

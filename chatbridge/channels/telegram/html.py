@@ -94,11 +94,12 @@ def plain_text(source: str) -> str:
 
 
 def time_tag(at: float, *, now: float) -> str:
-    """A time of day in the viewer's zone; in the hub's, where a client does not know the tag."""
+    """A time of day in the viewer's zone; in the hub's, where a client does not know the tag.
+    Without seconds, which nobody sees: a deadline that moves by a few needs no edit."""
     away = abs(at - now)
     form = "t" if away <= CLEAR_WITHOUT_A_DAY else "wt" if away <= CLEAR_WITHOUT_A_DATE else "dt"
     fallback = time_near(at, now=now)
-    return f'<tg-time unix="{int(at)}" format="{form}">{fallback}</tg-time>'
+    return f'<tg-time unix="{int(at) // 60 * 60}" format="{form}">{fallback}</tg-time>'
 
 
 # ── lengths and cuts ──────────────────────────────────────────────────────────────────────────────

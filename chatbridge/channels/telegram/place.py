@@ -20,6 +20,7 @@ class Prompt:
 class Place:
     chat: int
     card: int
+    """`wire.NO_NUMBER` until somebody touches it, if Telegram has not said its number."""
     step: int = -1
     """The step that the card shows, and since when, by Telegram's clock."""
     since: float = 0.0

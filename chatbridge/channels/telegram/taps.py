@@ -30,6 +30,7 @@ from chatbridge.channels.telegram.place import from_text
 from chatbridge.channels.telegram.render import toast
 from chatbridge.channels.telegram.texts import TAKEN, put_text
 from chatbridge.channels.telegram.voice import Spawn
+from chatbridge.channels.telegram.wire import NO_NUMBER
 from chatbridge.channels.telegram.wishes import Wish
 from chatbridge.core import form
 from chatbridge.core.approval import allows
@@ -107,6 +108,8 @@ class Taps:
             return ""
         try:
             ask = await self._inbox.ask(tap.ask_id)
+            if not isinstance(tap.does, Show | Use):
+                chat.touched(ask.id, message.message_id)
             told = await self._apply(tap, ask, query, chat, cursor)
         except UnknownAsk:
             self._spawn(self._api.take_buttons(chat.id, message.message_id))
@@ -206,7 +209,9 @@ class Taps:
         if post is None or chat.has_posted(ask, message):
             return
         place = from_text(post.place)
-        if place is not None and message not in (place.card, place.reminder):
+        if place is None or place.card == NO_NUMBER:
+            return
+        if message not in (place.card, place.reminder):
             self._spawn(chat.remove(message))
 
 

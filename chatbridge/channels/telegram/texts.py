@@ -16,6 +16,7 @@ from chatbridge.channels.telegram.people import person_of
 from chatbridge.channels.telegram.place import Place, from_text, handle
 from chatbridge.channels.telegram.render import Drawing
 from chatbridge.channels.telegram.voice import Voice, thread_of
+from chatbridge.channels.telegram.wire import NO_NUMBER
 from chatbridge.core import form
 from chatbridge.core.answerable import any_unseen, shown_on
 from chatbridge.core.asks import takes_late_answer
@@ -88,13 +89,14 @@ class Texts:
         post = await self._inbox.post_at(handle(chat.id, replied.message_id), surface=chat.name)
         if post is not None:
             return await self._known(post.ask_id)
-        # A card whose number was never noted, because a connection was cut.
+        # A card whose number is not known, because a connection was cut or nobody said it.
         if self._is_ours(replied) and replied.reply_markup is not None:
             for row in replied.reply_markup.inline_keyboard:
                 for button in row:
                     data = button.callback_data
                     tap = decode(data) if isinstance(data, str) else None
                     if isinstance(tap, Tap) and not isinstance(tap.does, Show | Use | Neither):
+                        chat.touched(tap.ask_id, replied.message_id)
                         return await self._known(tap.ask_id)
         return None
 
@@ -121,8 +123,9 @@ class Texts:
         """Whether the message was written for a step that is over."""
         post = await self._inbox.post(ask.id, surface=chat.name)
         place = from_text(post.place) if post is not None else None
-        if place is None:  # not known: its buttons say what it was drawn for
-            return ask.draft.step not in _steps(replied)
+        steps = _steps(replied)
+        if place is None or (place.card == NO_NUMBER and steps):
+            return ask.draft.step not in steps  # what it was drawn for
         if place.prompt is not None and replied.message_id == place.prompt.id:
             return place.prompt.step != ask.draft.step
         if replied.message_id not in (place.card, place.reminder):

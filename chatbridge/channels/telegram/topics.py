@@ -1,5 +1,6 @@
-"""One topic for each project, in chats that can have them. A topic that somebody deleted is not
-made again: its project's cards go to the main chat."""
+"""One topic for each project, in chats that can have them. A topic that somebody deleted,
+or that was made without its number being known, is not made again: its project's cards go to the
+main chat."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import logging
 
 from chatbridge.channels.telegram.api import Api
 from chatbridge.channels.telegram.errors import Rejected
+from chatbridge.channels.telegram.wire import NO_NUMBER
 from chatbridge.core.model import Note, Project
 from chatbridge.core.ports import Clock, Inbox
 from chatbridge.core.stored import number
@@ -39,8 +41,8 @@ class Topics:
             log.warning("%s has no topics, cards go to the main chat: %s", self._surface, error)
             self._refused_in = chat
             return None
-        await self._remember(project, str(topic))
-        return topic
+        await self._remember(project, NONE if topic == NO_NUMBER else str(topic))
+        return topic or None
 
     async def lost(self, project: Project) -> None:
         log.warning("%s: the topic of %s is gone", self._surface, one_line(project.name))

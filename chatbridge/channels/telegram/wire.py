@@ -6,15 +6,17 @@ not understand, must neither stop the channel nor stand in the way of other upda
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import ssl
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from http import HTTPStatus
 from importlib.util import find_spec
+from typing import Any
 
 import httpx
 from telegram import Update
@@ -30,9 +32,12 @@ KEPT_OPEN = 30.0
 """How long an idle connection is kept: opening one takes longer than sending a message."""
 UNREADABLE = "its answer cannot be read"
 LONGEST_PAUSE = 3600
-_DONE = re.compile(rb'\s*\{\s*"ok"\s*:\s*true\b')
-_MESSAGE = re.compile(rb'"message_id"\s*:\s*(\d{1,15})\b')
-"""The first one is the message's own: those that it is about come after it."""
+NO_NUMBER = 0
+"""The number of a message, or a topic, that was made without its number being known; or its
+date."""
+_OK = re.compile(rb'"ok"\s*:\s*true\b')
+_NUMBER = rb'"result"\s*:\s*\{\s*"%s"\s*:\s*(\d{1,15})\s*[,}]'
+"""What was made begins with its own number; those of other messages come later."""
 
 if find_spec("sniffio") is None:
     # httpcore tries to import it several times in each request, and where it is missing, Python
@@ -75,47 +80,65 @@ class Asking(HTTPXRequest):
     """The library writes every answer that is no JSON into the log, whole, with a traceback: for a
     gateway that is down all night, a page every minute."""
 
+    async def do_request(self, url: str, *args: Any, **kwargs: Any) -> tuple[int, bytes]:
+        status, payload = await super().do_request(url, *args, **kwargs)
+        method = url.rpartition("/")[2]
+        if status == HTTPStatus.OK and not method.startswith("get"):
+            payload = _least(payload, topic=method == "createForumTopic")
+        return status, payload
+
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, object]:
         try:
             found = nesting.loads(payload)
         except ValueError:
-            return _rescued(payload)
+            raise _unreadable(payload) from None
         if not isinstance(found, dict) or not found.keys() & {"result", "description"}:
-            raise TelegramError(UNREADABLE)
+            raise _unreadable(payload)
         if not isinstance(found.get("description"), str | None):
-            raise TelegramError(UNREADABLE)
+            raise _unreadable(payload)
         _check_parameters(found.get("parameters"))
-        if isinstance(made := found.get("result"), dict):
-            found["result"] = _least(made)
         return found
 
 
-class DoneUnreadably(TelegramError):
+class SaidOk(TelegramError):
     """The server says ok, and nothing more of its answer can be read."""
 
 
-def _rescued(payload: bytes) -> dict[str, object]:
-    """Of an answer that is no JSON: which message it made. That one must not be sent again. Without
-    its number nothing says that there is one."""
-    if not _DONE.match(payload):
-        raise TelegramError(UNREADABLE)
-    if (made := _MESSAGE.search(payload)) is None:
-        raise DoneUnreadably(UNREADABLE)
-    return {"ok": True, "result": _least({"message_id": int(made[1])})}
+def _unreadable(payload: bytes) -> TelegramError:
+    return (SaidOk if _OK.search(payload) else TelegramError)(UNREADABLE)
 
 
-def _least(made: dict[str, object]) -> dict[str, object]:
-    """Of a message, or a topic, that was made: what is used of it. The rest may be in any form."""
-    message, topic = made.get("message_id"), made.get("message_thread_id")
-    if type(message) is int:
+def _least(payload: bytes, *, topic: bool) -> bytes:
+    """Of the answer to a call that does something: what is used of it. The rest may be in any form:
+    what the server says is done must not be done again."""
+    name = "message_thread_id" if topic else "message_id"
+    if (made := _made(payload, name)) is None:
+        return payload
+    number = made.get(name)
+    least: dict[str, object] = {name: number if type(number) is int else NO_NUMBER}
+    if topic:
+        least |= {"name": "", "icon_color": 0}
+    else:
+        least |= {"date": NO_NUMBER, "chat": {"id": 0, "type": "private"}}
         dates = {name: made.get(name) for name in ("date", "edit_date")}
-        known = {name: date for name, date in dates.items() if type(date) is int and date > 0}
-        nowhere = {"id": 0, "type": "private"}
-        return {"date": int(time.time()), **known, "message_id": message, "chat": nowhere}
-    if type(topic) is int:
-        return {"message_thread_id": topic, "name": "", "icon_color": 0}
-    return made
+        least |= {name: at for name, at in dates.items() if type(at) is int and 0 < at < 2**32}
+    return json.dumps({"ok": True, "result": least}).encode()
+
+
+def _made(payload: bytes, name: str) -> dict[str, object] | None:
+    """What there is now, as far as that can be read; None if nothing says that it was done."""
+    try:
+        found = nesting.loads(payload)
+    except ValueError:
+        if not _OK.search(payload):
+            return None
+        number = re.search(_NUMBER % name.encode(), payload)
+        return {name: int(number[1])} if number else {}
+    if not isinstance(found, dict) or found.get("ok") is not True:
+        return None
+    made = found.get("result")
+    return made if isinstance(made, dict) else {}
 
 
 def _check_parameters(parameters: object) -> None:
@@ -141,7 +164,7 @@ class Polling(Asking):
         if isinstance(updates, list):
             found["result"] = [_decodable(update) for update in updates]
         elif "result" in found:
-            raise TelegramError(UNREADABLE)
+            raise _unreadable(payload)
         return found
 
 

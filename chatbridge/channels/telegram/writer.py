@@ -14,6 +14,7 @@ from chatbridge.channels.telegram.errors import Rejected
 from chatbridge.channels.telegram.keyboard import Rows
 from chatbridge.channels.telegram.overflow import File
 from chatbridge.channels.telegram.topics import Topics
+from chatbridge.channels.telegram.wire import NO_NUMBER
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Project
 from chatbridge.core.ports import Clock
@@ -103,6 +104,8 @@ class Writer:
 
     async def remove(self, message: int) -> None:
         """Telegram lets nobody delete what is older than two days: then it loses its buttons."""
+        if message == NO_NUMBER:
+            return
         try:
             await self._api.delete(self.chat, message)
         except Rejected:
