@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from chatbridge.core.errors import ToolInputError
+from chatbridge.core.exact import exact
 from chatbridge.core.model import Ask, AskRequest, Option, Question, is_approval
 from chatbridge.core.text import hidden_in, visible, without_runs
 
@@ -46,6 +47,11 @@ async def bounded_request(request: AskRequest) -> AskRequest:
     weight = sum(map(len, _texts(request.title, request.questions)))
     _check_size(weight)
     if is_approval(request.questions):
+        codes = [question.subject.code for question in request.questions if question.subject]
+        shown = await off_loop(
+            lambda: sum(map(len, map(exact, codes))), weight=sum(map(len, codes))
+        )
+        _check_size(shown, " when visible", path="input")
         return request
 
     def bounded() -> AskRequest:
@@ -90,11 +96,13 @@ class Slices:
             self._since = time.perf_counter()
 
 
-def _check_size(size: int, where: str = "", *, most: int = MAX_CHARACTERS) -> None:
+def _check_size(
+    size: int, where: str = "", *, most: int = MAX_CHARACTERS, path: str = "questions"
+) -> None:
     if size > most:
         raise ToolInputError(
-            "Validation error: the questions are too long",
-            path="questions",
+            "Validation error: there is too much text",
+            path=path,
             given=f"{size:,} characters{where}",
             accepted=f"at most {most:,} in all",
         )

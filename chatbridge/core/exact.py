@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile
 
-from chatbridge.core.text import HIDDEN, LOOKS_BLANK, any_of, one_line
+from chatbridge.core.text import HIDDEN, LOOKS_BLANK, REMEMBERED, Kinds, one_line, replaced, slices
 
 TAB = "⇥"
 LEFT_TO_RIGHT = "\u200e"
@@ -30,7 +30,6 @@ and shown by its code."""
 _MARKS = 8
 """More than a letter of any script has. A tower of them covers other lines."""
 _LONG, _MANY_LINES = 80, 11
-REMEMBERED = 4_096
 COMPARED = 200
 DRAWN_AGAIN = 32
 """A card is drawn several times while it is open."""
@@ -46,7 +45,10 @@ _SPACES_IN_LINE = re.compile(r"\A +| {2,}| +\Z")
 @lru_cache(maxsize=DRAWN_AGAIN)
 def exact(text: str) -> str:
     """All of `text`, with its lines. Blanks at the end of a line, and many anywhere, are told."""
-    return _LINE_BREAKS.sub(_told_breaks, _SPACES.sub(_told_spaces, _with_codes(text)))
+    return "".join(
+        _LINE_BREAKS.sub(_told_breaks, _SPACES.sub(_told_spaces, _with_codes(part)))
+        for part in slices(text)
+    )
 
 
 def exact_line(text: str) -> str:
@@ -75,19 +77,6 @@ def _look(label: str) -> str:
 # ── characters ────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Shown(dict[int, str]):
-    """How each character is shown, wherever it stands; for `str.translate`."""
-
-    def __missing__(self, point: int) -> str:
-        if len(self) >= REMEMBERED:
-            self.clear()
-        shown = self[point] = _shown_as(chr(point))
-        return shown
-
-
-_shown = _Shown()
-
-
 def _shown_as(char: str) -> str:
     kind = unicodedata.category(char)[0]
     if char == "\t":
@@ -99,6 +88,9 @@ def _shown_as(char: str) -> str:
     if unicodedata.normalize("NFC", char) != char:  # a double, as U+037E is of the semicolon
         return _code(char)
     return f"{_MARK}{char}" if kind == "M" else char
+
+
+_shown = Kinds(_shown_as)
 
 
 def _is_selector(char: str) -> bool:
@@ -132,13 +124,16 @@ def _after_letter(found: re.Match[str]) -> str:
     needs none: those with common marks have characters of their own, and some marks cannot be seen
     on it."""
     before, marks = found[1], found[2][1::2]
-    scripts = ("COMBINING", _script(before)) if before.isalpha() and not before.isascii() else ()
-    kept = len(list(takewhile(lambda mark: _script(mark) in scripts, marks[:_MARKS])))
-    if not unicodedata.is_normalized("NFC", before + marks[:kept]):
-        kept = 0
+    kept = 0
+    if before.isalpha() and not before.isascii():
+        scripts = "COMBINING", _script(before)
+        kept = len(list(takewhile(lambda mark: _script(mark) in scripts, marks[:_MARKS])))
+        if not unicodedata.is_normalized("NFC", before + marks[:kept]):
+            kept = 0
     return before + marks[:kept] + "".join(map(_code, marks[kept:]))
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _script(char: str) -> str:
     """The first word of its name, such as HEBREW; COMBINING: of any script."""
     return unicodedata.name(char, "?").split()[0]
@@ -147,11 +142,15 @@ def _script(char: str) -> str:
 def _in_order(text: str) -> str:
     """Everything is drawn where it stands in the text, except that the letters of one unbroken run
     from right to left are read in that direction: or `א/1` would be drawn as `1/א` is."""
-    kinds = {char: unicodedata.bidirectional(char) for char in set(text)}
-    turned = [char for char, kind in kinds.items() if kind in ("R", "AL", "AN")]
-    marks = [char for char, kind in kinds.items() if kind == "NSM"]
-    run = f"{any_of(turned)}{any_of([*turned, *marks])}*"
-    return re.sub(run, rf"{LEFT_TO_RIGHT}\g<0>{LEFT_TO_RIGHT}", text) if turned else text
+    return replaced(_TURNED, text, _directions, lambda run: f"{LEFT_TO_RIGHT}{run}{LEFT_TO_RIGHT}")
+
+
+def _direction(char: str) -> str:
+    kind = unicodedata.bidirectional(char)
+    return "R" if kind in ("R", "AL", "AN") else "M" if kind == "NSM" else "."
+
+
+_TURNED, _directions = re.compile("R[RM]*"), Kinds(_direction)
 
 
 # ── counts ────────────────────────────────────────────────────────────────────────────────────────

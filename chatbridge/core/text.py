@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterator
 
 RECOMMENDED = "(recommended)"
 
-_KEPT_CONTROLS = "\n\t"
-_NON_JOINER, _JOINER = "\u200c", "\u200d"
-_EMOJI_SELECTORS = "\ufe0e\ufe0f"
 _VIRAMA = 9
 _MARKS = 8
 """So many marks on one letter is more than any script has; a tower of them covers other lines."""
@@ -25,9 +21,10 @@ HIDDEN = frozenset(
 """Nothing, or line breaks, though their category does not say so."""
 LOOKS_BLANK = frozenset("\u2800\u303f\ufffc\U00013441\U00013442\U00016fe4\U0001d159")
 """Drawn like a space, though their category is none of a space."""
-_UNSEEN = ("Cc", "Cf", "Cs", "Co")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){3,}")
 _BLANKS = re.compile(r"[ \t]{80,}")
+REMEMBERED = 4_096
+SLICE, NEAR = 16_000, 1_000
 
 
 def visible(text: str) -> str:
@@ -35,107 +32,120 @@ def visible(text: str) -> str:
     in towers, as `⟨U+202E⟩`."""
     if text.isascii() and text.isprintable():
         return text
-    text = text.replace("\r\n", "\n")
-    # A long text has few different characters, and most of them need no second look.
-    chars = set(text)
-    if marks := "".join(char for char in chars if _category(char) in ("Mn", "Me")):
-        text = _on_letters(text, marks)
-    suspects = {char for char in chars if _suspect(char)}
-    if not suspects:
-        return text
-
-    def shown(found: re.Match[str]) -> str:
-        i = found.start()
-        tricky = _tricky(text[i - 1 : i], text[i], text[i + 1 : i + 2])
-        return _code(text[i]) if tricky else text[i]
-
-    return re.sub(_pattern(suspects, chars), shown, text)
-
-
-def _pattern(suspects: set[str], chars: set[str]) -> str:
-    """Finds suspects, without most of those that a script or an emoji needs: a text in Persian, or
-    of nothing but emoji, has tens of thousands."""
-    ways = []
-    for usual, before, after in (
-        (_EMOJI_SELECTORS, lambda char: _category(char)[:1] in ("S", "P", "N"), None),
-        (_JOINER, _symbol, _symbol),
-        (_NON_JOINER, _joining, _joining),
-    ):
-        found = suspects & set(usual)
-        if not found:
-            continue
-        suspects = suspects - found
-        ways.append(f"(?<!{any_of(filter(before, chars))}){any_of(found)}")
-        if after is not None:
-            ways.append(f"{any_of(found)}(?!{any_of(filter(after, chars))})")
-    return "|".join([*ways, *([any_of(suspects)] if suspects else [])])
-
-
-def any_of(chars: Iterable[str]) -> str:
-    """A regular expression for one of these characters; for none, one that never matches."""
-    found = "".join(sorted(chars))
-    return f"[{re.escape(found)}]" if found else "[^\\s\\S]"
-
-
-def _suspect(char: str) -> bool:
-    """Whether a character could be tricky at all, wherever it stands."""
-    if char in _KEPT_CONTROLS:
-        return False
-    selector = "\ufe00" <= char <= "\ufe0f"
-    return selector or _ignorable(char) or _category(char) in _UNSEEN
-
-
-def _on_letters(text: str, marks: str) -> str:
-    """With the marks shown by their codes that stand over nothing, or over too many others."""
-    mark = f"[{re.escape(marks)}]"
-    towers = f"(?<!\\S){mark}+|(?<={mark}{{{_MARKS}}}){mark}"
-    return re.sub(towers, lambda found: "".join(map(_code, found[0])), text)
+    return replaced(
+        _TRICKY, text.replace("\r\n", "\n"), _kinds, lambda run: "".join(map(_code, run))
+    )
 
 
 def _code(char: str) -> str:
     return f"⟨U+{ord(char):04X}⟩"
 
 
-@lru_cache(maxsize=4096)
-def _tricky(before: str, char: str, after: str) -> bool:
-    """Whether a character could deceive where it stands. Those that a script or an emoji needs
-    there are no trick: they change how the neighbours look."""
-    if char == _JOINER:  # family and flag emoji are several symbols joined by it
-        return not (_after_virama(before) or (_symbol(before) and _symbol(after)))
-    if char == _NON_JOINER:  # Persian and its relatives part letters with it
-        return not (_after_virama(before) or (_joining(before) and _joining(after)))
-    if char in _EMOJI_SELECTORS:
-        return not (before == "ℹ" or _category(before)[:1] in ("S", "P", "N"))
+# ── what a character can do ───────────────────────────────────────────────────────────────────────
+
+
+class Kinds(dict[int, str]):
+    """What each character counts as, by its number; for `str.translate`."""
+
+    def __init__(self, kind_of: Callable[[str], str]) -> None:
+        super().__init__()
+        self._kind_of = kind_of
+
+    def __missing__(self, point: int) -> str:
+        if len(self) >= REMEMBERED:
+            self.clear()
+        kind = self[point] = self._kind_of(chr(point))
+        return kind
+
+
+def replaced(pattern: re.Pattern[str], text: str, kinds: Kinds, by: Callable[[str], str]) -> str:
+    """`text` with other words for what the pattern finds among the kinds of its characters, each of
+    which is one letter. A pattern with the characters themselves would be slow: `re` compares with
+    rare ones one by one."""
+    parts: list[str] = []
+    at = 0
+    for found in pattern.finditer(text.translate(kinds)):
+        parts += text[at : found.start()], by(text[found.start() : found.end()])
+        at = found.end()
+    return "".join([*parts, text[at:]]) if parts else text
+
+
+def slices(text: str) -> Iterator[str]:
+    """`text` in parts that take a few milliseconds each: in a thread, others have their turn in
+    between. It is cut before a letter or digit without a blank in front, if there is one near."""
+    at = 0
+    while len(text) - at > SLICE:
+        near = range(at + SLICE, at + SLICE - NEAR, -1)
+        end = next((i for i in near if text[i].isalnum() and not text[i - 1].isspace()), near[0])
+        yield text[at:end]
+        at = end
+    yield text[at:]
+
+
+def _kind_of(char: str) -> str:
+    """As one letter: (J)oiner and (N)on-joiner, (E) and (F) selectors of emoji, other (S)electors,
+    (H)idden, (M)arks, (V) those that end a syllable and (v) letters that do, (Y) symbols that can
+    be joined, (P) other symbols, punctuation and numbers, (A) letters that can be parted, (B) both
+    of the last two, (C) Chinese characters, (_) blanks."""
+    category = unicodedata.category(char)
+    if char in _ALONE:
+        return _ALONE[char]
     if "\ufe00" <= char <= "\ufe0d" or "\U000e0100" <= char <= "\U000e01ef":
-        return not unicodedata.name(before or " ", "").startswith("CJK")
-    return _ignorable(char) or _category(char) in _UNSEEN
+        return "S"
+    if char in HIDDEN or category in _UNSEEN or "\U000e0000" <= char <= "\U000e0fff":
+        return "H"
+    if category in ("Mn", "Me"):
+        return "V" if unicodedata.combining(char) == _VIRAMA else "M"
+    if category in ("So", "Sk"):
+        return "Y"
+    parted = unicodedata.bidirectional(char) == "AL"
+    if category[0] in "SPN":
+        return "B" if parted else "P"
+    if parted:
+        return "A"
+    if category == "Lo" and unicodedata.name(char, "").startswith("CJK"):
+        return "C"
+    if unicodedata.combining(char) == _VIRAMA:
+        return "v"
+    return "_" if char.isspace() else "."
 
 
-def _ignorable(char: str) -> bool:
-    return char in HIDDEN or "\U000e0000" <= char <= "\U000e0fff"
+_ALONE = {
+    "\u200d": "J", "\u200c": "N", "\ufe0e": "E", "\ufe0f": "F",
+    "↔": "Y", "ℹ": "P", "\n": "_", "\t": "_",
+}  # fmt: skip
+_UNSEEN = ("Cc", "Cf", "Cs", "Co")
+_kinds = Kinds(_kind_of)
+_TRICKY = re.compile(
+    rf"""
+    [HSEFJNMV] (?:  # first of all, so that the rest of a text costs nothing
+      (?<=H)
+    | (?<=S) (?<!CS)
+    | (?<=[EF]) (?<![YPB][EF]) J?
+    | (?<=J) (?<![Vv]J) (?: (?<![YF]J) | (?!Y) )          # emoji can be several joined symbols
+    | (?<=N) (?<![Vv]N) (?: (?<![AB]N) | (?![AB]) )       # Persian and its relatives part letters
+    | (?<=[MV]) (?<![^_H][MV]) [MV]* [JN]?                # over nothing
+    | (?<=[MV]{{{_MARKS + 1}}}) [JN]?                     # over too many others
+    )
+    """,
+    re.VERBOSE,
+)
+"""What could deceive where it stands. What a script or an emoji needs there is no trick: it changes
+how the neighbours look."""
+_HIDDEN_KINDS = "HSEFJN"
+_RUN = re.compile(f"[{_HIDDEN_KINDS}MV]{{{_MARKS + 1},}}")
 
 
-def _symbol(char: str) -> bool:
-    return _category(char) in ("So", "Sk") or (bool(char) and char in "\ufe0f↔")
-
-
-def _after_virama(before: str) -> bool:
-    return bool(before) and unicodedata.combining(before) == _VIRAMA
-
-
-def _joining(char: str) -> bool:
-    return bool(char) and unicodedata.bidirectional(char) == "AL"
-
-
-def _category(char: str) -> str:
-    return unicodedata.category(char) if char else ""
+# ── texts ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def prose(text: str) -> str:
     """`text` as `visible` shows it, without blanks that push other words out of sight: what only
     looks blank becomes spaces, and of many spaces or blank lines few are left."""
-    blank = {char for char in set(text) if char in LOOKS_BLANK or _category(char) == "Zs"}
-    text = visible(text.translate(dict.fromkeys(map(ord, blank), " ")))
+    for char in set(text) - {" "}:
+        if char in LOOKS_BLANK or unicodedata.category(char) == "Zs":
+            text = text.replace(char, " ")
+    text = visible(text)
     return _BLANKS.sub(" ", _BLANK_LINES.sub("\n\n\n", text))
 
 
@@ -169,16 +179,16 @@ def split_recommended(label: str) -> tuple[str, bool]:
 def without_runs(text: str) -> str:
     """`text` with every long run of hidden characters or marks as one counted marker, such as
     `⟨U+200B ×98000⟩`."""
-    hidden = {c for c in set(text) if _suspect(c) or _category(c) in ("Mn", "Me")}
-    return re.sub(f"{any_of(hidden)}{{{_MARKS + 1},}}", _counted, text) if hidden else text
+    return replaced(_RUN, text, _kinds, _counted)
 
 
 def hidden_in(text: str) -> int:
     """How many of its characters may have to be shown by a code."""
-    return sum(text.count(char) for char in set(text) if _suspect(char))
+    kinds = text.translate(_kinds)
+    return sum(map(kinds.count, _HIDDEN_KINDS))
 
 
-def _counted(run: re.Match[str]) -> str:
-    kinds = sorted(set(run[0]))
+def _counted(run: str) -> str:
+    kinds = sorted(set(run))
     names = ", ".join(f"U+{ord(char):04X}" for char in kinds[:3])
-    return f"⟨{names}{', …' if len(kinds) > 3 else ''} ×{len(run[0])}⟩"
+    return f"⟨{names}{', …' if len(kinds) > 3 else ''} ×{len(run)}⟩"

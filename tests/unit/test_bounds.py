@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from chatbridge.core.bounds import MAX_CHARACTERS, MAX_HIDDEN, bounded_request, bounded_text
 from chatbridge.core.errors import ToolInputError
-from chatbridge.core.model import Agent, Answer, AskRequest, Option, Project, Question, QuestionType
-from chatbridge.core.text import hidden_in
-from tests import strategies as some
+from chatbridge.core.model import (
+    Agent,
+    Answer,
+    AskRequest,
+    Option,
+    Project,
+    Question,
+    QuestionType,
+    Subject,
+)
+from chatbridge.core.text import visible
 
 
 def request(*questions: Question, title: str | None = None) -> AskRequest:
@@ -51,9 +60,11 @@ def test_a_text_with_few_hidden_characters_is_stored_as_it_came(text: str) -> No
     assert bounded_text(text) == text
 
 
-@given(some.texts)
-def test_whatever_is_stored_is_drawn_with_few_codes_to_make(text: str) -> None:
-    assert hidden_in(bounded_text(text)) <= MAX_HIDDEN
+@given(st.text("\u200b\u202e\u0301❤\ufe0f\u200d\ue000\U000f1234", max_size=9), st.integers(1, 900))
+def test_whatever_is_stored_is_drawn_with_few_codes_to_make(text: str, times: int) -> None:
+    stored = bounded_text(f"{text}a" * times)
+    codes = visible(stored).count("⟨U+") - stored.count("⟨U+")
+    assert codes <= MAX_HIDDEN
 
 
 async def test_every_text_of_an_ask_is_bounded_and_what_goes_back_to_the_agent_is_not_changed() -> (
@@ -90,7 +101,7 @@ async def test_questions_that_are_long_only_together_are_refused_with_their_size
     with pytest.raises(ToolInputError) as refused:
         await bounded_request(request(options(3, "x" * 100_000), options(2, "x" * 100_000)))
     sentence, details = str(refused.value).split("\n")
-    assert sentence == "Validation error: the questions are too long"
+    assert sentence == "Validation error: there is too much text"
     assert details.startswith("questions: given 500,0")
     assert details.endswith(f"at most {MAX_CHARACTERS:,} in all")
 
@@ -106,9 +117,15 @@ async def test_questions_that_are_long_only_together_are_refused_with_their_size
             type=QuestionType.SELECT,
             options=tuple(Option(label=f"{i}" + "a\u200b" * 490) for i in range(100)),
         ),
+        Question(
+            id="q",
+            text="Run it?",
+            type=QuestionType.APPROVAL,
+            subject=Subject(code="a\u200b" * 49_000, language="bash"),
+        ),
     ],
-    ids=["hidden characters between others", "a declared default", "labels"],
+    ids=["hidden characters between others", "a declared default", "labels", "an approval"],
 )
 async def test_what_is_too_long_once_it_is_visible_is_refused(question: Question) -> None:
-    with pytest.raises(ToolInputError, match="too long"):
+    with pytest.raises(ToolInputError, match="too much text"):
         await bounded_request(request(question))

@@ -7,10 +7,11 @@ import unicodedata
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbridge.core.exact import LEFT_TO_RIGHT, TAB, exact, exact_line, told_apart
+from chatbridge.core.text import SLICE
 
 HOSTILE = st.text(
     st.sampled_from(
@@ -99,6 +100,18 @@ def test_what_is_not_plainly_visible_is_told(code: str, shown: str) -> None:
 )
 def test_what_is_plainly_visible_stays(code: str) -> None:
     assert exact(code).replace(LEFT_TO_RIGHT, "") == code
+
+
+def test_a_long_text_is_shown_like_a_short_one() -> None:
+    text = "if x:\n    run(y)\n" * 4_000 + "\u0915\u093f" * 20_000 + "z"
+    assert exact(text) == text
+
+
+@settings(max_examples=20)
+@given(PADDED, st.integers(0, 40))
+def test_wherever_a_long_text_is_cut_it_can_be_read_back(text: str, before: int) -> None:
+    long = "a" * before + text * (2 * SLICE // max(len(text), 1))
+    assert read_back(exact(long)) == long
 
 
 @pytest.mark.parametrize("drawn", [exact, exact_line])
