@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -58,8 +59,8 @@ class Callers:
         """Of each link the requests that were cancelled before anything came of them."""
         self._limits: dict[str, LearnedLimit] = {}
         """By link, while it is connected."""
-        self._unexplained: dict[str, float] = {}
-        """By link: how long the last call had waited that was cancelled without a reason."""
+        self._unexplained: dict[str, tuple[float, float]] = {}
+        """By link: when a call was last cancelled without a reason, and how long it had waited."""
 
     # ── links and calls come and go ───────────────────────────────────────────────────────────────
 
@@ -115,10 +116,8 @@ class Callers:
             call, changed = found
             if call is not None and call.delivered_at is not None:
                 early.discard(name.request)
-            elif call is not None and call.live:
-                waited = now - call.started_at
-                if timed_out or (timed_out is None and self._same_as_before(name.link, waited)):
-                    self._learn(name.link, waited, cancels=True)
+            elif call is not None and call.live and self._shows_limit(call, now, timed_out):
+                self._learn(name.link, now - call.started_at, cancels=True)
             self._tell(changed)
 
         await self._store.write(work, then=tell)
@@ -313,13 +312,17 @@ class Callers:
             until = call.delivered_at or self._clock.time()
             self._learn(link, until - call.started_at, cancels=False)
 
-    def _same_as_before(self, link: str, waited: float) -> bool:
-        """Whether the link's last call that was cancelled without a reason had waited as long. A
-        person is not that exact."""
-        before = self._unexplained.get(link)
+    def _shows_limit(self, call: Call, now: float, timed_out: bool | None) -> bool:
+        """Whether a cancellation shows how long its client waits. One without a reason does so if
+        the call before it waited as long. A person is not that exact; but one who stops the agent
+        stops all calls of that moment."""
+        if timed_out is not None:
+            return timed_out
+        link, waited = call.name.link, now - call.started_at
+        before, as_long = self._unexplained.get(link, (math.inf, 0.0))
         if link in self._present:
-            self._unexplained[link] = waited
-        return before is not None and abs(waited - before) <= SAME_LIMIT_SECONDS
+            self._unexplained[link] = now, waited
+        return before <= call.started_at and abs(waited - as_long) <= SAME_LIMIT_SECONDS
 
     def _learn(self, link: str, seconds: float, *, cancels: bool) -> None:
         """What is learned includes the time until the client noticed or asked again, so that only

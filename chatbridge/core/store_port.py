@@ -59,8 +59,8 @@ class Transaction(Protocol):
     async def live_calls(self, ask_id: str) -> Sequence[Call]: ...
 
     async def newest_call(self, ask_id: str, *, link: str) -> Call | None:
-        """The last call that this link has made for the ask, live or not, but for those that ended
-        before the ask did because their client said so: it drops none without a word."""
+        """The last call that this link has made for the ask, live or not. One that ended before the
+        ask did is passed over, unless its client is known to give calls up without a word."""
         ...
 
     async def live_calls_of(self, link: str, *, fingerprint: str | None = None) -> Sequence[Call]:

@@ -33,15 +33,24 @@ WORST: tuple[Json, ...] = (
 )
 
 
+COMMANDS = (
+    "a;" * 199_000,
+    "ɑ\u0301" * 33_000,
+    "".join(map(chr, range(0x10000, 0x1A000))),
+    " \n" * 99_000,
+)
+"""What approvals are about: as long as their JSON may be."""
+
+
 async def worst(rounds: int) -> Json:
     return {
         "asks": ASKS,
-        "short": await _measured(SHORT, rounds),
-        "worst": await _measured(WORST, rounds),
+        "short": await _measured(SHORT, ("ls",), rounds),
+        "worst": await _measured(WORST, COMMANDS, rounds),
     }
 
 
-async def _measured(kinds: tuple[Json, ...], rounds: int) -> Json:
+async def _measured(kinds: tuple[Json, ...], commands: tuple[str, ...], rounds: int) -> Json:
     async with machine() as here, here.link() as link:
         await link.list_tools()
         async with person(here) as somebody:
@@ -51,18 +60,22 @@ async def _measured(kinds: tuple[Json, ...], rounds: int) -> Json:
                 await asyncio.sleep(1)
             with pinging(address) as entering:
                 await _ask(link, kinds)
-            ids = [(await somebody.sees())[0] for _ in range(ASKS)]
+                ids = [(await somebody.sees())[0] for _ in range(ASKS)]
+                for number, command in enumerate(commands):
+                    use = {"tool_name": "Bash", "input": {"command": command}}
+                    call = {"name": "approve_tool_use", "arguments": use}
+                    link.request(number + 10 + ASKS, "tools/call", call)
+                    ids.append((await somebody.sees())[0])
             await _end(somebody, ids[: ASKS // 2])
             pages = {}
             with pinging(address) as drawing:
-                for name, path in (
-                    ("list", "/?all"),
-                    ("card", f"/asks/{ids[-1]}"),
-                    ("history", "/history"),
-                ):
+                for name, path in (("list", "/?all"), ("history", "/history")):
                     pages[name] = milliseconds(await somebody.loads(path, rounds))
-                for ask_id in ids:
-                    await somebody.loads(f"/asks/{ask_id}", 1)
+                cards = [
+                    milliseconds(await somebody.loads(f"/asks/{ask_id}", rounds))
+                    for ask_id in ids[-len(kinds) - len(commands) :]
+                ]
+                pages["card"] = max(cards)
     waits = {"quiet": quiet, "entering": entering, "drawing": drawing}
     longest = {name: round(max(found) * 1000, 2) for name, found in waits.items()}
     return {"pages_ms": pages, "longest_wait_ms": longest}

@@ -213,6 +213,18 @@ async def test_cancelling_without_a_reason_shows_it_only_if_it_comes_twice_after
         assert (limit.seconds if limit else None) == (learned and pytest.approx(learned))
 
 
+async def test_calls_that_are_stopped_together_without_a_reason_show_nothing(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as hub:
+        for number in (1, 2):
+            await hub.ask(replace(COLOUR, text=f"Which {number}?"), link="a", number=number)
+        hub.clock.advance(17)
+        for number in (1, 2):
+            await hub.broker.callers.left(name("a", number), timed_out=None)
+        assert hub.broker.callers.learned_limit("a") is None
+
+
 async def test_calls_in_parallel_and_unused_tickets_show_nothing(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
         for number in (1, 2):
