@@ -15,7 +15,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile
 
-from chatbridge.core.text import HIDDEN, LOOKS_BLANK, REMEMBERED, Kinds, one_line, replaced, slices
+from chatbridge.core.text import (
+    DRAWN_AGAIN,
+    HIDDEN,
+    LOOKS_BLANK,
+    REMEMBERED,
+    Kinds,
+    one_line,
+    replaced,
+    slices,
+)
 
 TAB = "⇥"
 LEFT_TO_RIGHT = "\u200e"
@@ -31,8 +40,6 @@ _MARKS = 8
 """More than a letter of any script has. A tower of them covers other lines."""
 _LONG, _MANY_LINES = 80, 11
 COMPARED = 200
-DRAWN_AGAIN = 32
-"""A card is drawn several times while it is open."""
 
 _MARKED = re.compile(rf"(.?)((?:{_MARK}.)+)", re.DOTALL)
 _REPEATED = re.compile(r"⟨(U\+[0-9A-F]{4,6})⟩(?:⟨\1⟩){3,}")

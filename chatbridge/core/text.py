@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 RECOMMENDED = "(recommended)"
 
@@ -24,6 +25,8 @@ LOOKS_BLANK = frozenset("\u2800\u303f\ufffc\U00013441\U00013442\U00016fe4\U0001d
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){3,}")
 _BLANKS = re.compile(r"[ \t]{80,}")
 REMEMBERED = 4_096
+LONG, DRAWN_AGAIN = 4_000, 32
+"""A card is drawn several times while it is open: what takes long is done once."""
 SLICE, NEAR = 16_000, 1_000
 
 
@@ -142,11 +145,18 @@ _RUN = re.compile(f"[{_HIDDEN_KINDS}MV]{{{_MARKS + 1},}}")
 def prose(text: str) -> str:
     """`text` as `visible` shows it, without blanks that push other words out of sight: what only
     looks blank becomes spaces, and of many spaces or blank lines few are left."""
+    return _long_prose(text) if len(text) > LONG else _prose(text)
+
+
+def _prose(text: str) -> str:
     for char in set(text) - {" "}:
         if char in LOOKS_BLANK or unicodedata.category(char) == "Zs":
             text = text.replace(char, " ")
     text = visible(text)
     return _BLANKS.sub(" ", _BLANK_LINES.sub("\n\n\n", text))
+
+
+_long_prose = lru_cache(maxsize=DRAWN_AGAIN)(_prose)
 
 
 def encodable(text: str) -> str:

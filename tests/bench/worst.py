@@ -35,11 +35,11 @@ WORST: tuple[Json, ...] = (
 
 COMMANDS = (
     "a;" * 199_000,
+    "a \n" * 36_000,
     "ɑ\u0301" * 33_000,
-    "".join(map(chr, range(0x10000, 0x1A000))),
-    " \n" * 99_000,
+    "".join(map(chr, range(0x10000, 0x18000))),
 )
-"""What approvals are about: as long as their JSON may be."""
+"""What approvals are about: as long as their JSON may be, or what is shown of them."""
 
 
 async def worst(rounds: int) -> Json:
