@@ -67,6 +67,19 @@ def test_what_the_folders_above_the_project_are_called_says_nothing(tmp_path: Pa
     assert change(shop / ".envrc", shop).whole_first
 
 
+@pytest.mark.parametrize(
+    "root",
+    [".claude", ".config/systemd/user", ".config/nvim", "shop/.git/hooks", "shop/.GIT/info", "ci"],
+)
+def test_a_project_that_is_itself_a_folder_of_what_others_run_has_to_be_read(
+    tmp_path: Path, root: str
+) -> None:
+    (tmp_path / root).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / root)
+    assert change(tmp_path / root / "a.txt", tmp_path / root).whole_first
+    assert change(tmp_path / "link" / "a.txt", tmp_path / "link").whole_first
+
+
 def test_a_short_change_is_on_the_card_and_needs_no_more(shop: Path) -> None:
     assert not change(shop / ".git" / "config", shop, "x\n" * 22).whole_first
     assert change(shop / ".git" / "config", shop, "x\n" * 23).whole_first
