@@ -125,7 +125,7 @@ def test_a_user_whom_the_system_does_not_know_keeps_their_home(
     assert "HOME" not in of({})
 
 
-def test_git_takes_no_alias_or_hook_from_a_repository_that_set_its_variables(
+def test_git_takes_no_alias_from_a_repository_that_set_its_variables(
     tmp_path: Path,
 ) -> None:
     forged = '[alias]\n\tforged = "!echo forged"\n'
