@@ -72,7 +72,7 @@ class Subject:
     file: str | None = None
     """The file that would be changed, as its path was given."""
     leads_to: str | None = None
-    """Where that path really leads, if it is another one."""
+    """Where that path, or one in the input, really leads, if it is another one."""
     folder: str | None = None
     """Where a command would run."""
     started: bool = False

@@ -22,6 +22,7 @@ from chatbridge.settings import Settings
 
 log = logging.getLogger(__name__)
 
+PLACES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 KEY = "people"
 HUB, AUTHORITY = "hub", "authority"
 LONGEST_VALUE = 80
@@ -102,7 +103,7 @@ def _authority(settings: Settings, config: Path) -> dict[str, str]:
         "elicit": settings.elicit,
         "ignored variables": _listed(settings.ignored),
         "the configuration file": str(config),
-        "HOME": os.environ.get("HOME", ""),
+        **{name: os.environ.get(name, "") for name in PLACES},
         **{name: _variable(name) for name in sorted(WAYS_OUT)},
     }
     return {name: one_line(value) for name, value in found.items()}

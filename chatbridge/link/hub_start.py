@@ -26,8 +26,6 @@ NEEDED = frozenset(
         "TZ",
         "XDG_CONFIG_HOME",
         "XDG_STATE_HOME",
-        "XDG_DATA_HOME",
-        "XDG_CACHE_HOME",
         "XDG_RUNTIME_DIR",
         "CREDENTIALS_DIRECTORY",
     )

@@ -213,11 +213,13 @@ class Settings(BaseSettings):
             else:
                 setattr(self, name, said)
             variable, setting = authority.variable_of(key), ".".join(key)
-            why = (
-                f"{setting} counts in {path} only. Put it there"
-                if key in authority.FILE_ONLY
-                else f"it would widen what {path} says of {setting}. Change that file"
-            )
+            if key in authority.FILE_ONLY:
+                why = f"{setting} counts in {path} only. Put it there"
+            else:
+                # Earlier versions wrote an empty list where nobody was named.
+                empty = "Remove the empty list from that file if the variable is yours"
+                mend = empty if said == () else "Change that file"
+                why = f"it would widen what {path} says of {setting}. {mend}"
             self._ignored[variable] = (
                 f"{variable} is ignored: {why}, or take the variable (or the credential) away."
             )

@@ -14,6 +14,8 @@ from pathlib import PurePosixPath
 from chatbridge.core.model import Project
 
 RUN_FOLDERS = frozenset({"hooks", "githooks", "git-hooks", "ci"})
+SETTINGS = frozenset({".git", ".config"})
+"""No project lies in there: an agent that was started below them works on settings."""
 RUN_WORDS = frozenset({
     "sh", "bash", "zsh", "fish", "ps1", "bat", "cmd", "mk", "cmake", "gradle",
     "appveyor", "cloudbuild", "azure-pipelines", "bitbucket-pipelines", "lefthook",
@@ -45,10 +47,12 @@ def has_to_be_read(path: str, real: str | None, diff: str, project: Project) -> 
 
 
 def _runs_by_name(path: str, root: str) -> bool:
-    """Hidden files and folders are settings of tools. `Makefile` and its like end alike. What
-    `root` is called says nothing."""
+    """Hidden files and folders are settings of tools. `Makefile` and its like end alike. What the
+    folders above `root` are called says nothing, but for a few."""
     below = os.path.relpath(path, root) if PurePosixPath(path).is_relative_to(root) else path
     *folders, name = PurePosixPath(below.lower()).parts or ("",)
+    *above, last = PurePosixPath(root.lower()).parts
+    folders += [last, *SETTINGS.intersection(above)]
     words = name.split(".")
     return (
         any(part.startswith(".") for part in (*folders, name))

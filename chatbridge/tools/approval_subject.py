@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +30,7 @@ LONG_TEXT, LONG_LINES = 3_000, 20
 was shown."""
 EVERYWHERE, WHOLE = "every occurrence", "the whole file"
 _ASIDE = {"description", "timeout", "run_in_background"}
+_PATHS = ("file_path", "notebook_path", "path")
 _CELL_MODES = ("replace", "insert", "delete")
 _CELL_TYPES = ("code", "markdown", "")
 _CELL_ID = re.compile(r"[A-Za-z0-9_-]{0,100}", re.ASCII)
@@ -52,7 +54,8 @@ def subject_of(
         return CHANGE, change
     code = json.dumps(given, ensure_ascii=False, indent=2)
     name = exact_line(tool).replace("`", "⟨U+0060⟩")  # it stands between two of them
-    subject = Subject(code=code, language="json", folder=where, started=started)
+    leads_to = ", ".join(_elsewhere(given, project, folder or "")) or None
+    subject = Subject(code=code, language="json", leads_to=leads_to, folder=where, started=started)
     return f"Use `{name}`?", whole_first(subject)
 
 
@@ -114,6 +117,20 @@ def _change(tool: str, given: Json, project: Project) -> Subject | None:
         leads_to=_storable(real) if real and real != path else None,
         whole_first=long and has_to_be_read(path, real, diff, project),
     )
+
+
+def _elsewhere(given: Json, project: Project, folder: str) -> Iterator[str]:
+    """Where the paths of an input that is shown as it came lead, if that is elsewhere. All of them:
+    which one its tool goes by is not known."""
+    for path in filter(None, map(given.get, _PATHS)):
+        if not isinstance(path, str) or not (whole := os.path.join(folder, path)).startswith("/"):
+            continue
+        try:
+            real = real_path(whole, project)
+        except ValueError:
+            continue
+        if real and real != whole:
+            yield _storable(real)
 
 
 def _diff(tool: str, given: Json) -> str | None:

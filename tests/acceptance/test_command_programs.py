@@ -110,13 +110,17 @@ def test_what_an_agents_client_sets_does_not_reach_a_command(here: House) -> Non
     here.environment |= {
         **activated(here.project),
         "PYTHONPATH": f"{bare({})['PYTHONPATH']}{os.pathsep}{here.project}",
+        "XDG_STATE_HOME": str(here.project),
+        "XDG_RUNTIME_DIR": str(here.project),
     }
     script = program(here.state.parent / "bin" / "show", "#!/bin/sh\nenv\n")
-    named = ["VIRTUAL_ENV", "GIT_CONFIG_GLOBAL", "PYTHONPATH"]
+    named = ["VIRTUAL_ENV", "GIT_CONFIG_GLOBAL", "PYTHONPATH", "HOME", "XDG_RUNTIME_DIR"]
     define(here, "show", command=str(script), environment=named)
     with hub_by("agent", here), here.with_project("other").agent() as agent:
         agent.initialize()
-        assert str(here.project) not in ran(agent, "show")
+        shown = ran(agent, "show")
+        assert str(here.project) not in shown
+        assert f"HOME={here.environment['HOME']}\n" not in shown
 
 
 def test_a_program_inside_any_project_is_refused_with_what_to_do(here: House) -> None:

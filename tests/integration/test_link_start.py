@@ -216,6 +216,7 @@ def test_a_hub_gets_what_it_needs_and_nothing_else_of_the_clients_environment(
         "TMPDIR": str(state),
         "SHELL": f"{state}/shell",
         "SSH_AUTH_SOCK": f"{state}/agent",
+        "XDG_DATA_HOME": str(state),
         "CHATBRIDGE_OPERATION": "1",
     }
     with LinkClient({**environment, **needed, **clients}, cwd=state) as client:

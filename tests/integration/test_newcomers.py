@@ -145,6 +145,8 @@ async def test_that_a_variable_was_ignored_is_told_once(
         ("SSL_CERT_FILE", "/tmp/own.pem", "ssl_cert_file is /tmp/own.pem, was none"),
         ("SSL_CERT_DIR", "/tmp/own", "ssl_cert_dir is /tmp/own, was none"),
         ("HOME", "/src/shop", "HOME is /src/shop, was /home/ada"),
+        ("XDG_CONFIG_HOME", "/src/cfg", "XDG_CONFIG_HOME is /src/cfg, was none"),
+        ("XDG_STATE_HOME", "/src/state", "XDG_STATE_HOME is /src/state, was none"),
     ],
 )
 async def test_a_variable_that_leads_the_hub_elsewhere_is_told_without_log_ins(
@@ -154,7 +156,7 @@ async def test_a_variable_that_leads_the_hub_elsewhere_is_told_without_log_ins(
     for name in ("http", "https", "all", "no"):
         monkeypatch.delenv(f"{name}_proxy", raising=False)
         monkeypatch.delenv(f"{name}_proxy".upper(), raising=False)
-    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", "/home/ada")
     async with world(tmp_path) as hub:

@@ -302,8 +302,9 @@ async def test_where_a_path_leads_and_where_an_agent_began_are_shown_verbatim(we
     page = await page_of(web, await web.desk.ask(replace(COMMAND, subject=change)))
     assert '<code dir="ltr">⟨1 space⟩a.txt</code>' in page
     assert 'leads to <code dir="ltr">/etc/hosts⟨U+000A⟩</code>' in page
-    began = Subject(code="ls", language="bash", folder="~/shop", started=True)
+    began = Subject(code="{}", language="json", leads_to="/b", folder="~/shop", started=True)
     page = await page_of(web, await web.desk.ask(replace(COMMAND, subject=began)))
+    assert 'its path leads to <code dir="ltr">/b</code>' in page
     assert 'agent started in <code dir="ltr">~/shop</code>' in page
 
 

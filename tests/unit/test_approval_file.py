@@ -67,6 +67,19 @@ def test_what_the_folders_above_the_project_are_called_says_nothing(tmp_path: Pa
     assert change(shop / ".envrc", shop).whole_first
 
 
+@pytest.mark.parametrize(
+    "root",
+    [".claude", ".config/systemd/user", ".config/nvim", "shop/.git/hooks", "shop/.GIT/info", "ci"],
+)
+def test_a_project_that_is_itself_a_folder_of_what_others_run_has_to_be_read(
+    tmp_path: Path, root: str
+) -> None:
+    (tmp_path / root).mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / root)
+    assert change(tmp_path / root / "a.txt", tmp_path / root).whole_first
+    assert change(tmp_path / "link" / "a.txt", tmp_path / "link").whole_first
+
+
 def test_a_short_change_is_on_the_card_and_needs_no_more(shop: Path) -> None:
     assert not change(shop / ".git" / "config", shop, "x\n" * 22).whole_first
     assert change(shop / ".git" / "config", shop, "x\n" * 23).whole_first
@@ -151,3 +164,42 @@ def test_the_path_of_another_computer_is_not_looked_up_on_this_one(
 ) -> None:
     (shop / "docs").symlink_to(tmp_path)
     assert change(shop / "docs" / "a", "http:laptop:x").leads_to is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Write", {"file_path": "{}", "content": "x", "mode": 1}),
+        ("Edit", {"file_path": "{}", "old_string": "a", "new_string": "b", "expected": 1}),
+        ("NotebookEdit", {"file_path": "a.txt", "notebook_path": "{}", "new_source": "x"}),
+        ("mcp__files__save", {"path": "{}", "text": "x"}),
+    ],
+)
+@pytest.mark.parametrize("relative", [False, True])
+def test_an_input_that_is_shown_as_it_came_says_where_its_path_leads(
+    shop: Path, tool: str, given: dict[str, object], relative: bool
+) -> None:
+    (shop / "notes.txt").symlink_to("/etc/passwd")
+    path = "notes.txt" if relative else str(shop / "notes.txt")
+    given = {name: path if value == "{}" else value for name, value in given.items()}
+    where = Project(key=str(shop), name="shop")
+    subject = subject_of(tool, given, where, folder=str(shop))[1]
+    assert (subject.language, subject.leads_to) == ("json", "/etc/passwd")
+
+
+def test_all_paths_of_an_input_that_lead_elsewhere_are_shown(shop: Path) -> None:
+    for name in ("a", "b"):
+        (shop / name).symlink_to(f"/etc/{name}")
+    given = {"file_path": str(shop / "a"), "notebook_path": "b", "path": "\0"}
+    where = Project(key=str(shop), name="shop")
+    subject = subject_of("NotebookEdit", given, where, folder=str(shop))[1]
+    assert subject.leads_to == "/etc/a, /etc/b"
+
+
+@pytest.mark.parametrize("path", ["a.txt", "", 7, "\0", "\udcff\ud800"])
+def test_an_input_whose_path_leads_nowhere_else_is_shown_by_itself(
+    shop: Path, path: object
+) -> None:
+    for key in (str(shop), "http:laptop:x"):
+        where = Project(key=key, name="shop")
+        assert subject_of("Save", {"path": path}, where, folder=str(shop))[1].leads_to is None

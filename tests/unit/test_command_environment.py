@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pwd
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,14 +24,14 @@ OWN = {
     "WATCHDOG_USEC": "1",
     "INVOCATION_ID": "1",
 }
+HOME = pwd.getpwuid(os.geteuid()).pw_dir
 USUAL = {
-    "HOME": "/home/me",
+    "HOME": HOME,
     "USER": "me",
     "LANG": "C.UTF-8",
     "LC_TIME": "de_DE.UTF-8",
     "TZ": "UTC",
     "TMPDIR": "/tmp",
-    "XDG_CONFIG_HOME": "/home/me/.config",
     "XDG_RUNTIME_DIR": "/run/user/1000",
 }
 OTHERS = {
@@ -38,6 +40,7 @@ OTHERS = {
     "LD_PRELOAD": "/tmp/evil.so",
     "PYTHONPATH": ".",
     "XDG_SESSION_ID": "1",
+    "XDG_CONFIG_HOME": "/shop/.cfg",
     "GIT_DIR": "/elsewhere",
     "EDITOR": "vi",
     "CI": "true",
@@ -70,10 +73,10 @@ def test_what_the_definition_names_is_passed_on_but_never_what_is_chatbridges() 
 
 
 def test_a_value_with_a_secret_in_it_is_passed_on_under_no_name() -> None:
-    given = {"HOME": "/home/me", "URL": "https://123:abc@host"}
+    given = {"LANG": "C", "URL": "https://123:abc@host"}
     found = of(given, "URL", secrets=("123:abc", ""))
     assert not any("123:abc" in value for value in found.values())
-    assert found["HOME"] == "/home/me"  # an empty secret, of a setting that is not set, hides none
+    assert found["LANG"] == "C"  # an empty secret, of a setting that is not set, hides none
 
 
 def test_nobody_is_there_to_be_asked() -> None:
@@ -99,6 +102,44 @@ def test_what_the_owner_has_set_comes_before_the_hubs_and_only_where_it_is_named
     assert "SSH_AUTH_SOCK" not in of(USUAL, own=own)
 
 
+def test_no_variable_of_the_hubs_says_where_programs_have_their_settings(tmp_path: Path) -> None:
+    names = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR")
+    for folder in (str(tmp_path), ".cfg", f"/run/..{tmp_path}", "/run"):
+        base = dict.fromkeys(names, folder)
+        for found in (of(base), of(base, *names)):
+            assert {name: found.get(name) for name in names} == dict.fromkeys(names) | {
+                "HOME": HOME
+            }
+    own = dict.fromkeys(names, "/owners")
+    assert of({}, *names, own=own).items() >= own.items()
+
+
+def test_a_user_whom_the_system_does_not_know_keeps_their_home(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    assert of({"HOME": "/config"})["HOME"] == "/config"
+    assert "HOME" not in of({})
+
+
+def test_git_takes_no_alias_from_a_repository_that_set_its_variables(
+    tmp_path: Path,
+) -> None:
+    forged = '[alias]\n\tforged = "!echo forged"\n'
+    for file in (tmp_path / ".gitconfig", tmp_path / ".cfg" / "git" / "config"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(forged)
+    base = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / ".cfg")}
+    environment = environment_of(base, secrets=(), path=Programs().path(), base=base)
+    told = subprocess.run(
+        ["git", "forged"], cwd=tmp_path, env=environment, capture_output=True, timeout=30
+    )
+    assert b"'forged' is not a git command" in told.stderr
+
+
 @given(
     st.dictionaries(
         st.sampled_from([*USUAL, *OTHERS, *OWN, "PATH", "LC_ALL", "CHATBRIDGE_X"]),
@@ -113,7 +154,7 @@ def test_whatever_is_named_no_secret_and_nothing_of_chatbridges_gets_through(
     found = environment_of(names, secrets=secrets, path=["/bin"], base=base)
     assert not any(never(name) for name in found)
     for name in found.keys() & base.keys() - {"PATH", "TERM"}:
-        assert not any(secret in base[name] for secret in secrets if secret)
+        assert not any(secret in found[name] for secret in secrets if secret)
     assert all(os.path.isabs(each) for each in found["PATH"].split(":"))
 
 

@@ -82,6 +82,11 @@ def test_a_change_names_its_file_and_how_much_it_changes() -> None:
     )
 
 
+def test_an_input_whose_path_leads_elsewhere_says_where() -> None:
+    shown = ask(approval("{}", language="json", leads_to="/etc/hosts"))
+    assert "\nits path leads to /etc/hosts\n" in plain(draw_card(card(shown), SEEN).body)
+
+
 def test_a_removed_comment_that_looks_like_a_files_name_counts() -> None:
     code = "--- a comment of SQL\n+++ y\n@@ 2 of 2 @@"
     change = approval(code, question="Change this file?", language="diff", file="a.sql")

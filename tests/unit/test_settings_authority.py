@@ -79,6 +79,21 @@ def test_a_variable_that_would_widen_what_the_file_says_is_ignored_and_said(
     assert said.startswith(f"{name} is ignored: it would widen what {file} says of {key}. ")
 
 
+@pytest.mark.parametrize(
+    ("text", "mend"),
+    [
+        ("allowed_users = []", "Remove the empty list from that file if the variable is yours, or"),
+        ("allowed_users = [1]", "Change that file, or take the variable"),
+    ],
+)
+def test_who_filled_an_empty_list_with_a_variable_is_told_to_remove_it(
+    file: Path, monkeypatch: pytest.MonkeyPatch, text: str, mend: str
+) -> None:
+    file.write_text(f"[telegram]\n{text}")
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__ALLOWED_USERS", "42")
+    assert f" says of telegram.allowed_users. {mend}" in load(file).remarks()[0]
+
+
 def test_a_variable_cannot_take_the_files_approval_channels_back(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

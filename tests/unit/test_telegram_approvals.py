@@ -111,6 +111,8 @@ def test_t16_a_folder_that_is_only_where_the_agent_began_says_so() -> None:
 def test_t16b_a_path_that_leads_elsewhere_says_where() -> None:
     shown = ask(approval("+a", language="diff", file="notes.txt", leads_to="/etc/hosts"))
     assert "\nnotes.txt · 1 added, 0 removed\nleads to /etc/hosts\n+a\n" in read_card(shown)
+    shown = ask(approval("{}", language="json", leads_to="/etc/hosts", folder="~/shop"))
+    assert "\nits path leads to /etc/hosts\n{}\nin ~/shop\n" in read_card(shown)
 
 
 def test_t16_another_tool_shows_its_name_and_input() -> None:

@@ -121,14 +121,14 @@ def what(card: Card, *, room: int) -> Words:
 
 
 def _file(card: Card, subject: Subject) -> Words:
+    leads = ours("leads to ") + _path(subject.leads_to) if subject.leads_to else NOTHING
     if subject.file is None:
-        return NOTHING
+        return paragraph(ours("its path ") + leads) if leads else NOTHING
     named = _path(subject.file)
     if subject.language == "diff" and not card.button(Role.SHOW_ALL):  # what is cut is not counted
         rows = subject.code.split("\n")  # none of them names a file
         added, removed = (sum(row.startswith(mark) for row in rows) for mark in "+-")
         named += ours(f" · {added} added, {removed} removed")
-    leads = ours("leads to ") + _path(subject.leads_to) if subject.leads_to else NOTHING
     return paragraph(lines((named, leads)))
 
 

@@ -90,15 +90,16 @@ def is_command(card: Card) -> bool:
 
 def _file(card: Card) -> Text:
     subject = card.subject
-    if subject is None or not subject.file:
+    if subject is None:
         return ()
+    leads_to = _path(subject.leads_to) if subject.leads_to else ()
+    if not subject.file:
+        return leads_to and (Run("its path leads to "), *leads_to)
     named = _path(subject.file)
     if subject.language == DIFF and not card.button(Role.SHOW_ALL):  # what is cut is not counted
         added, removed = _changes(subject.code)
         named = (*named, Run(f" · {added} added, {removed} removed"))
-    if subject.leads_to:
-        named = (*named, Run("\nleads to "), *_path(subject.leads_to))
-    return named
+    return (*named, Run("\nleads to "), *leads_to) if leads_to else named
 
 
 def _changes(diff: str) -> tuple[int, int]:

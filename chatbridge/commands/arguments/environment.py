@@ -5,6 +5,10 @@ PATH is never the hub's (see `executable`). Of the hub's environment a command g
 variables, and others that its definition names; a hub that a link has started has none of the
 client's that could be named (see link/hub_start.py).
 
+Where programs have their settings is not the hub's to say either: in a folder of a repository's,
+git would find hooks and aliases. HOME is the one that the system has for the owner. XDG_…_HOME is
+what the owner has set, or nothing; XDG_RUNTIME_DIR has to be where systemd makes it.
+
 SSH_AUTH_SOCK is not among the usual variables. `git push` over ssh may need it, and its definition
 can name it; what runs a project's code, such as `npm install`, has no business with the owner's
 keys. DBUS_SESSION_BUS_ADDRESS neither: where it is needed XDG_RUNTIME_DIR leads to the same bus.
@@ -19,9 +23,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-_USUAL = re.compile(
-    "HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_[A-Z]+_HOME|XDG_RUNTIME_DIR"
-)
+from chatbridge.commands.arguments import trust
+
+_USUAL = re.compile("HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_RUNTIME_DIR")
 _NEVER = re.compile(
     "CHATBRIDGE_.*|CREDENTIALS_DIRECTORY|NOTIFY_SOCKET|LISTEN_.*|WATCHDOG_.*|INVOCATION_ID",
     re.DOTALL,
@@ -58,14 +62,23 @@ def environment_of(
     its PATH."""
     hidden = [secret for secret in secrets if secret]
     wanted = {*names} - {"PATH"}
-    usual = {name: value for name, value in base.items() if _USUAL.fullmatch(name)}
-    named = {name: value for name, value in {**base, **own}.items() if name in wanted}
+    hubs = {name: value for name, value in base.items() if not _leads_astray(name, value)}
+    if home := trust.home():
+        hubs["HOME"] = home
+    usual = {name: value for name, value in hubs.items() if _USUAL.fullmatch(name)}
+    named = {name: value for name, value in {**hubs, **own}.items() if name in wanted}
     found = {
         name: value
         for name, value in {**usual, **named}.items()
         if not never(name) and not any(secret in value for secret in hidden)
     }
     return {**_SET, **found, "PATH": os.pathsep.join(path) or NOWHERE}
+
+
+def _leads_astray(name: str, value: str) -> bool:
+    if name == "XDG_RUNTIME_DIR":
+        return not os.path.realpath(value).startswith("/run/")
+    return re.fullmatch("XDG_[A-Z]+_HOME", name) is not None
 
 
 def never(name: str) -> bool:

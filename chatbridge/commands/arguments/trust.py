@@ -82,19 +82,20 @@ def _is_project(place: str, about: os.stat_result, known: Collection[str]) -> bo
     """A folder where agents are known to work, or a repository of the owner's. The home and what is
     above it are none: everything would lie in there. A hidden folder in the home is one only if it
     is known: version managers (~/.nvm, ~/.pyenv) are repositories, too."""
-    home = _home()
-    if not stat.S_ISDIR(about.st_mode) or os.path.commonpath([home, place]) == place:
+    own = os.path.realpath(home() or "/")
+    if not stat.S_ISDIR(about.st_mode) or os.path.commonpath([own, place]) == place:
         return False
     if place in known:
         return True
     above, name = os.path.split(place)
-    hidden = above == home and name.startswith(".")
+    hidden = above == own and name.startswith(".")
     return not hidden and about.st_uid == os.geteuid() and is_root(place)
 
 
-def _home() -> str:
-    """As the system knows it: HOME may be what an agent's client says."""
+def home() -> str | None:
+    """As the system knows it: HOME may be what an agent's client says. None: a user of a container,
+    without a name."""
     try:
-        return os.path.realpath(pwd.getpwuid(os.geteuid()).pw_dir)
-    except KeyError:  # a user of a container, without a name
-        return "/"
+        return pwd.getpwuid(os.geteuid()).pw_dir or None
+    except KeyError:
+        return None

@@ -1,0 +1,42 @@
+"""A real hub begins its parts again when they fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core.model import Ask
+from chatbridge.hub import wiring
+from chatbridge.hub.background import FIRST_PAUSE
+from chatbridge.hub.lock import Lock
+from chatbridge.store.sqlite import SqliteStore
+from tests.fakes.clock import StillClock
+
+PATIENCE = 20.0
+
+
+async def test_deadlines_are_begun_again_after_an_error_that_nobody_thought_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, failed, again = StillClock(), asyncio.Event(), asyncio.Event()
+
+    class DamagedStore(SqliteStore):
+        async def unsettled_delivery(self) -> Sequence[Ask]:
+            if not failed.is_set():
+                failed.set()
+                raise RuntimeError("not an error of the store's")
+            again.set()
+            return await super().unsettled_delivery()
+
+    monkeypatch.setattr(wiring, "SystemClock", lambda: clock)
+    monkeypatch.setattr(wiring, "SqliteStore", DamagedStore)
+    monkeypatch.setenv("CHATBRIDGE_WEB__ENABLED", "false")
+    monkeypatch.setenv("CHATBRIDGE_CONFIG", str(tmp_path / "none.toml"))
+    with Lock(str(tmp_path), started_by="person") as lock:
+        async with wiring.open_hub(lock, config=None, agents=list):
+            await asyncio.wait_for(failed.wait(), PATIENCE)
+            clock.advance(FIRST_PAUSE)
+            await asyncio.wait_for(again.wait(), PATIENCE)
