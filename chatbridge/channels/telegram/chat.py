@@ -258,6 +258,7 @@ class Chat:
         self, ask: Ask, drawing: Drawing, more: Overflow, wish: Wish, *, old: tuple[int, ...]
     ) -> tuple[Place, Sequence[int]]:
         """The card's place, and the messages that had to come before it."""
+        self._touched.pop(ask.id, None)  # it was another card
         thread = await self._writer.open(ask.project)
         out = self._before.setdefault(ask.id, [])
         # Who has asked to see all of it may allow it only with all of it in sight.
