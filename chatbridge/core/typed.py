@@ -4,7 +4,7 @@ and, where everything can be typed, a word or an emoji that stands for a button.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chatbridge.core import form
@@ -48,6 +48,8 @@ _CANCEL_WORDS = {
 _ASKING_BACK = ("explain", "rephrase")
 
 Does = Event | Act
+Names = Mapping[str, Sequence[int]]
+"""Options, by what they are called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +83,18 @@ def typed(ask: Ask, text: str) -> tuple[Event, ...]:
             picks = _several(question, text)
             if picks:
                 return tuple(form.Toggle(step=step, option=i, on=True) for i in picks)
-        elif (pick := _one(question, text)) is not None:
+        elif (pick := _one(question, text, _names(question))) is not None:
             return (form.Choose(step=step, option=pick),)
     return (form.Text(text=text, step=step),)
 
 
 def _several(question: Question, text: str) -> list[int]:
     """All the options that a list names; nothing if any part of it names none."""
-    whole = _one(question, text)
+    names = _names(question)
+    whole = _one(question, text, names)
     if whole is not None:
         return [whole]
-    picks = [_one(question, part) for part in _parts(text)]
+    picks = [_one(question, part, names) for part in _parts(text)]
     known = [pick for pick in picks if pick is not None]
     return known if len(known) == len(picks) else []
 
@@ -101,12 +104,11 @@ def _parts(text: str) -> list[str]:
     return [part for part in re.split(separator, text.strip()) if part.strip()]
 
 
-def _one(question: Question, text: str) -> int | None:
+def _one(question: Question, text: str, names: Names) -> int | None:
     """An option's own words come before numbers: they may be numbers themselves."""
     said = _folded(text)
-    named = _named(question, said)
-    if named:
-        return named[0]
+    if said in names:
+        return names[said][0]
     if question.type is QuestionType.CONFIRM:
         return SHORT_YES_NO.get(said)
     if re.fullmatch(r"[1-9][0-9]{0,3}", said) and int(said) <= len(question.choices):
@@ -118,14 +120,15 @@ def _folded(text: str) -> str:
     return one_line(text).casefold()
 
 
-def _named(question: Question, said: str) -> list[int]:
-    """The options whose whole label this is, with or without its "(recommended)"."""
-    found = []
+def _names(question: Question) -> Names:
+    """The options by their whole labels, with and without "(recommended)". Made once for a text:
+    both its parts and the labels may be many."""
+    names: dict[str, list[int]] = {}
     for i, option in enumerate(question.choices):
         label = _folded(option.label)
-        if said in (label, split_recommended(label)[0]):
-            found.append(i)
-    return found
+        for name in {label, split_recommended(label)[0]}:
+            names.setdefault(name, []).append(i)
+    return names
 
 
 # ── instead of buttons ────────────────────────────────────────────────────────────────────────────
@@ -139,8 +142,8 @@ def meant(ask: Ask, text: str) -> tuple[Does, ...] | Unclear:
     question = ask.questions[ask.draft.at] if card.type is not None else None
     if takes_late_answer(ask) and not ask.draft.late and said == "anyway":
         return (form.AnswerAnyway(step=ask.draft.step),)
-    labelled = card.choices and question is not None and _named(question, said)
-    if not labelled:
+    names = _names(question) if card.choices and question is not None else {}
+    if said not in names:
         found = _control(ask, card, text.strip(), said)
         if found is not None:
             return found
@@ -150,12 +153,12 @@ def meant(ask: Ask, text: str) -> tuple[Does, ...] | Unclear:
         return (form.Text(text=text, step=card.step),)
     match question.type:
         case QuestionType.CONFIRM:
-            pick = _one(question, text)
+            pick = _one(question, text, names)
             return YES_OR_NO if pick is None else (card.choices[pick].does,)
         case QuestionType.MULTI_SELECT:
-            return _set(card, question, text)
+            return _set(card, names, text)
         case _:
-            option = _option(card, question, text)
+            option = _option(card, names, _shown(card), text)
             if isinstance(option, Unclear):
                 return option
             if option is None:
@@ -232,10 +235,13 @@ def _on_review(card: Card, said: str) -> tuple[Does, ...] | Unclear:
     return SEND_OR_NUMBER
 
 
-def _set(card: Card, question: Question, text: str) -> tuple[Does, ...] | Unclear:
+def _set(card: Card, names: Names, text: str) -> tuple[Does, ...] | Unclear:
     """A list is the whole choice, and finishes it. Any other text joins what is picked."""
-    whole = _option(card, question, text)
-    picks = [whole] if whole is not None else [_option(card, question, p) for p in _parts(text)]
+    labels = _shown(card)
+    whole = _option(card, names, labels, text)
+    picks = [whole]
+    if whole is None:
+        picks = [_option(card, names, labels, part) for part in _parts(text)]
     if not picks or None in picks:
         return (form.Text(text=text, step=card.step),)
     chosen = set()
@@ -254,11 +260,15 @@ def _set(card: Card, question: Question, text: str) -> tuple[Does, ...] | Unclea
     return (*toggles, form.Done(step=card.step))
 
 
-def _option(card: Card, question: Question, text: str) -> int | Unclear | None:
-    """The one option that this text names, by its words, its number or its beginning."""
+def _shown(card: Card) -> list[str]:
+    return [_folded(choice.label) for choice in card.choices]
+
+
+def _option(card: Card, names: Names, labels: Sequence[str], text: str) -> int | Unclear | None:
+    """The one option that this text names, by its words, its number or its beginning. `labels` are
+    those that are shown."""
     said = _folded(text)
-    named = _named(question, said)
-    if named:
+    if named := names.get(said):
         return named[0] if len(named) == 1 else _fits(card, text, named)
     if said.isascii() and said.isdigit():
         number = _number(said)
@@ -267,7 +277,6 @@ def _option(card: Card, question: Question, text: str) -> int | Unclear | None:
         return _no_option(card, said)
     if len(said) < TELLING:
         return None
-    labels = [_folded(choice.label) for choice in card.choices]
     begun = [i for i, label in enumerate(labels) if label.startswith(said)]
     if not begun:
         return None

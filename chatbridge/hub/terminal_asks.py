@@ -11,11 +11,12 @@ import pwd
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from chatbridge.core.as_json import ask_object
 from chatbridge.core.asks import takes_late_answer
-from chatbridge.core.bounds import Slices
+from chatbridge.core.bounds import Slices, off_loop, weight_of
 from chatbridge.core.ends import PLACES, in_place, where
 from chatbridge.core.errors import (
     AskEnded,
@@ -145,7 +146,8 @@ class TerminalAsks:
             raise await self._ended(ask.id, request.uid)
         words = request.given.get("words")
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
-            answers = from_words(ask, [encodable(word) for word in words])
+            said = partial(from_words, ask, [encodable(word) for word in words])
+            answers = await off_loop(said, weight=weight_of(ask))
         else:
             answers = from_json(ask, request.given.get("answers"))
         try:

@@ -159,6 +159,24 @@ async def test_the_next_question_comes_though_the_card_has_no_number_and_nobody_
     assert sent(telegram) == 2
 
 
+async def test_a_card_that_was_touched_before_it_lost_its_number_stays_one_card(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(SELECT, MULTI, TEXT)
+    first = await telegram.step(ask, "2 ·")
+    await telegram.say("/pending")
+    listed = await telegram.sees("1 question is open")
+    numbers_are_unknown(telegram)
+    await telegram.tap(listed, "1")
+    await telegram.gone(first)
+    await noted(telegram, await telegram.now(ask))
+    before = sent(telegram)
+    for _ in range(3):
+        await telegram.desk.inbox.redraw(ask.id)
+        await noted(telegram, await telegram.now(ask))
+    assert sent(telegram) == before
+
+
 async def test_an_approval_without_numbers_can_be_allowed_once_all_of_it_is_out(
     telegram: Telegram,
 ) -> None:

@@ -142,6 +142,16 @@ async def test_a_message_that_is_out_is_not_sent_again_though_nobody_says_its_nu
     assert warnings(caplog) == [SAID]
 
 
+async def test_a_page_that_is_no_answer_of_telegrams_is_no_ok_whatever_it_says(
+    scene: Scene,
+) -> None:
+    page = b'<html><script>{"ok": true, "result": {"message_id": 7}}</script></html>'
+    scene.api.rewrite("sendMessage", lambda _body: page, times=1)
+    async with scene.hub() as hub:
+        await hub.ask(1)
+        await hub.until(lambda: len(scene.api.calls("sendMessage")) == 2, step=0.5)
+
+
 async def test_a_topic_whose_answer_cannot_be_read_is_made_once(tmp_path: Path) -> None:
     with BotApi.running(topics_enabled=True) as telegram:
         chat = telegram.group("team", telegram.person("Ada"), forum=True)

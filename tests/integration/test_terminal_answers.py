@@ -173,6 +173,7 @@ async def test_a_late_answer_is_kept_and_told_as_such(tmp_path: Path) -> None:
 )
 async def test_a_command_says_whether_an_agent_waits_for_it(
     tmp_path: Path,
+    state: str,
     do: str,
     main: Callable[[list[str]], int],
     words: list[str],
@@ -186,10 +187,8 @@ async def test_a_command_says_whether_an_agent_waits_for_it(
         if gone:
             await mine.world.broker.callers.link_closed("link-1")
         reply = await mine.does(do, id=ask.id, words=words)
-    state = tmp_path / "state"
-    state.mkdir()
-    monkeypatch.setenv("CHATBRIDGE_STATE_DIR", str(state))
-    with scripted_hub(str(state)) as hub:
+    monkeypatch.setenv("CHATBRIDGE_STATE_DIR", state)
+    with scripted_hub(state) as hub:
         running = asyncio.create_task(asyncio.to_thread(main, [ask.id, *words]))
         line, _ = await asyncio.to_thread(hub.accept)
         line.receive()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +34,8 @@ HEAVY = {"aiosqlite", "httpx", "mcp", "nio", "starlette", "telegram", "uvicorn"}
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The usual folder of an owner, which is not there yet."""
     monkeypatch.setenv("HOME", str(tmp_path))
+    owner = SimpleNamespace(pw_dir=str(tmp_path))
+    monkeypatch.setattr(pwd, "getpwuid", lambda _uid: owner)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("CHATBRIDGE_CONFIG", str(tmp_path / "chatbridge" / "config.toml"))
     return tmp_path / "chatbridge" / "tools"

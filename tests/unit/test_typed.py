@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 from chatbridge.core import form
 from chatbridge.core.form import Choose, Event, Text, Toggle
 from chatbridge.core.model import Ask, Draft, Entry, Option, Question, QuestionType, View
-from chatbridge.core.typed import takes_text, typed
+from chatbridge.core.text import one_line
+from chatbridge.core.typed import meant, takes_text, typed
 from tests import telegram_strategies as some
+from tests.fakes.loop_watch import calls_in_this_thread
 from tests.telegram_asks import ask, confirm, select, text
 
 SELECT = select("Which database?", "PostgreSQL in Docker (recommended)", "SQLite", "3 replicas")
@@ -125,3 +128,16 @@ def test_a_number_never_picks_what_is_not_there(count: int, number: int) -> None
         assert event == Choose(step=0, option=number - 1)
     else:
         assert isinstance(event, Text)
+
+
+@pytest.mark.parametrize("reads", [typed, meant])
+def test_a_long_list_is_compared_with_many_options_that_are_folded_once(
+    reads: Callable[[Ask, str], object],
+) -> None:
+    many = 50
+    question = select("Which?", *(f"Option {i}" for i in range(many)), multi=True)
+    with calls_in_this_thread(one_line) as alone:
+        reads(ask(question), "Option 1")
+    with calls_in_this_thread(one_line) as listed:
+        reads(ask(question), ",".join(f"Option {i}" for i in range(many)))
+    assert len(listed) <= len(alone) + many

@@ -191,14 +191,16 @@ class Chat:
             reactions=self._reactions,
             reacted=frozenset(reacted.values()),
             viewer=self.viewer,
-            unsent=missing_pages(card, place),
+            unsent=await off_loop(partial(missing_pages, card, place), weight=weight_of(ask)),
         )
 
     async def lacks(self, ask: Ask) -> bool:
         """Whether something that has to be read before this is allowed is not known to be out."""
         post = await self._inbox.post(ask.id, surface=self.name)
-        card = draw(ask, channel="matrix")
-        return missing_pages(card, from_text(post.place) if post else None)
+        place = from_text(post.place) if post else None
+        return await off_loop(
+            lambda: missing_pages(draw(ask, channel="matrix"), place), weight=weight_of(ask)
+        )
 
     # ── deeds ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -23,8 +23,10 @@ from chatbridge.core.card import Act
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.model import Ask, Note
 from chatbridge.core.ports import Clock, Inbox
-from chatbridge.core.typed import Unclear, meant
+from chatbridge.core.typed import Does, Unclear, meant
 from chatbridge.core.words import UNSENT, clock_time, only_there
+
+Meaning = tuple[Does, ...] | Unclear
 
 _QUOTE = re.compile(r"> <@[^>\n]*>.*\n(?:>.*\n)*\n")
 """What older clients put before a reply: the message that it replies to."""
@@ -74,12 +76,13 @@ class Texts:
             return notices.ended(ask, now=self._clock.time())
         if text is None:
             return notices.only_text()
-        if self._is_for_an_older_step(found) and not _is_for_any_step(ask, text):
+        does = await _meant(ask, text)
+        if self._is_for_an_older_step(found) and not _is_for_any_step(does):
             return notices.said(form.STALE.why)
-        if _allows(ask, text) and await chat.lacks(ask):
+        if ask.approval and _allows(does) and await chat.lacks(ask):
             return notices.said(UNSENT)
         await self._cards.adopt(found, chat)
-        return await self.put(event, text, ask, cursor)
+        return await self._put(event, does, ask, cursor)
 
     def _is_for_an_older_step(self, found: Found) -> bool:
         step = found.ask.draft.step
@@ -96,7 +99,11 @@ class Texts:
         self, event: RoomEvent, text: str, ask: Ask, cursor: Note | None
     ) -> Drawing | None:
         """A text for this ask, as it is now; what the person is told, if anything."""
-        does = await off_loop(partial(meant, ask, text), weight=weight_of(ask))
+        return await self._put(event, await _meant(ask, text), ask, cursor)
+
+    async def _put(
+        self, event: RoomEvent, does: Meaning, ask: Ask, cursor: Note | None
+    ) -> Drawing | None:
         if isinstance(does, Unclear):
             return notices.said(does.why)
         who = person_of(event.sender, name=self._api.name_of(event.room, event.sender))
@@ -115,14 +122,16 @@ class Texts:
         return notices.said(step.why) if isinstance(step, form.Refused) else None
 
 
-def _is_for_any_step(ask: Ask, text: str) -> bool:
+async def _meant(ask: Ask, text: str) -> Meaning:
+    return await off_loop(partial(meant, ask, text), weight=weight_of(ask))
+
+
+def _is_for_any_step(does: Meaning) -> bool:
     """More time, or a late answer: what the root offers wherever the form is."""
-    does = meant(ask, text)
     return not isinstance(does, Unclear) and isinstance(does[0], Act | form.AnswerAnyway)
 
 
-def _allows(ask: Ask, text: str) -> bool:
-    does = meant(ask, text) if ask.approval else ()
+def _allows(does: Meaning) -> bool:
     return not isinstance(does, Unclear) and any(map(allows, does))
 
 

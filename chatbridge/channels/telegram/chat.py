@@ -106,11 +106,13 @@ class Chat:
         """Whether this is the ask's newest card, though that may not have been noted yet."""
         return self._drawn.get(ask.id, (0, None))[0] == message
 
-    def lacks(self, ask: Ask, post: Post | None) -> bool:
-        """Whether something that has to be read before this is allowed is not known to be out."""
-        needed = ask.approval and len(overflow(ask).after)
+    async def lacks(self, ask: Ask) -> bool:
+        """Whether something that has to be read before this approval is allowed is not known to be
+        out."""
+        more = await off_loop(partial(overflow, ask), weight=weight_of(ask))
+        post = await self._inbox.post(ask.id, surface=self.name)
         place = from_text(post.place) if post is not None else None
-        return bool(needed) and (place is None or place.files < needed)
+        return len(more.after) > (place.files if place is not None else 0)
 
     def just_shown(self, ask: Ask) -> bool:
         """Whether the card has had its buttons for so short a time that nobody can have read it."""
@@ -256,6 +258,7 @@ class Chat:
         self, ask: Ask, drawing: Drawing, more: Overflow, wish: Wish, *, old: tuple[int, ...]
     ) -> tuple[Place, Sequence[int]]:
         """The card's place, and the messages that had to come before it."""
+        self._touched.pop(ask.id, None)  # it was another card
         thread = await self._writer.open(ask.project)
         out = self._before.setdefault(ask.id, [])
         # Who has asked to see all of it may allow it only with all of it in sight.

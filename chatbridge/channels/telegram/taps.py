@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 
 from telegram import CallbackQuery, Message
 
@@ -35,6 +36,7 @@ from chatbridge.channels.telegram.wishes import Wish
 from chatbridge.core import form
 from chatbridge.core.approval import allows
 from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.card import Act
 from chatbridge.core.errors import AskEnded, NotHere, RetryLater, UnknownAsk
 from chatbridge.core.model import Ask, Note
@@ -163,7 +165,7 @@ class Taps:
         if _allows(ask, tap):
             if await self._is_early(ask, query, chat):
                 return approvals.EARLY
-            if chat.lacks(ask, await self._inbox.post(ask.id, surface=chat.name)):
+            if await chat.lacks(ask):
                 return UNSENT
         led_to = await self._inbox.put(ask.id, tap.does, person=person, cursor=cursor)
         if isinstance(tap.does, form.Other | form.AskExplain) and isinstance(led_to, form.Moved):
@@ -174,7 +176,8 @@ class Taps:
     async def _toast(self, ask: Ask, led_to: form.Step, *, asked_back: bool = False) -> str:
         """By how the ask is now: it may have timed out, or lost its agent, since it was drawn."""
         after = await self._inbox.ask(ask.id) if isinstance(led_to, form.Answered) else ask
-        return toast(ask, led_to, kept=after.kept, asked_back=asked_back)
+        told = partial(toast, ask, led_to, kept=after.kept, asked_back=asked_back)
+        return await off_loop(told, weight=weight_of(ask))
 
     async def _is_early(self, ask: Ask, query: CallbackQuery, chat: Chat) -> bool:
         """Whether the button came up under the thumb: a moment ago, or so lately that Telegram has

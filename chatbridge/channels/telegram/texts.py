@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from telegram import Message
 
@@ -20,6 +21,7 @@ from chatbridge.channels.telegram.wire import NO_NUMBER
 from chatbridge.core import form
 from chatbridge.core.answerable import any_unseen, shown_on
 from chatbridge.core.asks import takes_late_answer
+from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.model import Ask, Note, Person, View
 from chatbridge.core.ports import Clock, Inbox
@@ -38,7 +40,8 @@ async def put_text(inbox: Inbox, ask: Ask, text: str, *, person: Person, cursor:
         opened = form.advance(ask.questions, ask.draft, opening[0])
         assert isinstance(opened, form.Moved)
         ask = replace(ask, draft=opened.draft)
-    return await inbox.put(ask.id, *opening, *typed(ask, text), person=person, cursor=cursor)
+    events = await off_loop(partial(typed, ask, text), weight=weight_of(ask))
+    return await inbox.put(ask.id, *opening, *events, person=person, cursor=cursor)
 
 
 def replied_to(message: Message) -> Message | None:

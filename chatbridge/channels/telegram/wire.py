@@ -35,7 +35,8 @@ LONGEST_PAUSE = 3600
 NO_NUMBER = 0
 """The number of a message, or a topic, that was made without its number being known; or its
 date."""
-_OK = re.compile(rb'"ok"\s*:\s*true\b')
+_OK = re.compile(rb'\s*\{.*"ok"\s*:\s*true\b', re.DOTALL)
+"""In JSON that may be broken, but not in a page of some gateway's."""
 _NUMBER = rb'"result"\s*:\s*\{\s*"%s"\s*:\s*(\d{1,15})\s*[,}]'
 """What was made begins with its own number; those of other messages come later."""
 
@@ -106,7 +107,7 @@ class SaidOk(TelegramError):
 
 
 def _unreadable(payload: bytes) -> TelegramError:
-    return (SaidOk if _OK.search(payload) else TelegramError)(UNREADABLE)
+    return (SaidOk if _OK.match(payload) else TelegramError)(UNREADABLE)
 
 
 def _least(payload: bytes, *, topic: bool) -> bytes:
@@ -131,7 +132,7 @@ def _made(payload: bytes, name: str) -> dict[str, object] | None:
     try:
         found = nesting.loads(payload)
     except ValueError:
-        if not _OK.search(payload):
+        if not _OK.match(payload):
             return None
         number = re.search(_NUMBER % name.encode(), payload)
         return {name: int(number[1])} if number else {}

@@ -1,0 +1,118 @@
+"""What a person does with a long card is worked out beside the event loop, not in it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chatbridge.channels.matrix.api import Api
+from chatbridge.channels.matrix.approvals import WHOLE, pages_of
+from chatbridge.channels.matrix.cards import Cards
+from chatbridge.channels.matrix.chat import Chat
+from chatbridge.channels.matrix.echoes import Echoes
+from chatbridge.channels.matrix.people import People
+from chatbridge.channels.matrix.place import Part, Place, to_text
+from chatbridge.channels.matrix.plain import Plain
+from chatbridge.channels.matrix.taps import Taps
+from chatbridge.channels.matrix.texts import Texts
+from chatbridge.channels.matrix.voice import Voice
+from chatbridge.channels.matrix.wire import RoomEvent
+from chatbridge.channels.telegram.overflow import overflow
+from chatbridge.core.draw import draw
+from chatbridge.core.model import Post, Status, View
+from chatbridge.core.typed import meant, typed
+from tests.fakes.inbox import COMMAND, SELECT
+from tests.fakes.loop_watch import calls_in_this_thread
+from tests.fakes.telegram_desk import Telegram, running_telegram
+
+LONG = "x" * (WHOLE + 1)
+assert COMMAND.subject
+LONG_COMMAND = replace(COMMAND, subject=replace(COMMAND.subject, code=LONG))
+LONG_SELECT = replace(SELECT, text=f"Which database? {LONG}")
+BOT, ADA, ROOM = "@bot:test", "@ada:test", "!room:test"
+DRAWING = (draw, overflow, pages_of, meant, typed)
+
+
+@pytest.fixture
+async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
+    async with running_telegram(tmp_path) as telegram:
+        yield telegram
+
+
+async def test_a_long_approval_is_allowed_on_telegram_without_drawing_it_in_the_loop(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(LONG_COMMAND)
+    card = await telegram.current(ask)
+    telegram.clock.advance(60)
+    with calls_in_this_thread(*DRAWING) as called:
+        assert await telegram.tap(card, "Allow once") == "Allowed once."
+        await telegram.current(ask)
+    assert called == []
+
+
+async def test_a_long_question_is_answered_on_telegram_without_drawing_it_in_the_loop(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(LONG_SELECT)
+    card = await telegram.current(ask)
+    with calls_in_this_thread(*DRAWING) as called:
+        assert await telegram.tap(card, "2 ·") == "Sent: SQLite"
+        await telegram.current(ask)
+    assert called == []
+
+
+async def test_what_is_typed_to_a_long_question_is_not_compared_with_its_options_in_the_loop(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(LONG_SELECT)
+    card = await telegram.current(ask)
+    with calls_in_this_thread(*DRAWING) as called:
+        await telegram.say("SQLite", reply_to=card)
+    assert (await telegram.now(ask)).status is Status.ANSWERED
+    assert called == []
+
+
+@pytest.mark.parametrize("said", ["allow", "👍"])
+async def test_matrix_refuses_a_long_approval_that_is_not_all_out_without_drawing_it_in_the_loop(
+    telegram: Telegram, said: str
+) -> None:
+    inbox, clock = telegram.desk.inbox, telegram.clock
+    ask = await telegram.desk.ask(LONG_COMMAND)
+    api = Api("https://matrix.test", BOT, hint="config.toml")
+    echoes, people = Echoes(), People([ADA], bot=BOT, clock=clock)
+    chat = Chat(api, ROOM, people=people, echoes=echoes, clock=clock, reactions=True)
+    chat.attach(inbox)
+    root = Part(event="$card", step=0, view=View.QUESTION, at=0, shows="")
+    place = to_text(Place(room=ROOM, parts=(root,)))
+    post = Post(ask_id=ask.id, surface=chat.name, place=place, revision=0)
+    await inbox.adopt(post, over=None, handles=(root.event,))
+    told: list[None] = []
+    voice = Voice(api, clock=clock, spawn=lambda work: told.append(work.close()))
+    cards = Cards(api, inbox)
+    texts = Texts(api, inbox, cards=cards, echoes=echoes, clock=clock, voice=voice)
+    plain = Plain(api, inbox, texts=texts, echoes=echoes, clock=clock, voice=voice, reactions=True)
+    taps = Taps(api, inbox, cards=cards, plain=plain, clock=clock, voice=voice)
+    reply = {"m.in_reply_to": {"event_id": root.event}}
+    reaction = {"rel_type": "m.annotation", "event_id": root.event, "key": said}
+    event = RoomEvent(
+        id="$said",
+        room=ROOM,
+        sender=ADA,
+        type="m.room.message",
+        content={
+            "msgtype": "m.text",
+            "body": said,
+            "m.relates_to": reply if said == "allow" else reaction,
+        },
+        at=clock.time(),
+    )
+    with calls_in_this_thread(*DRAWING) as called:
+        await (texts if said == "allow" else taps).take(event, chat, None)
+    assert called == []
+    assert len(told) == 1
+    assert (await telegram.now(ask)).open
+    await api.close()
