@@ -68,8 +68,13 @@ def exact_line(text: str) -> str:
 def told_apart(labels: Sequence[str]) -> list[str]:
     """Each label as one line, like any other words of an agent. If some of them would look the
     same, all are shown to the letter."""
+    return list(_told_apart(tuple(labels)))
+
+
+@lru_cache(maxsize=DRAWN_AGAIN)
+def _told_apart(labels: tuple[str, ...]) -> tuple[str, ...]:
     alike = len(set(map(_look, labels))) < len(labels)
-    return [exact_line(label) if alike else one_line(label) for label in labels]
+    return tuple(exact_line(label) if alike else one_line(label) for label in labels)
 
 
 def _look(label: str) -> str:
