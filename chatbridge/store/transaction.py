@@ -68,7 +68,7 @@ ANYTHING_LIKE = """
     WHERE calls.link = :link AND calls.ended_at IS NULL AND asks.fingerprint = :fingerprint
     LIMIT 1
 """
-READABLE = "seq NOT IN (SELECT value FROM json_each(:aside))"
+READABLE = "(:aside = '[]' OR seq NOT IN (SELECT value FROM json_each(:aside)))"
 """Not an open ask that is known to be set aside: nobody could end it."""
 COUNT_OPEN_ASKS = f"SELECT count(*) FROM asks WHERE status = 'open' AND {READABLE}"  # noqa: S608
 COUNT_OPEN_ASKS_OF_PROJECT = f"{COUNT_OPEN_ASKS} AND project = :party"
