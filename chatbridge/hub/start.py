@@ -28,6 +28,9 @@ NO_SOCKET = (
     "chatbridge-system.socket"
 )
 
+THREADS_TURN_SECONDS = 0.001
+"""How long a thread that draws a long text keeps the event loop waiting for its turn."""
+
 
 def main(argv: list[str]) -> int:
     """`chatbridge hub`"""
@@ -48,6 +51,7 @@ def main(argv: list[str]) -> int:
 
                 from chatbridge.hub.wiring import run_hub
 
+            sys.setswitchinterval(THREADS_TURN_SECONDS)
             uvloop.run(
                 run_hub(
                     lock,
