@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent
@@ -40,9 +40,9 @@ class WatchedClock(StillClock):
         super().__init__()
         self._pauses: asyncio.Queue[float] = asyncio.Queue()
 
-    async def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> Coroutine[None, None, None]:
         self._pauses.put_nowait(seconds)
-        await super().sleep(seconds)
+        return super().sleep(seconds)
 
     async def asleep(self, seconds: float) -> None:
         """Return once somebody has gone to sleep for so long."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,9 +59,9 @@ class WatchedClock(StillClock):
         self.calls = CallsClock(self)
         self._asked: list[float] = []
 
-    async def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> Coroutine[None, None, None]:
         self._asked.append(seconds)
-        await super().sleep(seconds)
+        return super().sleep(seconds)
 
     def advance(self, seconds: float) -> None:
         self._asked.clear()
@@ -81,9 +81,9 @@ class CallsClock:
         self.asked: list[float] = []
         self._sleep = clock.sleep
 
-    async def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> Coroutine[None, None, None]:
         self.asked.append(seconds)
-        await self._sleep(seconds)
+        return self._sleep(seconds)
 
     def sleeps_for(self, seconds: float) -> bool:
         """Whether a call does, since the clock was last moved."""

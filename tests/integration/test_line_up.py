@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,9 +56,9 @@ class Pauses(StillClock):
         super().__init__()
         self._asked: asyncio.Queue[float] = asyncio.Queue()
 
-    async def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> Coroutine[None, None, None]:
         self._asked.put_nowait(seconds)
-        await super().sleep(seconds)
+        return super().sleep(seconds)
 
     async def next(self) -> float:
         async with asyncio.timeout(PATIENCE):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 
 import pytest
@@ -24,9 +24,9 @@ class Watched(StillClock):
         super().__init__()
         self.slept: list[float] = []
 
-    async def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> Coroutine[None, None, None]:
         self.slept.append(seconds)
-        await super().sleep(seconds)
+        return super().sleep(seconds)
 
 
 class Service:
