@@ -323,7 +323,9 @@ class Broker:
             return False
         now = self._clock.time()
         for ask in open_asks:
-            self._schedule(ask)
+            # Added, not replaced: the ask may have changed since it was read.
+            for when, due in all_due(ask, now=now, policy=self.policy):
+                self._agenda.add(when, due, ask.id)
             if overtaken(ask, now=now):  # perhaps while no hub was there
                 self._agenda.add(now, Due.TURN, ask.id)
         for ask in undelivered:

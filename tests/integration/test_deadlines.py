@@ -12,7 +12,7 @@ from chatbridge.core import asks
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, Status
 from chatbridge.store.sqlite import SqliteStore
-from tests.fakes.world import BLUE, OWNER, World, world
+from tests.fakes.world import BLUE, OWNER, PATIENCE, World, world
 
 
 def backlog(ask: Ask) -> Callable[[World], Awaitable[None]]:
@@ -142,6 +142,31 @@ async def test_a_store_that_fails_at_the_start_only_delays_the_deadlines(
             await asyncio.sleep(0)
         assert (await waiting).status is Status.TIMED_OUT
     assert "deadlines are not known yet" in caplog.text
+
+
+async def test_what_changes_while_the_starting_hub_reads_its_asks_comes_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = SqliteStore.open_asks
+    asked, read, changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def open_asks(store: SqliteStore) -> Sequence[Ask]:
+        await asked.wait()
+        found = await works(store)
+        read.set()
+        await changed.wait()
+        return found
+
+    monkeypatch.setattr(SqliteStore, "open_asks", open_asks)
+    async with world(tmp_path) as hub:
+        await hub.ask()
+        asked.set()
+        await asyncio.wait_for(read.wait(), PATIENCE)
+        await hub.broker.callers.link_closed("link-1")
+        changed.set()
+        await asyncio.wait_for(hub.clock.until_asleep(30.0), PATIENCE)
+        hub.clock.advance(121)
+        await hub.until(lambda ask: ask.alone)
 
 
 async def test_a_card_is_drawn_anew_when_its_time_runs_out_and_each_time_only_once(
