@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Generator, Iterator
 from functools import cache
@@ -29,6 +30,9 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=5000)
 settings.load_profile("repeatable")
+
+# A shell's background job ignores Ctrl-C, and every process that a test starts would, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CI = Path(__file__).parent.parent / ".ci"
 MISSING = {
