@@ -8,29 +8,32 @@ from chatbridge import __version__
 
 COMMANDS = {
     "mcp": ("chatbridge.link.loop", "started by agents and services, not by you"),
-    "hub": ("chatbridge.hub.start", "the process that holds the questions and talks to your chats"),
-    "stop": ("chatbridge.cli.stop", "stop the hub"),
+    "hub": (
+        "chatbridge.hub.process.start",
+        "the process that holds the questions and talks to your chats",
+    ),
+    "stop": ("chatbridge.cli.hub.stop", "stop the hub"),
     "setup": ("chatbridge.cli.setup.command", "set chatbridge up, step by step"),
-    "pair": ("chatbridge.cli.pair", "pair a phone; people lists who may answer"),
-    "people": ("chatbridge.cli.people", "who may answer, and taking somebody out"),
+    "pair": ("chatbridge.cli.people.pair", "pair a phone; people lists who may answer"),
+    "people": ("chatbridge.cli.people.people", "who may answer, and taking somebody out"),
     "doctor": ("chatbridge.cli.doctor.command", "look for what is wrong, and say what to do"),
     "connect": ("chatbridge.cli.connect.command", "add chatbridge to an agent's MCP servers"),
     "disconnect": ("chatbridge.cli.connect.disconnect", "take it out again"),
     "service": ("chatbridge.cli.service.command", "keep the hub running with systemd"),
-    "serve": ("chatbridge.cli.serve", "let agents on other machines ask, too"),
-    "token": ("chatbridge.cli.token", "make, list and remove those tokens"),
-    "tools": ("chatbridge.cli.tools", "the commands that your agents may run"),
-    "ask": ("chatbridge.cli.ask", "ask yourself from a script; notify only tells you"),
-    "notify": ("chatbridge.cli.notify", "tell yourself something from a script"),
-    "pending": ("chatbridge.cli.pending", "the open questions; live with --watch"),
-    "answer": ("chatbridge.cli.answer", "answer one here, or cancel it"),
-    "cancel": ("chatbridge.cli.cancel", "cancel an open question"),
-    "history": ("chatbridge.cli.history", "what was asked before, and how it ended"),
-    "inbox": ("chatbridge.cli.inbox", "open the inbox in the browser"),
-    "status": ("chatbridge.cli.status", "whether the hub runs; stop ends it"),
+    "serve": ("chatbridge.cli.agents.serve", "let agents on other machines ask, too"),
+    "token": ("chatbridge.cli.agents.token", "make, list and remove those tokens"),
+    "tools": ("chatbridge.cli.agents.tools", "the commands that your agents may run"),
+    "ask": ("chatbridge.cli.questions.ask", "ask yourself from a script; notify only tells you"),
+    "notify": ("chatbridge.cli.questions.notify", "tell yourself something from a script"),
+    "pending": ("chatbridge.cli.questions.pending", "the open questions; live with --watch"),
+    "answer": ("chatbridge.cli.questions.answer", "answer one here, or cancel it"),
+    "cancel": ("chatbridge.cli.questions.cancel", "cancel an open question"),
+    "history": ("chatbridge.cli.questions.history", "what was asked before, and how it ended"),
+    "inbox": ("chatbridge.cli.hub.inbox", "open the inbox in the browser"),
+    "status": ("chatbridge.cli.hub.status", "whether the hub runs; stop ends it"),
     "version": ("chatbridge.cli.version", "the installed version"),
     "completion": ("chatbridge.cli.completion", "let your shell complete all this"),
-    "hook": ("chatbridge.cli.hook", "what Claude Code's hooks call"),
+    "hook": ("chatbridge.cli.agents.hook", "what Claude Code's hooks call"),
     "demo": ("chatbridge.cli.demo", "see how a question looks"),
 }
 
@@ -79,7 +82,7 @@ def main(argv: list[str] | None = None) -> int:
     from importlib import import_module
 
     if word == "mcp":
-        start = import_module("chatbridge.hub.start")
+        start = import_module("chatbridge.hub.process.start")
         return int(start.standalone_main([it for it in rest if it != "--standalone"]))
     if word == "completion":
         from chatbridge.cli import completion

@@ -16,7 +16,7 @@ from functools import lru_cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from chatbridge.core.markup import (
+from chatbridge.core.cards.markup import (
     Block,
     Break,
     Code,

@@ -15,7 +15,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from chatbridge import small_files
+from chatbridge import bounded_read
 from chatbridge.core.model import Project
 from chatbridge.core.text import one_line, shortened
 from chatbridge.durations import LONGEST, seconds
@@ -132,6 +132,6 @@ def _parsed(text: str, where: object) -> ProjectSettings:
 def _read(path: Path) -> str:
     # As much as a link would tell: with more of them, dots in a key take TOML's reader seconds.
     try:
-        return small_files.read(path, most=LONGEST_TOLD).decode()
+        return bounded_read.read(path, most=LONGEST_TOLD).decode()
     except (FileNotFoundError, NotADirectoryError):
         return ""

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.drawing import Drawing, Seen
-from chatbridge.core import form
-from chatbridge.core.card import Card
-from chatbridge.core.draw import draw
+from chatbridge.channels.matrix.render.drawing import Drawing, Seen
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.card import Card
+from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Person
 from tests.telegram_asks import HOUR, NOW, stepped
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.place import Part, Place, Seed
-from chatbridge.core import signs
+from chatbridge.channels.matrix.outbound.card_messages import Part, Place, Seed
+from chatbridge.core.forms import emoji_shortcuts
 from chatbridge.core.model import View
 
-EMOJIS = (*signs.NUMBERS, *signs.YES_NO, "✅", "⏭️", "↩️", "❌", "📄")
+EMOJIS = (*emoji_shortcuts.NUMBERS, *emoji_shortcuts.YES_NO, "✅", "⏭️", "↩️", "❌", "📄")
 
 
 @st.composite

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chatbridge.core.cards.row import Row, Rows
 from chatbridge.core.model import Ask
-from chatbridge.core.row import Row, Rows
 from chatbridge.store.summary import summary_of
 
 

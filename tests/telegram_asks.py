@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chatbridge.channels.telegram.keyboard import Key, Rows
-from chatbridge.channels.telegram.render import Seen, draw_card
-from chatbridge.core import asks as steps
-from chatbridge.core import form
-from chatbridge.core.card import Card
-from chatbridge.core.draw import draw
+from chatbridge.channels.telegram.render.card import Seen, draw_card
+from chatbridge.channels.telegram.render.keyboard import Key, Rows
+from chatbridge.core.asks import transitions as steps
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.card import Card
+from chatbridge.core.delivery.notice import Level, Notice
+from chatbridge.core.forms import form
 from chatbridge.core.model import (
     Agent,
     Ask,
@@ -24,7 +25,6 @@ from chatbridge.core.model import (
     Subject,
     new_draft,
 )
-from chatbridge.core.notice import Level, Notice
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.entities import Formatted, formatted, width
 from tests.fakes.telegram.html import parse_html

@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.render import Seen
-from chatbridge.core import form
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.channels.telegram.render.card import Seen
+from chatbridge.core.delivery.notice import Level
+from chatbridge.core.forms import form
+from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,
@@ -24,7 +25,6 @@ from chatbridge.core.model import (
     Question,
     Status,
 )
-from chatbridge.core.notice import Level
 from tests import strategies as some
 from tests.telegram_asks import approval, ask, named, notice, stepped
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from importlib import import_module
 
-from chatbridge.cli.running import new_parser, run
+from chatbridge.cli.ui.running import new_parser, run
 
 Commands = Mapping[str, tuple[str, str]]
 """By its name, each command's module and what it is for."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 from chatbridge.core.errors import SettingsError
 
 Key = tuple[str, ...]
@@ -27,7 +27,7 @@ TEMPLATE = """\
 
 
 def config_file() -> Path:
-    return Path(rendezvous.config_path())
+    return Path(runtime_paths.config_path())
 
 
 def table_in(path: Path, name: str) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
-from chatbridge import __version__, rendezvous, sockets
-from chatbridge.cli.hub_line import HubLine
-from chatbridge.cli.stop import end_hub
+from chatbridge import __version__, runtime_paths, sockets
+from chatbridge.cli.hub.hub_client import HubLine
+from chatbridge.cli.hub.stop import end_hub
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.sockets import MAX_SOCKET_PATH
 
@@ -148,7 +148,7 @@ class Stage:
         # The owner's own settings and hub have nothing to do with the demo.
         own = {k: v for k, v in os.environ.items() if not k.startswith("CHATBRIDGE_")}
         own.pop("CREDENTIALS_DIRECTORY", None)
-        with open(rendezvous.log_path(self.state), "ab") as log:
+        with open(runtime_paths.log_path(self.state), "ab") as log:
             self.hub = subprocess.Popen(
                 [sys.executable, "-m", "chatbridge", "hub"],
                 stdin=subprocess.DEVNULL,
@@ -177,7 +177,7 @@ class Stage:
         """
         until = time.monotonic() + HUB_WITHIN
         while self.hub.poll() is None and time.monotonic() < until:
-            info = rendezvous.read_lock(self.state)
+            info = runtime_paths.read_lock(self.state)
             if info is not None and info.web is not None and info.socket is not None:
                 return info.web
             await asyncio.sleep(0.02)
@@ -185,17 +185,17 @@ class Stage:
 
     def login_code(self) -> str:
         """As `chatbridge inbox` gets one."""
-        info = rendezvous.read_lock(self.state)
+        info = runtime_paths.read_lock(self.state)
         with sockets.connect((info and info.socket) or "") as sock:
             line = HubLine(sock)
             line.greet()
             return str(line.ask("login-code")["code"])
 
     def token(self) -> str:
-        return Path(rendezvous.token_path(self.state)).read_text(encoding="ascii").strip()
+        return Path(runtime_paths.token_path(self.state)).read_text(encoding="ascii").strip()
 
     def _last_words(self) -> str:
-        log = Path(rendezvous.log_path(self.state)).read_text(errors="replace")
+        log = Path(runtime_paths.log_path(self.state)).read_text(errors="replace")
         return log.strip().rpartition("\n")[2]
 
 
@@ -262,7 +262,7 @@ async def _answer(inbox: Inbox, ask: dict[str, Any]) -> bool:
     if not sys.stdin.isatty():
         _say("There is no terminal here, so the demo answers by itself, through the inbox's API.")
         return await inbox.answer(ask["id"], OWN_ANSWERS)
-    from chatbridge.cli.terminal_form import Lines, TerminalForm
+    from chatbridge.cli.questions.terminal_form import Lines, TerminalForm
 
     _say("or here. The first answer counts; Ctrl-C ends the demo.\n")
     form = TerminalForm(ask)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from chatbridge import __version__
-from chatbridge.cli.running import new_parser, run, say
+from chatbridge.cli.ui.running import new_parser, run, say
 
 
 def parser() -> argparse.ArgumentParser:
@@ -20,11 +20,11 @@ def main(argv: list[str]) -> int:
 
 
 def _version() -> int:
-    from chatbridge import rendezvous
-    from chatbridge.cli.status import other_version
+    from chatbridge import runtime_paths
+    from chatbridge.cli.hub.status import other_version
 
     print(f"chatbridge {__version__}", flush=True)
-    hub = rendezvous.lock_holder(rendezvous.state_dir())
+    hub = runtime_paths.lock_holder(runtime_paths.state_dir())
     if hub is not None and hub.version != __version__:
         what, fix = other_version(hub.version, hub.started_by)
         say(f"{what}.", f"Run: {fix}")

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from chatbridge.core.errors import ToolInputError
-from chatbridge.core.exact import exact
+from chatbridge.core.exact_text import exact
 from chatbridge.core.model import Ask, AskRequest, Option, Question, is_approval
 from chatbridge.core.text import hidden_in, visible, without_runs
 

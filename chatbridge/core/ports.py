@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import uuid4
 
-from chatbridge.core.form import Event, Step
+from chatbridge.core.cards.row import Past, Row, Rows
+from chatbridge.core.delivery.notice import Notice
+from chatbridge.core.delivery.rate_limit import Pace
+from chatbridge.core.forms.form import Event, Step
 from chatbridge.core.model import Answer, Ask, Note, Person, Post
-from chatbridge.core.notice import Notice
-from chatbridge.core.pacing import Pace
-from chatbridge.core.row import Past, Row, Rows
 
 
 class Clock(Protocol):

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
+from chatbridge.core.cards.row import Past, Row, Rows
+from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.model import Ask, Call, CallName, Note, Post, Status
-from chatbridge.core.notice import Notice
 from chatbridge.core.operation import OperationStore
-from chatbridge.core.row import Past, Row, Rows
 
 T = TypeVar("T")
 

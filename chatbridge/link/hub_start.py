@@ -12,7 +12,7 @@ import site
 import sys
 
 import chatbridge
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 
 LONG_LOG = 5 * 1024 * 1024
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -42,9 +42,9 @@ def start_hub(state: str) -> int:
 
     The caller gets no child: the hub belongs to init.
     """
-    rendezvous.make_private(state)
+    runtime_paths.make_private(state)
     environment = _hub_environment(state)
-    log = _open_log(rendezvous.log_path(state))
+    log = _open_log(runtime_paths.log_path(state))
     report, report_end = os.pipe()
     try:
         child = os.fork()
@@ -110,7 +110,7 @@ def _hub_environment(state: str) -> dict[str, str]:
     environment["PATH"] = PATH
     for name in ("CHATBRIDGE_CONFIG", "CHATBRIDGE_RUNTIME_DIR"):
         if environment.get(name):
-            environment[name] = rendezvous.absolute(environment[name])
+            environment[name] = runtime_paths.absolute(environment[name])
     # A package that is not installed is importable only from its own folder.
     package = os.path.dirname(os.path.dirname(os.path.abspath(chatbridge.__file__)))
     if package not in (*site.getsitepackages(), site.getusersitepackages()):

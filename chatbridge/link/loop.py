@@ -14,9 +14,9 @@ import socket
 import sys
 import time
 
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.lines import LineReader
+from chatbridge.framing import LineReader
 from chatbridge.link import unavailable
 from chatbridge.link.preface import parsed_limit, preface
 from chatbridge.link.relay import Json, Relay
@@ -115,7 +115,7 @@ class Link:
             self._problem, self._tools = unavailable.SWITCHED_OFF, False
             return
         try:
-            self._state = rendezvous.state_dir()
+            self._state = runtime_paths.state_dir()
         except ChatbridgeError as error:
             self._give_up(str(error))
             return

@@ -11,8 +11,8 @@ import json
 import time
 from collections.abc import Callable
 
-from chatbridge import nesting, request_ids
-from chatbridge.lines import MAX_LINE, Overlong
+from chatbridge import request_ids, safe_json
+from chatbridge.framing import MAX_LINE, Overlong
 from chatbridge.link.outbox import Outbox
 from chatbridge.request_ids import is_request_id
 
@@ -134,7 +134,7 @@ class Relay:
             self._overlong_from_client(line.request_id())
             return
         try:
-            message = nesting.loads(line.decode())
+            message = safe_json.loads(line.decode())
         except ValueError as error:
             # Its sender may wait for an answer: the id can often be read all the same.
             found = Overlong(line, line).request_id()

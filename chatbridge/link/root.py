@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from chatbridge import small_files
+from chatbridge import bounded_read
 
 FILE = ".chatbridge.toml"
 LONGEST_TOLD = 4096
@@ -34,7 +34,7 @@ def is_root(folder: str) -> bool:
 def read_file(root: str) -> str | None:
     """What the project's own file says, for a hub that cannot look; None if it is none to tell."""
     try:
-        return small_files.read(f"{root}/{FILE}", most=LONGEST_TOLD).decode()
+        return bounded_read.read(f"{root}/{FILE}", most=LONGEST_TOLD).decode()
     except (OSError, ValueError):
         return None
 

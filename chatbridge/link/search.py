@@ -11,7 +11,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 
-from chatbridge import rendezvous, sockets
+from chatbridge import runtime_paths, sockets
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.link import hub_start, system_hub
 
@@ -59,7 +59,7 @@ class Search:
         self._pause, self._longest = pause, longest_pause
         self._said = b""
         self._patient, self._per_hub = patient, per_hub
-        info = rendezvous.read_lock(state)
+        info = runtime_paths.read_lock(state)
         self._holder = info.pid if info else None
         self._failed = info.pid if info and info.error else None
         """Whose error is an old one."""
@@ -71,7 +71,7 @@ class Search:
 
         :raises NoHub: it is of no use to go on.
         """
-        info = rendezvous.read_lock(self.state)
+        info = runtime_paths.read_lock(self.state)
         self._note_holder(info.pid if info else None, now)
         for path in self._places(info):
             try:
@@ -98,16 +98,17 @@ class Search:
         if self.deadline is None or now < self.deadline:
             return
         self._check_failed_start()  # a service's, which reports to nobody else
-        holder = rendezvous.lock_holder(self.state)
+        holder = runtime_paths.lock_holder(self.state)
         who = f"; pid {holder.pid} holds its lock but does not answer" if holder else ""
         raise NoHub(
             f"no chatbridge hub came up within {self._limit:.0f} s{who}. "
-            f"See {rendezvous.log_path(self.state)}, or run: chatbridge stop, then: chatbridge hub"
+            f"See {runtime_paths.log_path(self.state)}, or run: chatbridge stop, then: "
+            "chatbridge hub"
         )
 
     def _check_failed_start(self) -> None:
         """Of ten links that start a hub at once one hears why it fails: the others read it."""
-        info = rendezvous.read_lock(self.state)
+        info = runtime_paths.read_lock(self.state)
         if info is not None and info.error is not None and info.pid != self._failed:
             raise NoHub(info.error)
 
@@ -151,18 +152,18 @@ class Search:
         if self._per_hub and self._limit is not None:
             self.deadline = min(now + self._limit, self._began + LOST_LIMIT)
 
-    def _places(self, info: rendezvous.LockInfo | None) -> Iterator[str]:
+    def _places(self, info: runtime_paths.LockInfo | None) -> Iterator[str]:
         if system_hub.wanted():
             yield system_hub.SOCKET
         if info is not None and info.socket is not None:
             if info.started_by == "link":
                 # It may be confined with its client; a service, once started, takes over from it.
-                yield from _usable(self.state, rendezvous.service_socket_path)
+                yield from _usable(self.state, runtime_paths.service_socket_path)
             yield info.socket
-        yield from _usable(self.state, rendezvous.socket_path, rendezvous.service_socket_path)
+        yield from _usable(self.state, runtime_paths.socket_path, runtime_paths.service_socket_path)
 
     def _start(self, now: float) -> None:
-        if self._held and rendezvous.lock_holder(self.state) is not None:
+        if self._held and runtime_paths.lock_holder(self.state) is not None:
             self.start_at = now + GRACE  # it is still starting: a rival would only slow it down
             return
         if not self._has_turn(now):
@@ -178,7 +179,7 @@ class Search:
         """Of all links that miss a hub one starts it: twenty at once would take from that one the
         time that it needs. One that stands still has its turn for so long."""
         try:
-            self._turn = rendezvous.try_turn(self.state)
+            self._turn = runtime_paths.try_turn(self.state)
         except OSError:
             return True
         if self._turn is None and self._turn_by is None:
@@ -197,7 +198,7 @@ class Search:
         """It ended without a word: killed, perhaps, so it gets another try."""
         if self._tries_again(now):
             return
-        path = rendezvous.log_path(self.state)
+        path = runtime_paths.log_path(self.state)
         try:
             with open(path, "rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))

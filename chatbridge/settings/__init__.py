@@ -32,7 +32,7 @@ from pydantic_settings import (
 )
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from chatbridge import rendezvous, small_files
+from chatbridge import bounded_read, runtime_paths
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.core.text import one_line
@@ -261,7 +261,7 @@ def load(config: Path | None = None) -> Settings:
 
     :raises SettingsError: naming the file and the key.
     """
-    path = config or Path(rendezvous.config_path())
+    path = config or Path(runtime_paths.config_path())
     return checked(read(path), path)
 
 
@@ -313,7 +313,7 @@ def text(path: Path) -> str | None:
     :raises SettingsError: it cannot be read.
     """
     try:
-        return small_files.read(path, most=LARGEST).decode("utf-8")
+        return bounded_read.read(path, most=LARGEST).decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_settings import NoDecode
 
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 from chatbridge.core.policy import DAY
 from chatbridge.settings.tools import Seconds
 from chatbridge.settings.values import listed
@@ -32,7 +32,7 @@ Folders = Annotated[tuple[Folder, ...], NoDecode, BeforeValidator(listed)]
 
 
 def _beside_the_configuration() -> tuple[Path, ...]:
-    return (Path(rendezvous.config_path()).parent / "tools",)
+    return (Path(runtime_paths.config_path()).parent / "tools",)
 
 
 class Commands(BaseModel):

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
+from chatbridge.core.cards.row import Row, Summary
+from chatbridge.core.delivery.notice import Level, Notice, OperationEnd
 from chatbridge.core.model import (
     Agent,
     Ask,
@@ -26,8 +28,6 @@ from chatbridge.core.model import (
     Question,
     Status,
 )
-from chatbridge.core.notice import Level, Notice, OperationEnd
-from chatbridge.core.row import Row, Summary
 from chatbridge.store.summary import as_text, summary_of
 
 T = TypeVar("T")

@@ -10,11 +10,11 @@ from functools import cache
 
 from pydantic import TypeAdapter, ValidationError
 
-from chatbridge.core.card import State
-from chatbridge.core.draw import said_to, state_of
-from chatbridge.core.draw_approval import drawn_subject, verdict_of
+from chatbridge.core.cards.build import said_to, state_of
+from chatbridge.core.cards.build_approval import drawn_subject, verdict_of
+from chatbridge.core.cards.card import State
+from chatbridge.core.cards.row import Summary
 from chatbridge.core.model import Answer, Ask, View
-from chatbridge.core.row import Summary
 from chatbridge.core.text import one_line, prose, shortened
 from chatbridge.markdown import HEADLINE_SOURCE, headline
 

@@ -18,11 +18,11 @@ from mcp_types import (
     Tool,
 )
 
-from chatbridge.core.callers import Callers, LearnedLimit
+from chatbridge.core.asks.waiting_calls import Callers, LearnedLimit
+from chatbridge.core.cards.phrases import spoken
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
-from chatbridge.core.words import spoken
 from chatbridge.tools.clients import Client, soonest
 
 log = logging.getLogger(__name__)

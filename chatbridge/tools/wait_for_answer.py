@@ -12,7 +12,7 @@ from chatbridge.core.model import Ask, Call, Project
 from chatbridge.core.text import shortened
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.definition import described
-from chatbridge.tools.refusal import refused
+from chatbridge.tools.validation import refused
 from chatbridge.tools.waiting import Waiting
 
 LONGEST_WAIT = 24 * 3600

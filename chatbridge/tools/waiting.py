@@ -9,11 +9,11 @@ import asyncio
 import logging
 from dataclasses import replace
 
-from chatbridge.core.broker import Broker
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.asks.reach import UNSURE, Reach, Reached
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, AskRequest, Call, is_approval
 from chatbridge.core.ports import Clock
-from chatbridge.core.reach import UNSURE, Reach, Reached
 from chatbridge.tools.call import ToolCall
 from chatbridge.tools.clients import soonest
 

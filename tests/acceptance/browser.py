@@ -21,8 +21,9 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.clock import SystemClock
-from chatbridge.core import asks
-from chatbridge.core.broker import Broker
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.delivery.notice import Level, Notice
 from chatbridge.core.health import Health
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import (
@@ -39,7 +40,6 @@ from chatbridge.core.model import (
     QuestionType,
     Subject,
 )
-from chatbridge.core.notice import Level, Notice
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Inbox
 from tests.fakes.inbox import Desk, open_desk
@@ -138,11 +138,11 @@ class RunningInbox:
     async def agent_leaves(self, ask: Ask) -> None:
         """The agent's client stops waiting, and the card says so at once."""
         await self.broker.callers.left(self._calls[ask.id])
-        await self.broker.change(ask.id, asks.alone)
+        await self.broker.change(ask.id, transitions.alone)
 
     async def time_out(self, ask: Ask) -> None:
         await self.broker.change(
-            ask.id, lambda a: asks.timed_out(a, now=time.time(), policy=POLICY)
+            ask.id, lambda a: transitions.timed_out(a, now=time.time(), policy=POLICY)
         )
 
     async def answer_elsewhere(self, ask: Ask, *values: str) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from chatbridge import rendezvous, sockets
-from chatbridge.cli.hub_line import HubLine
+from chatbridge import runtime_paths, sockets
+from chatbridge.cli.hub.hub_client import HubLine
 from chatbridge.core.errors import HubRefused
 from tests.acceptance.bridge import CARRIERS, MODES, PATIENCE, Connection, connected
 from tests.acceptance.connections import Connections
@@ -235,7 +235,7 @@ def every_command_refused(environment: dict[str, str], ask_id: str) -> None:
 
 
 def every_request_refused(it: Connection, ask: Json) -> None:
-    info = rendezvous.read_lock(str(it.home.state))
+    info = runtime_paths.read_lock(str(it.home.state))
     assert info
     assert info.socket
     with sockets.connect(info.socket) as sock:

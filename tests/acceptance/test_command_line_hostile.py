@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli import answer, cancel, history, pending, people, status, tools
+from chatbridge.cli.agents import tools
 from chatbridge.cli.connect import command as connect
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.run import run as examine
-from chatbridge.cli.doctor.situation import Situation
+from chatbridge.cli.hub import status
+from chatbridge.cli.people import people
+from chatbridge.cli.questions import answer, cancel, history, pending
 from tests.fakes.house import INITIALIZE, House, house
 
 Json = dict[str, Any]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from chatbridge.clock import SystemClock
-from chatbridge.core.broker import Broker
-from chatbridge.core.intake import Intake
+from chatbridge.core.asks.ask_service import Intake
+from chatbridge.core.asks.broker import Broker
 from chatbridge.core.model import Answer, Person
 from chatbridge.core.policy import Policy
 from chatbridge.store.sqlite import SqliteStore

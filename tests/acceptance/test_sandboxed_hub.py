@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub.confinement import ANOTHER, SANDBOXED
+from chatbridge.hub.process.confinement import ANOTHER, SANDBOXED
 from tests.fakes.house import COLOURS, Agent, House, house
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.network import no_namespaces

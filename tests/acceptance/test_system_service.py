@@ -34,7 +34,7 @@ IS_THERE = ("sudo python3 -m venv ", f"sudo {BIN}/pip ", f"sudo ln -s {BIN}/chat
 TYPED = {"tee /etc/chatbridge/config.toml": CONFIG, "/credentials/telegram__token": TOKEN}
 """What root types into these."""
 PAIR = """
-from chatbridge.cli.hub_line import connected
+from chatbridge.cli.hub.hub_client import connected
 with connected() as line:
     print(list(line.events("pair")))
 """

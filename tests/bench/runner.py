@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from chatbridge.clock import SystemClock
-from chatbridge.commands.operations.runner_line import RunnerLine
-from chatbridge.commands.operations.running import Order
+from chatbridge.commands.operations.runner_client import RunnerLine
+from chatbridge.commands.operations.runner_port import Order
 from chatbridge.commands.runner import start
 from tests.bench.machine import Json, percentiles, pss
 

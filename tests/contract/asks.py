@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
+from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -24,7 +25,6 @@ from chatbridge.core.model import (
     Status,
     new_draft,
 )
-from chatbridge.core.notice import Notice
 from chatbridge.core.store_port import Store, Transaction
 
 OWNER = Person(name="owner", channel="telegram")

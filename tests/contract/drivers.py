@@ -17,10 +17,10 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 
-from chatbridge.channels.telegram.data import Tap, encode, question_shown
-from chatbridge.channels.web.receive import event_fields
-from chatbridge.core.card import Act
-from chatbridge.core.form import Event
+from chatbridge.channels.telegram.render.callback_data import Tap, encode, question_shown
+from chatbridge.channels.web.request_parsing import event_fields
+from chatbridge.core.cards.card import Act
+from chatbridge.core.forms.form import Event
 from chatbridge.core.model import Ask
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel

@@ -9,14 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix.place import Part
-from chatbridge.channels.matrix.taps import ONCE_MORE
-from chatbridge.core import form
-from chatbridge.core.card import Act
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.channels.matrix.inbound.taps import ONCE_MORE
+from chatbridge.channels.matrix.outbound.card_messages import Part
+from chatbridge.core.cards.card import Act
+from chatbridge.core.forms import form
+from chatbridge.core.forms.emoji_shortcuts import (
+    ALLOW,
+    BACK,
+    CANCEL,
+    FORWARD,
+    NUMBERS,
+    SHOW_ALL,
+    YES_NO,
+)
+from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.model import DENY, Ask, QuestionType
 from chatbridge.core.policy import Policy
-from chatbridge.core.signs import ALLOW, BACK, CANCEL, FORWARD, NUMBERS, SHOW_ALL, YES_NO
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person
 from tests.fakes.synapse import Synapse

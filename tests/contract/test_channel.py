@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
-from chatbridge.core.card import Act
+from chatbridge.core.cards.card import Act
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Option, Person, Status
 from tests.contract.drivers import DRIVERS, Driver
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT

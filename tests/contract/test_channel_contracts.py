@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
-from chatbridge.core.events import AskExplain, AskSession, Explain, Rephrase, ShowAll
+from chatbridge.core.delivery.notice import Level
+from chatbridge.core.forms import form
+from chatbridge.core.forms.events import AskExplain, AskSession, Explain, Rephrase, ShowAll
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Answer, Ask, AskBack, Status
-from chatbridge.core.notice import Level
 from chatbridge.core.policy import Policy
 from tests.contract.drivers import DRIVERS, Driver
 from tests.fakes.inbox import COMMAND, CONFIRM, LONG_COMMAND, SELECT

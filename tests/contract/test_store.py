@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from chatbridge.core.card import State
+from chatbridge.core.cards.card import State
+from chatbridge.core.cards.row import Past, Row
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Ask, Call, CallName, Note, Outcome, Post, Project, Status
-from chatbridge.core.row import Past, Row
 from chatbridge.core.store_port import Store
 from tests.contract.asks import (
     a_call,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from chatbridge.core.delivery.notice import Level, Notice
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -17,7 +18,6 @@ from chatbridge.core.model import (
     Project,
     Status,
 )
-from chatbridge.core.notice import Level, Notice
 from chatbridge.core.store_port import Store
 from tests.contract.asks import a_call, a_late_answer, an_ask, answered, keep, timed_out
 

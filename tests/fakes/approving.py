@@ -14,15 +14,15 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
-from chatbridge.core import form
-from chatbridge.core.events import AskSession
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.forms import form
+from chatbridge.core.forms.events import AskSession
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Agent, Ask, CallName, Person, Project
-from chatbridge.core.reach import Reach
-from chatbridge.tools.approve_tool_use import OUTCOME, ApproveToolUse
-from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.approvals.tool import OUTCOME, ApproveToolUse
+from chatbridge.tools.ask_user.results import told
+from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.clients import Client
-from chatbridge.tools.outcomes import told
 from chatbridge.tools.wait_for_answer import WaitForAnswer
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.world import OWNER, PATIENCE, World

@@ -9,14 +9,15 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
-from chatbridge.core import form
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.forms import form
 from chatbridge.core.model import Agent, Ask, CallName, Project
-from chatbridge.core.reach import Reach
-from chatbridge.tools import auq, outcomes
-from chatbridge.tools.ask_user import AskUser
-from chatbridge.tools.auq import AskUserQuestions
-from chatbridge.tools.auq_fetch import GetAnsweredQuestions
-from chatbridge.tools.auq_input import Limits
+from chatbridge.tools.ask_user import results
+from chatbridge.tools.ask_user.tool import AskUser
+from chatbridge.tools.auq import ask as auq
+from chatbridge.tools.auq.arguments import Limits
+from chatbridge.tools.auq.ask import AskUserQuestions
+from chatbridge.tools.auq.fetch import GetAnsweredQuestions
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.clients import Client
 from chatbridge.tools.wait_for_answer import WaitForAnswer
@@ -69,7 +70,7 @@ class AuqAgent:
         self._reach = reach or Reach(shown=("web",))
         self._numbers = itertools.count(1)
         waiting = Waiting(world.broker, self._reached)
-        told = {AskUser.name: outcomes.told, AskUserQuestions.name: auq.told}
+        told = {AskUser.name: results.told, AskUserQuestions.name: auq.told}
         tools: list[ToolHandler] = [
             AskUser(waiting),
             WaitForAnswer(waiting, told),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from chatbridge.core.delivery.notice import Notice
+from chatbridge.core.delivery.rate_limit import Pace
 from chatbridge.core.errors import PostGone
 from chatbridge.core.model import Ask
-from chatbridge.core.notice import Notice
-from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Inbox, Remark, Shown, Surface
 
 

@@ -18,8 +18,8 @@ import mcp_types as types
 from mcp.client.client import Client
 from mcp.shared.message import SessionMessage
 
-from chatbridge.hub.session import Send, Session
-from chatbridge.lines import MAX_LINE
+from chatbridge.framing import MAX_LINE
+from chatbridge.hub.links.session import Send, Session
 from chatbridge.link.relay import Relay
 from chatbridge.projects import project_of
 from tests.fakes.command_hub import PATIENCE, CommandHub, Json

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import __version__, rendezvous, sockets
-from chatbridge.cli.doctor.examination import Check, examine
+from chatbridge import __version__, runtime_paths, sockets
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, Json
+from chatbridge.cli.doctor.runner import Check, examine
 from chatbridge.cli.doctor.screen import drawn
-from chatbridge.cli.doctor.situation import Situation
 from chatbridge.core.ports import Clock
 from tests.fakes.scripted_hub import ScriptedHub, scripted_hub
 
@@ -63,7 +63,7 @@ class Machine:
             thread.start()
             yield
             # Whoever waits for a connection gets one that says nothing.
-            sockets.connect(rendezvous.socket_path(str(self.state))).close()
+            sockets.connect(runtime_paths.socket_path(str(self.state))).close()
             thread.join(PATIENCE)
 
     def tree(self) -> dict[str, tuple[int, int, bytes]]:

@@ -10,9 +10,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from chatbridge.core.broker import Broker
-from chatbridge.core.delivery import Delivery
-from chatbridge.core.intake import Intake
+from chatbridge.core.asks.ask_service import Intake
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.delivery.notice import Level, Notice, OperationEnd
+from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import (
     Agent,
     Ask,
@@ -24,8 +26,6 @@ from chatbridge.core.model import (
     QuestionType,
     Subject,
 )
-from chatbridge.core.notice import Level, Notice, OperationEnd
-from chatbridge.core.notices import Notices
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel, Clock, Inbox
 from chatbridge.store.sqlite import SqliteStore

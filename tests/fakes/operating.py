@@ -15,11 +15,11 @@ from pathlib import Path
 
 from chatbridge.commands.operations.operations import Approvals, Operations
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.running import Runner
-from chatbridge.commands.tools.pushes import Pushes
+from chatbridge.commands.operations.runner_port import Runner
+from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
-from chatbridge.hub.background import Background, Faults
+from chatbridge.hub.process.background import Background, Faults
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 

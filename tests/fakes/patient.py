@@ -14,14 +14,14 @@ from uuid import uuid4
 
 from mcp.server.lowlevel import Server
 
+from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Answer, Ask, Project
-from chatbridge.core.reach import Reach
 from chatbridge.core.store_port import Transaction
-from chatbridge.hub.session import Session
-from chatbridge.lines import MAX_LINE
+from chatbridge.framing import MAX_LINE
+from chatbridge.hub.links.session import Session
 from chatbridge.link.relay import Relay
-from chatbridge.tools import outcomes
-from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.ask_user import results
+from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
 from chatbridge.tools.wait_for_answer import WaitForAnswer
@@ -147,7 +147,7 @@ async def bridge(
     async with world(path, clock, max_timeout=24 * HOUR) as hub:
         waiting = Waiting(hub.broker, reached)
         known = clients or Clients()
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: outcomes.told}))
+        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: results.told}))
         server = build_server(
             lambda: tools,
             callers=hub.broker.callers,

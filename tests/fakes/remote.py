@@ -17,14 +17,14 @@ from mcp.server.lowlevel import Server
 from mcp_types import Implementation
 
 from chatbridge.channels.web.server import listen
+from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Ask
-from chatbridge.core.reach import Reach
-from chatbridge.hub import http_tokens
-from chatbridge.hub.http_agents import HttpAgents
-from chatbridge.hub.http_guard import Names
-from chatbridge.hub.http_tokens import Tokens
-from chatbridge.tools import outcomes
-from chatbridge.tools.ask_user import AskUser
+from chatbridge.hub.http import tokens
+from chatbridge.hub.http.agents import HttpAgents
+from chatbridge.hub.http.guard import Names
+from chatbridge.hub.http.tokens import Tokens
+from chatbridge.tools.ask_user import results
+from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
 from chatbridge.tools.wait_for_answer import WaitForAnswer
@@ -90,7 +90,7 @@ class Door:
             yield agent
 
     def add_token(self, name: str) -> str:
-        return http_tokens.add(str(self.state), name, now=self.hub.clock.time())
+        return tokens.add(str(self.state), name, now=self.hub.clock.time())
 
     async def shown(self) -> Ask:
         """The next ask that is announced as open."""
@@ -189,7 +189,7 @@ async def open_door(
     """Leaving it is an orderly stop of the HTTP side, and kill -9 for the rest."""
     async with world(path, clock, **policy) as hub:  # type: ignore[arg-type]
         waiting = Waiting(hub.broker, nobody)
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: outcomes.told}))
+        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: results.told}))
         server = build_server(
             lambda: tools,
             callers=hub.broker.callers,
@@ -216,7 +216,7 @@ async def served(
     limit: float = 60.0,
 ) -> AsyncIterator[Door]:
     """This hub's server, for agents over HTTP."""
-    token = token or http_tokens.add(str(path), "ci", now=1.0)
+    token = token or tokens.add(str(path), "ci", now=1.0)
     agents = HttpAgents(
         server,
         hub.broker.callers,

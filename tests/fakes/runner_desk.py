@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.clock import SystemClock
-from chatbridge.commands.operations.runner_line import RunnerLine
-from chatbridge.commands.operations.running import End, Order
+from chatbridge.commands.operations.runner_client import RunnerLine
+from chatbridge.commands.operations.runner_port import End, Order
 from chatbridge.commands.runner import start
 
 PATIENCE = 20.0

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from chatbridge.channels.telegram.channel import TelegramChannel
-from chatbridge.channels.telegram.place import from_text
+from chatbridge.channels.telegram.outbound.card_messages import from_text
+from chatbridge.core.delivery.rate_limit import Pace
 from chatbridge.core.model import Answer, Ask
-from chatbridge.core.pacing import Pace
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk

@@ -22,19 +22,19 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from chatbridge.channels.telegram.api import ANSWERED_WITHIN
 from chatbridge.channels.telegram.channel import TelegramChannel
+from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN
 from chatbridge.channels.web.channel import WebChannel
-from chatbridge.core.broker import Broker
-from chatbridge.core.delivery import Delivery
+from chatbridge.core.asks.ask_service import Intake
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.delivery.rate_limit import Pace
 from chatbridge.core.health import Health
-from chatbridge.core.intake import Intake
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask, Status
-from chatbridge.core.notices import Notices
-from chatbridge.core.pacing import Pace
 from chatbridge.core.policy import Policy
-from chatbridge.hub.line_up import LineUp
+from chatbridge.hub.wiring.channel_supervisor import LineUp
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.core.health import Health
-from chatbridge.hub.terminal_asks import CALM, TerminalAsks, Watchers
-from chatbridge.hub.terminals import Request
+from chatbridge.hub.control.asks import CALM, TerminalAsks, Watchers
+from chatbridge.hub.control.server import Request
 from tests.fakes.world import PATIENCE, World, world
 
 Json = dict[str, Any]

@@ -8,14 +8,14 @@ from typing import Any
 
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult
 
+from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Agent, CallName, Project
-from chatbridge.core.reach import Reach
 from chatbridge.tools.call import Peer, ToolCall
-from chatbridge.tools.elicitation import Elicitation
-from chatbridge.tools.elicitation_state import States
-from chatbridge.tools.journal import Journal
-from chatbridge.tools.journal_keeper import JournalKeeper
-from chatbridge.tools.question_ask import QuestionAsk
+from chatbridge.tools.elicitation.elicitation import Elicitation
+from chatbridge.tools.elicitation.state import States
+from chatbridge.tools.journal.journal import Journal
+from chatbridge.tools.journal.keeper import JournalKeeper
+from chatbridge.tools.question_ask.ask import QuestionAsk
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.world import World
 

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chatbridge.core.broker import Broker
-from chatbridge.core.intake import Intake
+from chatbridge.core.asks.ask_service import Intake
+from chatbridge.core.asks.broker import Broker
 from chatbridge.core.model import (
     Agent,
     Answer,

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core import form
-from chatbridge.core.draw import draw
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.phrases import only_there
 from chatbridge.core.errors import AskEnded, NotHere, ToolInputError
+from chatbridge.core.forms import form
 from chatbridge.core.model import ALLOW, Answer, CallName, Person, Project, Status
 from chatbridge.core.policy import DAY
-from chatbridge.core.words import only_there
 from chatbridge.tools.clients import Client
 from tests.fakes.approving import (
     ALLOWED,

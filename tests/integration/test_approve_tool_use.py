@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core import form
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.forms import form
 from chatbridge.core.model import Project, Status, Subject
 from chatbridge.core.policy import DAY
-from chatbridge.core.reach import Reach
 from chatbridge.tools.clients import HOOK, Client
 from tests.fakes.approving import (
     ALLOWED,

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.agenda import LOOK_EVERY
-from chatbridge.core.form import (
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.asks.scheduler import LOOK_EVERY
+from chatbridge.core.forms.form import (
     AskCancel,
     AskExplain,
     Choose,
@@ -24,7 +25,6 @@ from chatbridge.core.form import (
     Toggle,
 )
 from chatbridge.core.model import Status
-from chatbridge.core.reach import Reach
 from tests.auq_asks import BOTH, ONE, golden
 from tests.fakes.auq_agent import HASTY, PATIENT_FOR, AuqAgent, Tap, WatchedClock, tapped
 from tests.fakes.world import OWNER, world

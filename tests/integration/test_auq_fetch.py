@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.agenda import LOOK_EVERY
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.asks.scheduler import LOOK_EVERY
 from chatbridge.core.errors import ToolInputError
-from chatbridge.core.form import AnswerAnyway, Choose
+from chatbridge.core.forms.form import AnswerAnyway, Choose
 from chatbridge.core.model import Answer, Ask, Project
-from chatbridge.core.reach import Reach
 from chatbridge.core.store_port import Transaction
 from tests.auq_asks import BOTH, ONE, SESSION, about, golden
 from tests.fakes.auq_agent import HASTY, PATIENT_FOR, AuqAgent, WatchedClock, tapped

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 from chatbridge.core.errors import BotInUse, SettingsError
-from chatbridge.hub import bot_lock
+from chatbridge.hub.process import bot_lock
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.program import ROOT
 
@@ -32,7 +32,7 @@ sys.stdin.read()
 def shared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A system's temporary directory, on a machine where nobody is logged in."""
     monkeypatch.setattr(bot_lock, "TEMPORARY", str(tmp_path))
-    monkeypatch.setattr(rendezvous, "user_runtime_dir", lambda: None)
+    monkeypatch.setattr(runtime_paths, "user_runtime_dir", lambda: None)
     return tmp_path / f"chatbridge-{os.getuid()}"
 
 
@@ -81,7 +81,7 @@ def test_the_bots_lock_is_in_one_place_whatever_the_variables_say(
 def test_where_the_user_is_logged_in_the_bots_lock_is_in_the_runtime_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(rendezvous, "user_runtime_dir", lambda: str(tmp_path / "chatbridge"))
+    monkeypatch.setattr(runtime_paths, "user_runtime_dir", lambda: str(tmp_path / "chatbridge"))
     os.close(bot_lock.hold_bot(bot_lock.telegram_bot("42")))
     assert [file.name for file in (tmp_path / "chatbridge").iterdir()] == ["bot-42.lock"]
 

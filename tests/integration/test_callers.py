@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
 from chatbridge.core.errors import AskEnded, CallCancelled, StoreError
+from chatbridge.core.forms import form
 from chatbridge.core.model import Status
 from chatbridge.core.store_port import Transaction
 from tests.fakes.world import BLUE, COLOUR, OWNER, PATIENCE, World, name, world

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix.api import Api as MatrixApi
-from chatbridge.channels.telegram.api import Api as TelegramApi
-from chatbridge.cli import prompts
+from chatbridge.channels.matrix.client.api import Api as MatrixApi
+from chatbridge.channels.telegram.client.api import Api as TelegramApi
 from chatbridge.cli.setup import telegram as setup
+from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import RetryLater
 from tests.fakes.impostor import impostor, self_signed
 

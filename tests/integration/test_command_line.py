@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import __version__, rendezvous
+from chatbridge import __version__, runtime_paths
 from chatbridge.__main__ import COMMANDS
 from tests.fakes.program import CHATBRIDGE, bare
 
@@ -173,7 +173,7 @@ def test_stop_ends_the_hub_and_waits_for_it(state: Path, manner: str) -> None:
     process = holder(state, manner)
     done = chatbridge(state, "stop")
     assert (done.returncode, done.stdout) == (0, f"The hub (pid {process.pid}) has stopped.\n")
-    os.close(rendezvous.acquire_lock(str(state)))
+    os.close(runtime_paths.acquire_lock(str(state)))
     assert process.wait(10) == -signal.SIGTERM
 
 
@@ -182,9 +182,9 @@ def test_stop_never_signals_a_process_that_only_has_the_pid_of_a_dead_hub(state:
     process.kill()
     process.wait()
     innocent = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
-    lock = rendezvous.acquire_lock(str(state))
-    info = rendezvous.LockInfo(pid=innocent.pid, version="1", socket=None, started_by="link")
-    rendezvous.write_lock(lock, info)
+    lock = runtime_paths.acquire_lock(str(state))
+    info = runtime_paths.LockInfo(pid=innocent.pid, version="1", socket=None, started_by="link")
+    runtime_paths.write_lock(lock, info)
     os.close(lock)
     try:
         assert chatbridge(state, "stop").stdout == "The hub is not running.\n"
@@ -197,7 +197,7 @@ def test_stop_never_signals_a_process_that_only_has_the_pid_of_a_dead_hub(state:
 def test_a_hub_that_does_not_stop_is_reported(
     state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from chatbridge.cli import stop
+    from chatbridge.cli.hub import stop
 
     process = holder(state, "stubborn")
     monkeypatch.setattr(stop, "PATIENCE", 0.2)

@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from chatbridge.core.reach import Reach
-from chatbridge.hub.confinement import (
+from chatbridge.core.asks.reach import Reach
+from chatbridge.hub.process.confinement import (
     ANOTHER,
     FORBIDDEN,
     LOOPBACK,
@@ -24,7 +24,7 @@ from chatbridge.hub.confinement import (
 from tests.fakes.network import no_namespaces
 from tests.fakes.program import bare
 
-TOLD = "from chatbridge.hub.confinement import confinement; print(confinement([{pid}]))"
+TOLD = "from chatbridge.hub.process.confinement import confinement; print(confinement([{pid}]))"
 alone = pytest.mark.skipif(bool(no_namespaces()), reason=no_namespaces() or "")
 
 

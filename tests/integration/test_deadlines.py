@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import asks
+from chatbridge.core.asks import transitions as asks
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, Status
 from chatbridge.store.sqlite import SqliteStore

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from chatbridge.core import form
-from chatbridge.core.delivery import FIRST_PAUSE, Delivery
+from chatbridge.core.delivery.delivery import FIRST_PAUSE, Delivery
+from chatbridge.core.delivery.queue import PASSED_OVER
 from chatbridge.core.errors import ChatRefused, RetryLater
-from chatbridge.core.fair_queue import PASSED_OVER
+from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.ports import Shown, Surface
 from tests.fakes.chat import Chat

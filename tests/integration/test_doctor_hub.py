@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import __version__, rendezvous
-from chatbridge.cli.doctor.examination import Check, examine
+from chatbridge import __version__, runtime_paths
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, Mark
 from chatbridge.cli.doctor.hub import hub, order_of
 from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.cli.doctor.situation import Situation
+from chatbridge.cli.doctor.runner import Check, examine
 from chatbridge.cli.doctor.telegram import telegram
 from chatbridge.cli.doctor.web import web
 from chatbridge.settings.secrets import keep
@@ -142,11 +142,11 @@ async def test_a_hub_that_accepts_and_never_answers_is_a_problem_and_ends_nothin
 async def test_one_of_another_version_that_does_not_understand_is_named_as_such(
     machine: Machine,
 ) -> None:
-    lock = rendezvous.acquire_lock(str(machine.state))
-    info = rendezvous.LockInfo(
+    lock = runtime_paths.acquire_lock(str(machine.state))
+    info = runtime_paths.LockInfo(
         pid=os.getpid(), version="0.0.1", socket=None, started_by="link", error=None
     )
-    rendezvous.write_lock(lock, info)
+    runtime_paths.write_lock(lock, info)
     try:
         (found,) = await machine.look(HUB)
     finally:
@@ -159,10 +159,10 @@ async def test_one_of_another_version_that_does_not_understand_is_named_as_such(
 
 
 async def test_why_the_last_one_could_not_start_is_told(machine: Machine) -> None:
-    lock = rendezvous.acquire_lock(str(machine.state))
-    rendezvous.write_lock(
+    lock = runtime_paths.acquire_lock(str(machine.state))
+    runtime_paths.write_lock(
         lock,
-        rendezvous.LockInfo(
+        runtime_paths.LockInfo(
             pid=1, version="0", socket=None, started_by="link", error="colour is not a setting. X"
         ),
     )

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix import session
-from chatbridge.channels.matrix.session import Session
-from chatbridge.cli.doctor.examination import Check
+from chatbridge.channels.matrix.account import session
+from chatbridge.channels.matrix.account.session import Session
 from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.matrix import matrix
+from chatbridge.cli.doctor.runner import Check
 from chatbridge.core.model import Note
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.chat_settings import matrix_settings

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.errors import Polled
+from chatbridge.channels.telegram.client.errors import Polled
 from chatbridge.cli.doctor.clock import clock
-from chatbridge.cli.doctor.examination import Check
 from chatbridge.cli.doctor.finding import Mark
+from chatbridge.cli.doctor.runner import Check
 from chatbridge.cli.doctor.telegram import telegram
 from chatbridge.core.model import Note
 from chatbridge.store.sqlite import SqliteStore

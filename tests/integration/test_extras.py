@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.doctor.examination import Check
 from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.matrix import matrix
+from chatbridge.cli.doctor.runner import Check
 from chatbridge.cli.setup import command
 from tests.fakes.doctor import Machine
 from tests.fakes.house import House, house

@@ -20,8 +20,8 @@ from chatbridge.commands.operations.gate import (
     Gate,
     Verdict,
 )
-from chatbridge.core import form
 from chatbridge.core.errors import AskEnded, CommandUnusable, NotHere, ToolInputError
+from chatbridge.core.forms import form
 from chatbridge.core.model import ALLOW, Answer, Ask, Person, Status
 from chatbridge.core.operation import Operation
 from tests.fakes.approving import allow, allow_for_session, deny, deny_because, put

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix import render as matrix
-from chatbridge.channels.matrix.approvals import INDENT
-from chatbridge.channels.telegram import render as telegram
-from chatbridge.channels.telegram.html import escape
+from chatbridge.channels.matrix.render import card as matrix
+from chatbridge.channels.matrix.render.approvals import INDENT
+from chatbridge.channels.telegram.render import card as telegram
+from chatbridge.channels.telegram.render.html import escape
 from chatbridge.commands.operations.gate import Gate
-from chatbridge.core.exact import exact
+from chatbridge.core.exact_text import exact
 from chatbridge.core.model import Ask
 from chatbridge.core.policy import Policy
 from tests import matrix_asks, telegram_asks

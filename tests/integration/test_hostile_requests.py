@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 
 from chatbridge.channels.web import server
 from chatbridge.channels.web.app import healthz
-from chatbridge.channels.web.crowd import Crowd
+from chatbridge.channels.web.connection_limits import Crowd
 from tests.fakes.inbox import CONFIRM
 from tests.fakes.remote import ERAS, RawAgent, open_door
 from tests.fakes.web import TOKEN, running_web

@@ -15,8 +15,8 @@ from sse_starlette import EventSourceResponse
 from starlette.types import Message
 
 from chatbridge.core.model import Ask, Status
-from chatbridge.hub.http_guard import TOKEN
-from chatbridge.hub.http_tokens import Tokens
+from chatbridge.hub.http.guard import TOKEN
+from chatbridge.hub.http.tokens import Tokens
 from tests.fakes.clock import StillClock
 from tests.fakes.remote import (
     COLOUR,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.web import server
-from chatbridge.lines import MAX_LINE
+from chatbridge.framing import MAX_LINE
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, open_door
 from tests.fakes.world import PATIENCE
 

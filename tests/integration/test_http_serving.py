@@ -12,8 +12,8 @@ import pytest
 
 from chatbridge.__main__ import main
 from chatbridge.core.errors import SettingsError
-from chatbridge.hub.http_serving import TRY_EVERY, HttpServing
-from chatbridge.hub.lock import Lock
+from chatbridge.hub.http.serving import TRY_EVERY, HttpServing
+from chatbridge.hub.process.lock import Lock
 from chatbridge.settings.http import Http
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
@@ -105,7 +105,7 @@ def test_beside_a_hub_that_stays_serve_says_what_to_set_instead(
     where: str,
 ) -> None:
     monkeypatch.setenv("CHATBRIDGE_STATE_DIR", str(tmp_path))
-    monkeypatch.setattr("chatbridge.hub.log.log_to_stderr", lambda: None)
+    monkeypatch.setattr("chatbridge.hub.process.log.log_to_stderr", lambda: None)
     with Lock(str(tmp_path), started_by=by):
         assert main(["serve", "--http", "127.0.0.1:9999"]) == 1
     said = capsys.readouterr().err

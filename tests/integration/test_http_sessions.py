@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub import http_agents, http_tokens
-from chatbridge.hub.http_sessions import (
+from chatbridge.hub.http import agents as http_agents
+from chatbridge.hub.http import tokens as http_tokens
+from chatbridge.hub.http.sessions import (
     IDLE,
     MAX_SESSIONS,
     TICK,
@@ -19,7 +20,7 @@ from chatbridge.hub.http_sessions import (
     HttpSessions,
     project_of,
 )
-from chatbridge.hub.http_tokens import Token, Tokens
+from chatbridge.hub.http.tokens import Token, Tokens
 from chatbridge.tools.remote import Remote
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, initialize, open_door
 from tests.fakes.world import PATIENCE, World, world

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from chatbridge.hub import http_tokens
-from chatbridge.hub.http_guard import (
+from chatbridge.hub.http import tokens as http_tokens
+from chatbridge.hub.http.guard import (
     FREE_GUESSES,
     GUESS_SECONDS,
     MAX_ADDRESSES,
@@ -23,8 +23,8 @@ from chatbridge.hub.http_guard import (
     Names,
     token_of,
 )
-from chatbridge.hub.http_sessions import TICK
-from chatbridge.hub.http_tokens import Tokens
+from chatbridge.hub.http.sessions import TICK
+from chatbridge.hub.http.tokens import Tokens
 from tests.fakes.clock import StillClock
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, initialize, open_door, result_of, text_of
 from tests.fakes.world import BLUE, OWNER, PATIENCE

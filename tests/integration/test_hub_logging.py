@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub.log import HIDDEN
+from chatbridge.hub.process.log import HIDDEN
 from tests.fakes.house import house
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.program import bare
@@ -177,7 +177,7 @@ def test_whatever_fails_the_token_is_in_nothing_that_is_written(
     assert LETTERS not in (tmp_path / "hub.lock").read_text(encoding="utf-8")
     if end == "mistake":
         assert f"cause {HIDDEN}" in said
-        assert "CRITICAL chatbridge.hub.log: ends because of an unexpected error" in said
+        assert "CRITICAL chatbridge.hub.process.log: ends because of an unexpected error" in said
     elif command == "hub":
         # Its report to the link; what the database has may pass.
         assert json.loads(done.stdout) == {"error": f"end {HIDDEN}", "passing": True}

@@ -127,7 +127,7 @@ def test_a_link_and_a_hook_have_imported_nothing_heavy_in_the_end(home: House) -
 
 def test_a_hook_imports_nothing_that_a_link_does_not() -> None:
     script = (
-        "import sys; before = set(sys.modules); import chatbridge.cli.hook; "
+        "import sys; before = set(sys.modules); import chatbridge.cli.agents.hook; "
         "print(*sorted(set(sys.modules) - before))"
     )
     done = subprocess.run(

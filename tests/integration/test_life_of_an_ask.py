@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
 from chatbridge.core.errors import AskEnded, ChatbridgeError, TooManyOpenAsks, UnknownAsk
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Note, Option, Question, QuestionType, Status
 from tests.fakes.world import BLUE, COLOUR, OWNER, name, request, world
 

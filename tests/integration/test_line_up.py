@@ -9,8 +9,8 @@ from pathlib import Path
 
 from chatbridge.core.errors import RetryLater, TokenRejected
 from chatbridge.core.ports import Inbox, Remark, Surface
-from chatbridge.hub.background import Faults
-from chatbridge.hub.line_up import TOLD_AT_MOST, LineUp
+from chatbridge.hub.process.background import Faults
+from chatbridge.hub.wiring.channel_supervisor import TOLD_AT_MOST, LineUp
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import open_desk

@@ -14,10 +14,10 @@ from mcp_types import CallToolResult
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Status
-from chatbridge.hub.wiring import digests
+from chatbridge.hub.wiring.hub import digests
 from chatbridge.link.preface import preface
 from chatbridge.settings import load
-from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.call import ToolCall
 from tests.fakes.door import Link, call_of, door
 from tests.fakes.world import BLUE, OWNER, world

@@ -9,8 +9,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from chatbridge import rendezvous
-from chatbridge.hub.lock import Lock
+from chatbridge import runtime_paths
+from chatbridge.hub.process.lock import Lock
 from tests.fakes.program import bare
 
 TWO_HUBS_OF_LINKS = """
@@ -46,7 +46,7 @@ def test_a_service_takes_over_though_a_link_starts_another_hub_meanwhile(tmp_pat
             assert hubs.stdout
             assert hubs.stdout.readline() == b"ready\n"
             with Lock(state, started_by="service"):
-                holder = rendezvous.lock_holder(state)
+                holder = runtime_paths.lock_holder(state)
                 assert holder
                 assert holder.pid == os.getpid()
         finally:

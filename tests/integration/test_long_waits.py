@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.card import State
-from chatbridge.core.draw import draw
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.card import State
 from chatbridge.core.model import Ask, Call, CallName
-from chatbridge.core.reach import Reach
 from chatbridge.core.store_port import Transaction
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.clients import Client, agent_of

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
+from chatbridge.core.cards.phrases import UNSENT, clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Person, Status, Subject, View
-from chatbridge.core.words import UNSENT, clock_time
 from tests.fakes.inbox import COMMAND, LONG_COMMAND, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person as Somebody

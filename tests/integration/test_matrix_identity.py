@@ -14,7 +14,7 @@ from nio.api import Api
 from nio.client.async_client import AsyncClient, AsyncClientConfig
 from vodozemac import Ed25519PublicKey, Ed25519Signature, SignatureException
 
-from chatbridge.channels.matrix.identity import Identity
+from chatbridge.channels.matrix.account.identity import Identity
 from tests.fakes.synapse import Account, Synapse
 
 QUERY = "/_matrix/client/v3/keys/query"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Ask, CallName
 from chatbridge.core.policy import Policy
-from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT
 from tests.fakes.matrix_desk import Matrix, running_matrix

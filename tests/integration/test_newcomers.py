@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.model import Note
-from chatbridge.hub.newcomers import tell_of_newcomers, tell_of_other_settings
+from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.settings import Settings, load
 from tests.fakes.world import World, world
 

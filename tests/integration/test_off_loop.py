@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix.api import Api
-from chatbridge.channels.matrix.approvals import WHOLE, pages_of
-from chatbridge.channels.matrix.cards import Cards
-from chatbridge.channels.matrix.chat import Chat
-from chatbridge.channels.matrix.echoes import Echoes
-from chatbridge.channels.matrix.people import People
-from chatbridge.channels.matrix.place import Part, Place, to_text
-from chatbridge.channels.matrix.plain import Plain
-from chatbridge.channels.matrix.taps import Taps
-from chatbridge.channels.matrix.texts import Texts
-from chatbridge.channels.matrix.voice import Voice
-from chatbridge.channels.matrix.wire import RoomEvent
-from chatbridge.channels.telegram.overflow import overflow
-from chatbridge.core.draw import draw
+from chatbridge.channels.matrix.client.api import Api
+from chatbridge.channels.matrix.client.events import RoomEvent
+from chatbridge.channels.matrix.inbound.cards import Cards
+from chatbridge.channels.matrix.inbound.own_events import Echoes
+from chatbridge.channels.matrix.inbound.people import People
+from chatbridge.channels.matrix.inbound.replies import Voice
+from chatbridge.channels.matrix.inbound.taps import Taps
+from chatbridge.channels.matrix.inbound.texts import Texts
+from chatbridge.channels.matrix.inbound.unaddressed_messages import Plain
+from chatbridge.channels.matrix.outbound.card_messages import Part, Place, to_text
+from chatbridge.channels.matrix.outbound.chat import Chat
+from chatbridge.channels.matrix.render.approvals import WHOLE, pages_of
+from chatbridge.channels.telegram.render.long_questions import overflow
+from chatbridge.core.cards.build import draw
+from chatbridge.core.forms.typed_input import meant, typed
 from chatbridge.core.model import Post, Status, View
-from chatbridge.core.typed import meant, typed
 from tests.fakes.inbox import COMMAND, SELECT
 from tests.fakes.loop_watch import calls_in_this_thread
 from tests.fakes.telegram_desk import Telegram, running_telegram

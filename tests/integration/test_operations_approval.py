@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.commands.operations.active_operations import RETRY
 from chatbridge.commands.operations.gate import TOO_OLD, Gate
 from chatbridge.commands.operations.operations import UNASKED
-from chatbridge.commands.operations.under_way import RETRY
 from chatbridge.core.errors import ChatbridgeError, StoreError, TooManyOpenAsks
 from chatbridge.core.operation import Operation, Stage
 from tests.fakes.approving import allow, deny

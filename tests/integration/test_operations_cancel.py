@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.running import Order
-from chatbridge.commands.operations.under_way import RETRY
+from chatbridge.commands.operations.active_operations import RETRY
+from chatbridge.commands.operations.runner_port import Order
 from chatbridge.core.errors import UnknownOperation
 from chatbridge.core.operation import Operation, Stage
 from tests.fakes.clock import StillClock

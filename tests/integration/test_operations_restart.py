@@ -11,8 +11,8 @@ from mcp_types import LoggingLevel
 from chatbridge.commands.operations import recovery
 from chatbridge.commands.operations.execution import LAST, OVERDUE
 from chatbridge.commands.operations.operations import BACK_WITHIN, GONE
-from chatbridge.commands.operations.running import NotHandedOver, Order
-from chatbridge.commands.tools.pushes import Pushes
+from chatbridge.commands.operations.runner_port import NotHandedOver, Order
+from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.errors import RunnerUnavailable
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Stage

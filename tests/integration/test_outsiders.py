@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import notices
-from chatbridge.core.delivery import Delivery
+from chatbridge.core.delivery import notices
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.errors import TooManyNotices, TooManyOpenAsks
 from chatbridge.core.model import Agent, Project, Question
-from chatbridge.core.notices import Notices
 from chatbridge.core.policy import OVERALL, TOGETHER
 from tests.fakes.world import World, name, request, world
 from tests.telegram_asks import approval

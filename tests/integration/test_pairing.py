@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.telegram.channel import NOBODY, TelegramChannel
-from chatbridge.channels.telegram.people import LONGEST_NAME
+from chatbridge.channels.telegram.inbound.people import LONGEST_NAME
+from chatbridge.core.delivery.rate_limit import Pace
 from chatbridge.core.errors import NotPaired, TooManyCodes
-from chatbridge.core.pacing import Pace
 from chatbridge.core.pairing import GUESSES_OF_ONE, LASTS, Pairing
-from chatbridge.hub.terminal_pairing import TerminalPairing
-from chatbridge.hub.terminals import Json, Request
+from chatbridge.hub.control.pairing import TerminalPairing
+from chatbridge.hub.control.server import Json, Request
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import open_desk
 from tests.fakes.telegram.people import Phone

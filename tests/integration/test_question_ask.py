@@ -12,10 +12,10 @@ import pytest_asyncio
 from mcp import MCPError
 from mcp_types import CallToolResult, TextContent
 
-from chatbridge.core.ends import WINDOW
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.cards.outcome_text import WINDOW
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Ask, Status
-from chatbridge.core.reach import Reach
 from chatbridge.tools.call import Peer
 from chatbridge.tools.clients import Client
 from chatbridge.tools.waiting import LOOK_SECONDS, UNREACHED_SECONDS

@@ -24,8 +24,8 @@ from chatbridge.core.model import (
     QuestionType,
     Subject,
 )
-from chatbridge.tools.journal_entry import Entry
-from chatbridge.tools.question_summary import QuestionSummary
+from chatbridge.tools.journal.entry import Entry
+from chatbridge.tools.question_ask.summary import QuestionSummary
 from tests.fakes.clock import StillClock
 from tests.fakes.window import PEER, Questions
 from tests.fakes.world import COLOUR, OWNER, World, world

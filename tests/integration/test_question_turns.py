@@ -19,10 +19,10 @@ from mcp_types import (
     TextContent,
 )
 
+from chatbridge.core.asks.reach import UNSURE, Reach
 from chatbridge.core.model import Answer, Project, Status
-from chatbridge.core.reach import UNSURE, Reach
 from chatbridge.tools.call import Peer
-from chatbridge.tools.elicitation_state import FormState, States, about
+from chatbridge.tools.elicitation.state import FormState, States, about
 from chatbridge.tools.waiting import LOOK_SECONDS, UNREACHED_SECONDS
 from tests.fakes.window import PEER, Questions, said
 from tests.fakes.world import OWNER, PATIENCE, World, world

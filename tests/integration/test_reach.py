@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.delivery import Delivery
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask
-from chatbridge.core.reach import Reach
-from chatbridge.hub.line_up import ON_ITS_WAY, LineUp
+from chatbridge.hub.wiring.channel_supervisor import ON_ITS_WAY, LineUp
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
 from tests.fakes.telegram_hub import PATIENCE, Scene, TelegramHub

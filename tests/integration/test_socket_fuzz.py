@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.core.model import Ask, Question
-from chatbridge.hub.terminals import Terminals
-from chatbridge.lines import MAX_LINE
+from chatbridge.framing import MAX_LINE
+from chatbridge.hub.control.server import Terminals
 from tests.fakes.door import door
 from tests.fakes.inbox import MULTI, SELECT, TEXT
 from tests.fakes.terminal_desk import ME, Desk, desk

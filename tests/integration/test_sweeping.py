@@ -14,9 +14,9 @@ import pytest
 
 from chatbridge.core.model import Project
 from chatbridge.core.policy import Policy
-from chatbridge.hub import wiring
-from chatbridge.hub.lock import Lock
-from chatbridge.hub.session import Session
+from chatbridge.hub.links.session import Session
+from chatbridge.hub.process.lock import Lock
+from chatbridge.hub.wiring import hub as wiring
 from tests.fakes.clock import StillClock
 
 INITIALIZE = {

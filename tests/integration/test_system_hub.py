@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli import inbox
+from chatbridge.cli.hub import inbox
 from chatbridge.core.errors import SocketUnusable
-from chatbridge.hub.peers import Peers, may_request
+from chatbridge.hub.links.peers import Peers, may_request
 from chatbridge.link import system_hub
 from chatbridge.link.search import Search
 

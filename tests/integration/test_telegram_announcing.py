@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.core.delivery.notice import Level
 from chatbridge.core.model import Project
-from chatbridge.core.notice import Level
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import SELECT, SHOP
 from tests.fakes.telegram.server import BotApi

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.data import Tap, encode
-from chatbridge.core import form
-from chatbridge.core.approval import TAP_IT, UNREAD
-from chatbridge.core.card import Act
-from chatbridge.core.events import AskSession
+from chatbridge.channels.telegram.render.callback_data import Tap, encode
+from chatbridge.core.cards.card import Act
+from chatbridge.core.cards.phrases import UNSENT, clock_time
+from chatbridge.core.forms import form
+from chatbridge.core.forms.approval import TAP_IT, UNREAD
+from chatbridge.core.forms.events import AskSession
 from chatbridge.core.model import ALLOW, Answer, Ask, Question, Status
 from chatbridge.core.policy import Policy
-from chatbridge.core.words import UNSENT, clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import COMMAND, LONG_COMMAND, SELECT
 from tests.fakes.telegram.people import Card

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.data import Tap, encode
-from chatbridge.channels.telegram.keyboard import OFF, ON
-from chatbridge.core import form
-from chatbridge.core.card import Act
+from chatbridge.channels.telegram.render.callback_data import Tap, encode
+from chatbridge.channels.telegram.render.keyboard import OFF, ON
+from chatbridge.core.cards.card import Act
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName, Option, Person, Status
-from chatbridge.core.words import clock_time
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram import notices
+from chatbridge.channels.telegram.render import notices
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Person, Project, Status
-from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.telegram.server import BotApi

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram import outputs
-from chatbridge.channels.telegram.data import Output, encode
-from chatbridge.core.notice import OperationEnd
+from chatbridge.channels.telegram.inbound import outputs
+from chatbridge.channels.telegram.render.callback_data import Output, encode
+from chatbridge.core.delivery.notice import OperationEnd
 from tests.ended_operations import BADLY, HOSTILE, OPERATION, WELL
 from tests.fakes.clock import StillClock
 from tests.fakes.telegram.people import Card

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.keyboard import OFF
-from chatbridge.core import form
+from chatbridge.channels.telegram.render.keyboard import OFF
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName, Person
 from chatbridge.core.policy import Policy
-from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.telegram.people import Card

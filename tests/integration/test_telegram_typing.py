@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.keyboard import ON
-from chatbridge.core import form
+from chatbridge.channels.telegram.render.keyboard import ON
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT

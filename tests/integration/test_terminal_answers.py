@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli import answer, cancel
+from chatbridge.cli.questions import answer, cancel
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core import asks
-from chatbridge.core.ends import in_place
+from chatbridge.core.asks import transitions as asks
+from chatbridge.core.cards.outcome_text import in_place
 from chatbridge.core.errors import NoOpenAsk, SeveralAsks
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.policy import Policy
-from chatbridge.hub.terminal_asks import Watchers, how_it_ended, short_ids
+from chatbridge.hub.control.asks import Watchers, how_it_ended, short_ids
 from tests.fakes.approving import ClaudeCode
 from tests.fakes.terminal_desk import desk
 from tests.fakes.world import BLUE, COLOUR, OWNER, request

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from hypothesis import strategies as st
 
-from chatbridge.channels.web.receive import EVENTS
+from chatbridge.channels.web.request_parsing import EVENTS
 from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.policy import Policy

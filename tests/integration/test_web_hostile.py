@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.web import server
-from chatbridge.channels.web.receive import MAX_BODY
-from chatbridge.core import form
+from chatbridge.channels.web.request_parsing import MAX_BODY
+from chatbridge.core.forms import form
 from chatbridge.core.model import Agent, Answer, Option, Person, Project, Question, QuestionType
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.web import MARK, TOKEN, Web, running_web

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.core.delivery.notice import Level
 from chatbridge.core.model import Person, Project
-from chatbridge.core.notice import Level
 from chatbridge.core.policy import DAY
 from tests.fakes.inbox import CONFIRM, TEXT
 from tests.fakes.web import Web, running_web

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.web.sessions import IN_A_BROWSER
-from chatbridge.core import form
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName, Person
 from chatbridge.core.policy import Policy
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT

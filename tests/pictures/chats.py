@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from html import escape
 
-from chatbridge.channels.matrix import keyboard as matrix_keyboard
-from chatbridge.channels.matrix import render as matrix
-from chatbridge.channels.telegram import render as telegram
-from chatbridge.core import form
+from chatbridge.channels.matrix.render import card as matrix
+from chatbridge.channels.matrix.render import reactions as matrix_keyboard
+from chatbridge.channels.telegram.render import card as telegram
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Outcome, Status
 from tests import matrix_asks, telegram_asks
 from tests.telegram_asks import ADA, NOW, PRIVATE, approval, ask, select, stepped

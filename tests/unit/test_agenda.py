@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from chatbridge.core.agenda import FEW, Agenda
-from chatbridge.core.due import Due
+from chatbridge.core.asks.deadlines import Due
+from chatbridge.core.asks.scheduler import FEW, Agenda
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from jinja2 import Environment, FileSystemLoader
 
-from chatbridge.channels.matrix.render import draw_card
-from chatbridge.channels.telegram.ending import ended
+from chatbridge.channels.matrix.render.card import draw_card
+from chatbridge.channels.telegram.render.outcome import ended
 from chatbridge.channels.web.render import TEMPLATES
-from chatbridge.core.draw import draw
-from chatbridge.core.ends import by_whom
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.outcome_text import by_whom
 from chatbridge.core.model import Answer, Outcome, Person, Status
 from tests.matrix_asks import SEEN, card, plain
 from tests.telegram_asks import NOW, ask, text

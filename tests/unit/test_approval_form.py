@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core import form
-from chatbridge.core.approval import TAP_IT, UNREAD, advance
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.forms import form
+from chatbridge.core.forms.approval import TAP_IT, UNREAD, advance
+from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,

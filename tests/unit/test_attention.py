@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core.attention import ABANDONED, REMEMBERED, UNNOTICED, Attention
+from chatbridge.channels.chat.card_visibility import ABANDONED, REMEMBERED, UNNOTICED, Attention
 from chatbridge.core.model import Ask, Outcome, Person, QuestionType, Status
 from tests.contract.asks import an_ask, answered, timed_out
 

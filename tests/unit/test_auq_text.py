@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core import asks
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -21,9 +22,8 @@ from chatbridge.core.model import (
     Project,
     Status,
 )
-from chatbridge.core.reach import Reach
-from chatbridge.tools.auq_input import Limits, parse
-from chatbridge.tools.auq_text import ended, pending, submitted
+from chatbridge.tools.auq.arguments import Limits, parse
+from chatbridge.tools.auq.results import ended, pending, submitted
 from tests.auq_asks import BOTH, FOLDER, ONE, SESSION, Json, golden
 
 NOW = 1000.0
@@ -41,7 +41,7 @@ def opened(arguments: Json) -> Ask:
         dialect="auq",
         questions=parse(arguments, Limits(questions=5, options=5)).questions,
     )
-    return replace(asks.opened(request, now=NOW, deadline=None), id=SESSION)
+    return replace(transitions.opened(request, now=NOW, deadline=None), id=SESSION)
 
 
 def closed(arguments: Json, status: Status, *answers: Answer, reason: str | None = None) -> Ask:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from chatbridge.hub.background import LONGEST_PAUSE, Background, Faults
+from chatbridge.hub.process.background import LONGEST_PAUSE, Background, Faults
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0

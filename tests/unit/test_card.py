@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core import form
-from chatbridge.core.card import Act, Card, Role, State
-from chatbridge.core.draw import draw
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.card import Act, Card, Role, State
+from chatbridge.core.forms import form
 from chatbridge.core.model import (
     Agent,
     Answer,

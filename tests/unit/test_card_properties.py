@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from hypothesis import given
 
-from chatbridge.core import asks, form
-from chatbridge.core.card import Act, Card, Role
-from chatbridge.core.draw import draw
+from chatbridge.core.asks import transitions
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.card import Act, Card, Role
+from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
 from tests import strategies as some
 
@@ -41,7 +42,7 @@ def agent_texts(card: Card) -> Iterator[tuple[str, bool]]:
 @given(some.asks())
 def test_every_button_on_a_card_does_something(ask: Ask) -> None:
     for event in events(draw(ask, channel="web", latest_deadline=1e9)):
-        step = asks.stepped(ask, event)
+        step = transitions.stepped(ask, event)
         # "Done (0)" and leaving an edit with nothing picked say what is missing.
         missing = step is form.NONE_PICKED and isinstance(event, form.Done | form.Back)
         assert missing or not isinstance(step, form.Refused), (event, step)

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from chatbridge import __version__
-from chatbridge.cli import history, pending, status, tables, times
 from chatbridge.cli.doctor.screen import drawn
-from chatbridge.core import asks
-from chatbridge.core.as_json import ask_object
+from chatbridge.cli.hub import status
+from chatbridge.cli.questions import history, pending
+from chatbridge.cli.ui import tables, times
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.serialize import ask_object
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -26,7 +29,6 @@ from chatbridge.core.model import (
     Status,
     Subject,
 )
-from chatbridge.core.words import clock_time
 
 Json = dict[str, Any]
 NOW = 1_794_782_460.0
@@ -41,7 +43,7 @@ def ask(project: str, agent: str, *questions: Question, left: float | None, titl
         title=title or None,
         questions=questions,
     )
-    opened = asks.opened(request, now=NOW, deadline=None if left is None else NOW + left)
+    opened = transitions.opened(request, now=NOW, deadline=None if left is None else NOW + left)
     return replace(opened, id=f"{project}-and-more")
 
 

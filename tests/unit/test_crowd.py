@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatbridge.channels.web.crowd import QUIET_SECONDS, Crowd, note_credential
+from chatbridge.channels.web.connection_limits import QUIET_SECONDS, Crowd, note_credential
 from tests.fakes.clock import StillClock
 
 LIMIT, KNOWN = 8, 4

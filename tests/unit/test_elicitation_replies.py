@@ -6,7 +6,7 @@ from typing import Any
 
 import mcp_types as types
 
-from chatbridge.hub.forms import Forms
+from chatbridge.hub.links.pending_elicitations import Forms
 
 LEFT: dict[str, Any] = {"action": "accept", "content": {"answer": "left"}}
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatbridge.core.exact import LEFT_TO_RIGHT, TAB, exact, exact_line, told_apart
+from chatbridge.core.exact_text import LEFT_TO_RIGHT, TAB, exact, exact_line, told_apart
 from chatbridge.core.text import SLICE
 
 HOSTILE = st.text(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core.fair_queue import PASSED_OVER, FairQueue, Urgency
+from chatbridge.core.delivery.queue import PASSED_OVER, FairQueue, Urgency
 from chatbridge.core.model import Ask, Project
 from tests.contract.asks import an_ask
 

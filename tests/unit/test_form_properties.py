@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from chatbridge.core import form
-from chatbridge.core.form import Answered, Cancelled, Moved, Refused
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import Answered, Cancelled, Moved, Refused
 from chatbridge.core.model import Draft, Option, Question, QuestionType, View, new_draft
 from tests import strategies as some
 

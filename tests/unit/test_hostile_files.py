@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chatbridge import rendezvous, settings, small_files
+from chatbridge import bounded_read, runtime_paths, settings
 from chatbridge.cli import config_file
 from chatbridge.cli.connect.document import connected
 from chatbridge.cli.connect.parts import Entry
 from chatbridge.cli.connect.yaml_text import Yaml
-from chatbridge.commands.operations.known import Known
-from chatbridge.commands.operations.running import End
+from chatbridge.commands.operations.runner_port import End
+from chatbridge.commands.operations.runner_state import Known
 from chatbridge.commands.runner import records
 from chatbridge.core.errors import ChatbridgeError, SettingsError
-from chatbridge.hub import http_tokens
-from chatbridge.hub.channels import web_token
+from chatbridge.hub.http import tokens
+from chatbridge.hub.wiring.channels import web_token
 from chatbridge.link.root import FILE, read_file
 from chatbridge.projects import ProjectSettings, settings_of
 
@@ -82,7 +82,7 @@ def test_what_stands_in_a_files_place_holds_nobody_up(
     path = tmp_path / "small"
     plant(path)
     with pytest.raises(OSError, match=r"."):
-        small_files.read(path, most=4_096)
+        bounded_read.read(path, most=4_096)
     plant(tmp_path / "config.toml")
     with pytest.raises(SettingsError, match=str(tmp_path / "config.toml")):
         settings.load(tmp_path / "config.toml")
@@ -94,10 +94,10 @@ def test_what_stands_in_a_files_place_holds_nobody_up(
     assert f"{tmp_path / FILE} is not used" in caplog.text
     assert read_file(str(tmp_path)) is None
     plant(tmp_path / "hub.lock")
-    assert rendezvous.read_lock(str(tmp_path)) is None
-    assert rendezvous.lock_holder(str(tmp_path)) is None
-    plant(Path(http_tokens.used_path(str(tmp_path))))
-    assert http_tokens.listed(str(tmp_path)) == []
+    assert runtime_paths.read_lock(str(tmp_path)) is None
+    assert runtime_paths.lock_holder(str(tmp_path)) is None
+    plant(Path(tokens.used_path(str(tmp_path))))
+    assert tokens.listed(str(tmp_path)) == []
     plant(tmp_path / f"o{records.RUNNING}")
     plant(tmp_path / f"o{records.END}")
     assert records.settle(str(tmp_path), held=set(), place="p", now=0.0) == []
@@ -110,9 +110,9 @@ def test_a_file_that_says_nothing_may_be_no_file(tmp_path: Path) -> None:
 def test_a_file_of_just_the_size_is_read(tmp_path: Path) -> None:
     path = tmp_path / "small"
     path.write_bytes(b"x" * 4_096)
-    assert small_files.read(path, most=4_096) == b"x" * 4_096
+    assert bounded_read.read(path, most=4_096) == b"x" * 4_096
     with pytest.raises(OSError, match="larger than 4,095 bytes"):
-        small_files.read(path, most=4_095)
+        bounded_read.read(path, most=4_095)
 
 
 # ── TOML ──────────────────────────────────────────────────────────────────────────────────────────
@@ -196,8 +196,8 @@ def test_a_list_that_is_nested_too_deeply_is_a_mistake_like_any_other(tmp_path: 
 )
 def test_a_damaged_file_of_ours_says_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "hub.lock").write_text(content)
-    assert rendezvous.read_lock(str(tmp_path)) is None
-    assert rendezvous.lock_holder(str(tmp_path)) is None
+    assert runtime_paths.read_lock(str(tmp_path)) is None
+    assert runtime_paths.lock_holder(str(tmp_path)) is None
     for name in (f"o{records.RUNNING}", f"p{records.END}"):
         (tmp_path / name).write_text(content)
     assert records.settle(str(tmp_path), held=set(), place="p", now=0.0) == []
@@ -206,10 +206,10 @@ def test_a_damaged_file_of_ours_says_nothing(tmp_path: Path, content: str) -> No
 @pytest.mark.parametrize("socket", ["\ud800", "/a\0b", "relative", ["/a"], ""])
 def test_a_lock_file_with_an_impossible_socket_names_none(tmp_path: Path, socket: object) -> None:
     (tmp_path / "hub.lock").write_text(json.dumps({"pid": 1, "socket": socket}))
-    found = rendezvous.read_lock(str(tmp_path))
+    found = runtime_paths.read_lock(str(tmp_path))
     assert found is not None
     assert found.socket is None
-    assert rendezvous.lock_holder(str(tmp_path)) is None
+    assert runtime_paths.lock_holder(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from chatbridge.__main__ import main
 from chatbridge.core.errors import SettingsError
-from chatbridge.hub import http_tokens
-from chatbridge.hub.http_tokens import NOTED_EVERY, Tokens
+from chatbridge.hub.http import tokens as http_tokens
+from chatbridge.hub.http.tokens import NOTED_EVERY, Tokens
 
 
 @pytest.fixture

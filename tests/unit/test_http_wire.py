@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from starlette.types import Message
 
 from chatbridge.core.model import CallName, Project
-from chatbridge.hub.http_sessions import Exchange
-from chatbridge.hub.http_wire import Wire, repaired, replayed
+from chatbridge.hub.http.sessions import Exchange
+from chatbridge.hub.http.wire import Wire, repaired, replayed
 from chatbridge.tools.remote import Remote
 
 RESULT = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chatbridge.cli.hub_line import HubLine
+from chatbridge.cli.hub.hub_client import HubLine
 from chatbridge.core.errors import HubRefused, HubUnreachable
 
 UNREADABLE = [b"what?", b"[1]", b"null", b"\xff", b"[" * 100_000]

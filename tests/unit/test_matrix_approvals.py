@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.approvals import INDENT, pages_of, split
-from chatbridge.channels.matrix.drawing import Drawing, Seen
-from chatbridge.channels.matrix.keyboard import keys
-from chatbridge.channels.matrix.past import draw_past
-from chatbridge.channels.matrix.render import draw_card, draw_reminder, draw_root
-from chatbridge.core import form
-from chatbridge.core.card import Card, Role
-from chatbridge.core.draw import draw
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.channels.matrix.render.approvals import INDENT, pages_of, split
+from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
+from chatbridge.channels.matrix.render.drawing import Drawing, Seen
+from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.matrix.render.reactions import keys
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.card import Card, Role
+from chatbridge.core.cards.phrases import clock_time, only_there
+from chatbridge.core.forms import form
+from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.model import ALLOW, Answer, Ask, Outcome, Question, Status, Subject, View
-from chatbridge.core.words import clock_time, only_there
 from tests.matrix_asks import ADA, SEEN, TYPED, card, check, go, html_text, plain, seens
 from tests.telegram_asks import HOUR, NOW, approval, ask
 from tests.telegram_strategies import approvals, codes

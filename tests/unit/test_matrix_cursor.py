@@ -10,9 +10,9 @@ from typing import Any, cast
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.api import Api
-from chatbridge.channels.matrix.poll import TRIES, Poll
-from chatbridge.channels.matrix.wire import Batch, Invite, RoomEvent, Timeline
+from chatbridge.channels.matrix.client.api import Api
+from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline
+from chatbridge.channels.matrix.inbound.poll import TRIES, Poll
 from chatbridge.core.errors import RetryLater, StoreError
 from chatbridge.core.model import Note
 from chatbridge.core.ports import Inbox

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.matrix.drawing import Seen
-from chatbridge.channels.matrix.render import draw_card
+from chatbridge.channels.matrix.render.card import draw_card
+from chatbridge.channels.matrix.render.drawing import Seen
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Ask, Outcome, Person, Status
-from chatbridge.core.words import clock_time
 from tests.matrix_asks import ADA, SEEN, SHARED, card, check, plain
 from tests.telegram_asks import HOUR, NOW, ask, confirm, select, text
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.html import (
+from chatbridge.channels.matrix.render.html import (
     Words,
     blocks,
     clipped,

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from chatbridge.channels.matrix.keyboard import key_for, keys
-from chatbridge.core import asks, form
-from chatbridge.core.card import Act
+from chatbridge.channels.matrix.render.reactions import key_for, keys
+from chatbridge.core.asks import transitions
+from chatbridge.core.cards.card import Act
+from chatbridge.core.forms import form
+from chatbridge.core.forms.emoji_shortcuts import is_sign, normal
 from chatbridge.core.model import Ask, Outcome, Status
-from chatbridge.core.signs import is_sign, normal
 from tests import strategies as some
 from tests.matrix_asks import card, go
 from tests.telegram_asks import NOW, ask, confirm, select, text
@@ -100,6 +101,6 @@ def test_every_key_is_different_and_does_something(shown: Ask) -> None:
         assert key_for(card(shown), normal(key.emoji)) == key
         assert is_sign(key.emoji)
         assert not isinstance(key.does, Act)
-        step = asks.stepped(shown, key.does)
+        step = transitions.stepped(shown, key.does)
         missing = step is form.NONE_PICKED and isinstance(key.does, form.Done | form.Back)
         assert missing or not isinstance(step, form.Refused), (key, step)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatbridge.channels.matrix import notices
-from chatbridge.channels.matrix.drawing import Drawing
+from chatbridge.channels.matrix.render import notices
+from chatbridge.channels.matrix.render.drawing import Drawing
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Outcome, Status
-from chatbridge.core.words import clock_time
 from tests.matrix_asks import check, html_text, plain
 from tests.telegram_asks import HOUR, NOW, ask, confirm, text
 

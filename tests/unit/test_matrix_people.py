@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from chatbridge.channels.matrix.account.log_in import Account
 from chatbridge.channels.matrix.channel import NOBODY, MatrixChannel
-from chatbridge.channels.matrix.log_in import Account
-from chatbridge.channels.matrix.people import LONGEST_NAME, People, person_of
+from chatbridge.channels.matrix.inbound.people import LONGEST_NAME, People, person_of
 from tests import strategies as some
 from tests.fakes.clock import StillClock
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.place import Part, Place, Seed, from_text, to_text
+from chatbridge.channels.matrix.outbound.card_messages import Part, Place, Seed, from_text, to_text
 from chatbridge.core.model import View
 from tests.matrix_places import places
 

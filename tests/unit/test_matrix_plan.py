@@ -10,12 +10,8 @@ from typing import assert_never
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.approvals import pages_of
-from chatbridge.channels.matrix.drawing import Drawing, Seen
-from chatbridge.channels.matrix.keyboard import keys
-from chatbridge.channels.matrix.past import draw_past
-from chatbridge.channels.matrix.place import Part, Place, Seed
-from chatbridge.channels.matrix.plan import (
+from chatbridge.channels.matrix.outbound.card_messages import Part, Place, Seed
+from chatbridge.channels.matrix.outbound.planner import (
     NO_REMINDER,
     AddSeed,
     Deed,
@@ -30,11 +26,15 @@ from chatbridge.channels.matrix.plan import (
     next_deed,
     too_late_to_remind,
 )
-from chatbridge.channels.matrix.render import draw_card, draw_root
-from chatbridge.core import form
-from chatbridge.core.card import Card
-from chatbridge.core.draw import draw
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.channels.matrix.render.approvals import pages_of
+from chatbridge.channels.matrix.render.card import draw_card, draw_root
+from chatbridge.channels.matrix.render.drawing import Drawing, Seen
+from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.matrix.render.reactions import keys
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.card import Card
+from chatbridge.core.forms import form
+from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.model import Ask, Status, new_draft
 from tests import strategies as some
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT

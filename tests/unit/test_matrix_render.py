@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.matrix.drawing import Seen
-from chatbridge.channels.matrix.past import draw_past
-from chatbridge.channels.matrix.render import draw_card, draw_reminder, draw_root
-from chatbridge.core import form
+from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
+from chatbridge.channels.matrix.render.drawing import Seen
+from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Outcome, Status, View
-from chatbridge.core.words import clock_time
 from tests.matrix_asks import ADA, SEEN, SHARED, TYPED, card, check, go, html_text, plain
 from tests.telegram_asks import HOUR, NOW, ask, confirm, select, text
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix import notices
-from chatbridge.channels.matrix.drawing import Drawing, Seen
-from chatbridge.channels.matrix.past import draw_past
-from chatbridge.channels.matrix.render import draw_card, draw_reminder, draw_root
+from chatbridge.channels.matrix.render import notices
+from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
+from chatbridge.channels.matrix.render.drawing import Drawing, Seen
+from chatbridge.channels.matrix.render.finished_steps import draw_past
 from chatbridge.core.bounds import MAX_CHARACTERS
-from chatbridge.core.card import GLYPHS
-from chatbridge.core.draw import draw
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.card import GLYPHS
 from chatbridge.core.model import (
     Answer,
     Ask,

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.matrix.echoes import Echoes
-from chatbridge.channels.matrix.sightings import BATCHES, Sightings
-from chatbridge.core.attention import UNNOTICED
+from chatbridge.channels.chat.card_visibility import UNNOTICED
+from chatbridge.channels.matrix.inbound.own_events import Echoes
+from chatbridge.channels.matrix.outbound.visibility import BATCHES, Sightings
 from chatbridge.core.model import Outcome, Person, QuestionType, View
 from tests.contract.asks import an_ask, answered
 from tests.fakes.clock import StillClock

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult, TextContent
 
-from chatbridge.core import asks
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.reach import UNSURE, Reach
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -24,8 +25,7 @@ from chatbridge.core.model import (
     QuestionType,
     Status,
 )
-from chatbridge.core.reach import UNSURE, Reach
-from chatbridge.tools.outcomes import QUESTION, QUESTIONS, TIMED_OUT, result_of, ticket_of
+from chatbridge.tools.ask_user.results import QUESTION, QUESTIONS, TIMED_OUT, result_of, ticket_of
 
 NOW = 1000.0
 OPTIONS = (Option(label="A"), Option(label="B"), Option(label="C"))
@@ -44,7 +44,7 @@ def opened(dialect: str, *questions: Question) -> Ask:
         dialect=dialect,
         questions=questions,
     )
-    return asks.opened(request, now=NOW, deadline=None)
+    return transitions.opened(request, now=NOW, deadline=None)
 
 
 def ended(ask: Ask, status: Status, *answers: Answer, reason: str | None = None) -> Ask:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.chat import PRIVATE
-from chatbridge.core.pacing import Meter, Pace
+from chatbridge.channels.telegram.outbound.chat import PRIVATE
+from chatbridge.core.delivery.rate_limit import Meter, Pace
 
 
 def sent_at(pace: Pace, wishes: list[tuple[float, bool]]) -> list[float]:

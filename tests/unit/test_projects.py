@@ -19,7 +19,7 @@ from chatbridge.projects import (
     project_of_user,
     settings_of,
 )
-from chatbridge.tools.journal import Journal
+from chatbridge.tools.journal.journal import Journal
 
 LINK = "0123456789abcdef"
 

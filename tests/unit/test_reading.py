@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from chatbridge.core.beside import first_of
+from chatbridge.channels.chat.poll_loop import LONGEST_PAUSE, Rounds
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
-from chatbridge.core.reading import LONGEST_PAUSE, Rounds
+from chatbridge.core.tasks import first_of
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0

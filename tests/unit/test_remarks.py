@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from chatbridge.channels.matrix import announcement as matrix_announcement
-from chatbridge.channels.matrix import notices as matrix_notices
-from chatbridge.channels.telegram import announcer, notices
-from chatbridge.core.card import APPROVAL_GLYPH
-from chatbridge.core.card import GLYPHS as CARDS
-from chatbridge.core.ended import ended
+from chatbridge.channels.matrix.render import announcement as matrix_announcement
+from chatbridge.channels.matrix.render import notices as matrix_notices
+from chatbridge.channels.telegram.outbound import announcer
+from chatbridge.channels.telegram.render import notices
+from chatbridge.core.cards.card import APPROVAL_GLYPH
+from chatbridge.core.cards.card import GLYPHS as CARDS
+from chatbridge.core.cards.operation_summary import ended
+from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
+from chatbridge.core.delivery.notice import GLYPHS as NOTICES
+from chatbridge.core.delivery.notice import Level, Notice, OperationEnd
 from chatbridge.core.model import Agent, CallName, Project
-from chatbridge.core.notice import GLYPHS as NOTICES
-from chatbridge.core.notice import Level, Notice, OperationEnd
-from chatbridge.core.words import REMARK_GLYPH, REMARK_HEADING
 
 CALL = CallName(link="l", request="1")
 

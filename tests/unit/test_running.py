@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from chatbridge.cli.running import complain, run
+from chatbridge.cli.ui.running import complain, run
 from chatbridge.core.errors import ChatbridgeError, HubRefused, HubUnreachable
 from tests.fakes.program import ROOT
 
@@ -51,7 +51,7 @@ def test_first_comes_what_happened_and_then_what_to_do(
 
 
 def program(work: str) -> list[str]:
-    code = f"import sys; from chatbridge.cli.running import run; sys.exit(run(lambda: {work}))"
+    code = f"import sys; from chatbridge.cli.ui.running import run; sys.exit(run(lambda: {work}))"
     return [sys.executable, "-c", code]
 
 

@@ -8,16 +8,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from chatbridge.hub.service import CHANNELS
+from chatbridge.hub.process.readiness import CHANNELS
 from tests.fakes.program import ROOT
 
 PARTS = ("channels", "core", "hub", "settings", "store", "tools")
-BEFORE = {"hub/start.py", "hub/standalone.py", "hub/http_serving.py"}
+BEFORE = {"hub/process/start.py", "hub/process/standalone.py", "hub/http/serving.py"}
 """What these import, they import before the hub is ready, or never."""
 READY = """
 import sys
-import chatbridge.hub.wiring
-from chatbridge.hub.service import import_everything
+import chatbridge.hub.wiring.hub
+from chatbridge.hub.process.readiness import import_everything
 import_everything(sys.argv[1:])
 print(*sys.modules)
 """

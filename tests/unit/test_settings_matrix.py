@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
 from chatbridge.core.errors import SettingsError
-from chatbridge.hub.wiring import digests
+from chatbridge.hub.wiring.hub import digests
 from chatbridge.link.preface import preface
 from chatbridge.settings import Matrix, Settings, load
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatbridge.core.strangers import REMEMBERED, SAME_EVERY, SAY_EVERY, Strangers
+from chatbridge.channels.chat.unknown_senders import REMEMBERED, SAME_EVERY, SAY_EVERY, Strangers
 from tests.fakes.clock import StillClock
 
 

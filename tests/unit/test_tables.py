@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from chatbridge.cli.tables import Column, Table, cell, cut, layout, pictures, plain, width
+from chatbridge.cli.ui.tables import Column, Table, cell, cut, layout, pictures, plain, width
 
 COLUMNS = (
     Column(title="ID", strong=True),

@@ -6,9 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.telegram.html import time_tag
-from chatbridge.channels.telegram.overflow import Overflow, overflow
-from chatbridge.channels.telegram.render import (
+from chatbridge.channels.telegram.render.card import (
     Seen,
     draw_card,
     draw_prompt,
@@ -16,12 +14,14 @@ from chatbridge.channels.telegram.render import (
     placeholder,
     toast,
 )
-from chatbridge.core import form
-from chatbridge.core.approval import advance
-from chatbridge.core.draw import draw
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.channels.telegram.render.html import time_tag
+from chatbridge.channels.telegram.render.long_questions import Overflow, overflow
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.phrases import UNSENT, clock_time, only_there
+from chatbridge.core.forms import form
+from chatbridge.core.forms.approval import advance
+from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.model import ALLOW, DENY, VERDICTS, Answer, Ask, Outcome, Status
-from chatbridge.core.words import UNSENT, clock_time, only_there
 from tests.telegram_asks import (
     ADA,
     GROUP,

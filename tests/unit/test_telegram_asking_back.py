@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatbridge.channels.telegram.render import draw_prompt, placeholder
-from chatbridge.core import form
+from chatbridge.channels.telegram.render.card import draw_prompt, placeholder
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Outcome, Status
-from chatbridge.core.words import clock_time
 from tests.telegram_asks import (
     ADA,
     GROUP,

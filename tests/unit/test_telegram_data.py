@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.data import (
+from chatbridge.channels.telegram.render.callback_data import (
     MAX_BYTES,
     NEITHER,
     Does,
@@ -19,9 +19,9 @@ from chatbridge.channels.telegram.data import (
     encode,
     question_shown,
 )
-from chatbridge.core import form
-from chatbridge.core.card import Act
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.cards.card import Act
+from chatbridge.core.forms import form
+from chatbridge.core.forms.events import AskSession, ShowAll
 from tests.telegram_asks import ID, ask, confirm, text
 from tests.telegram_strategies import ids
 

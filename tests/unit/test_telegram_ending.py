@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.telegram.render import Seen, draw_card
+from chatbridge.channels.telegram.render.card import Seen, draw_card
 from chatbridge.channels.web.sessions import BY_TOKEN, IN_A_BROWSER
-from chatbridge.core.ends import WINDOW
+from chatbridge.core.cards.outcome_text import WINDOW
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Ask, Outcome, Person, Status
-from chatbridge.core.words import clock_time
 from tests.telegram_asks import (
     ADA,
     GROUP,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.html import (
+from chatbridge.channels.telegram.render.html import (
     Run,
     Text,
     blocks,
@@ -25,8 +25,8 @@ from chatbridge.channels.telegram.html import (
     to_html,
     width,
 )
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.text import isolated, visible
-from chatbridge.core.words import clock_time
 from tests.telegram_asks import HOUR, NOW, read
 from tests.telegram_strategies import long_texts
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.keyboard import (
+from chatbridge.channels.telegram.render.keyboard import (
     Rows,
     columns,
     fitted,
@@ -16,7 +16,7 @@ from chatbridge.channels.telegram.keyboard import (
     needs_list,
     rows,
 )
-from chatbridge.core import form
+from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
 from tests.telegram_asks import NOW, ask, card, confirm, keys, labels, select, text
 

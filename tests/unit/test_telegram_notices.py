@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatbridge.channels.telegram import notices
-from chatbridge.channels.telegram.data import NEITHER, Show, Tap, Use, decode
-from chatbridge.channels.telegram.render import Drawing
+from chatbridge.channels.telegram.render import notices
+from chatbridge.channels.telegram.render.callback_data import NEITHER, Show, Tap, Use, decode
+from chatbridge.channels.telegram.render.card import Drawing
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Outcome, Status
-from chatbridge.core.words import clock_time
 from tests.rows import a_row, listed
 from tests.telegram_asks import (
     ADA,

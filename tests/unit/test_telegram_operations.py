@@ -8,11 +8,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.announcer import draw_list, draw_notice, file_of
-from chatbridge.channels.telegram.data import Output, decode
-from chatbridge.channels.telegram.operations import FILE, MOST_BUTTONS, bounded, output_file
-from chatbridge.channels.telegram.render import Drawing
-from chatbridge.core.notice import Notice
+from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
+from chatbridge.channels.telegram.render.callback_data import Output, decode
+from chatbridge.channels.telegram.render.card import Drawing
+from chatbridge.channels.telegram.render.operations import FILE, MOST_BUTTONS, bounded, output_file
+from chatbridge.core.delivery.notice import Notice
 from tests.ended_operations import BADLY, HOSTILE, OPERATION, WELL, ended_notice, ended_notices
 from tests.fakes.telegram import limits
 from tests.telegram_asks import keys, labels, read, read_plainly

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from chatbridge.channels.telegram.place import Place, Prompt, from_text, to_text
+from chatbridge.channels.telegram.outbound.card_messages import Place, Prompt, from_text, to_text
 
 PLACE = Place(
     chat=7,

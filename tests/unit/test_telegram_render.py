@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.telegram.html import time_tag
-from chatbridge.channels.telegram.render import (
+from chatbridge.channels.telegram.render.card import (
     Seen,
     draw_card,
     draw_prompt,
@@ -15,9 +14,10 @@ from chatbridge.channels.telegram.render import (
     placeholder,
     toast,
 )
-from chatbridge.core import form
+from chatbridge.channels.telegram.render.html import time_tag
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Outcome, Status
-from chatbridge.core.words import clock_time
 from tests.telegram_asks import (
     ADA,
     GROUP,

@@ -5,13 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram import notices
-from chatbridge.channels.telegram.announcer import draw_list, draw_notice, file_of
-from chatbridge.channels.telegram.data import Tap, decode, question_shown
-from chatbridge.channels.telegram.html import length, plain_text
-from chatbridge.channels.telegram.keyboard import Rows
-from chatbridge.channels.telegram.overflow import overflow
-from chatbridge.channels.telegram.render import (
+from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
+from chatbridge.channels.telegram.render import notices
+from chatbridge.channels.telegram.render.callback_data import Tap, decode, question_shown
+from chatbridge.channels.telegram.render.card import (
     Seen,
     draw_card,
     draw_prompt,
@@ -19,14 +16,17 @@ from chatbridge.channels.telegram.render import (
     placeholder,
     toast,
 )
-from chatbridge.core import asks as steps
-from chatbridge.core import form
-from chatbridge.core.card import APPROVAL_GLYPH, GLYPHS, Role
-from chatbridge.core.draw import draw
+from chatbridge.channels.telegram.render.html import length, plain_text
+from chatbridge.channels.telegram.render.keyboard import Rows
+from chatbridge.channels.telegram.render.long_questions import overflow
+from chatbridge.core.asks import transitions as steps
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, Role
+from chatbridge.core.delivery.notice import GLYPHS as GLYPH_OF
+from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.errors import AskEnded
+from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Draft, Option, Question, QuestionType, View
-from chatbridge.core.notice import GLYPHS as GLYPH_OF
-from chatbridge.core.notice import Notice
 from tests.fakes.telegram import limits
 from tests.rows import a_row, listed
 from tests.telegram_asks import ask, card, keys, read, read_plainly

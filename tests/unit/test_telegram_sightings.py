@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.sightings import Sightings
+from chatbridge.channels.telegram.outbound.visibility import Sightings
 from tests.fakes.clock import StillClock
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.terminal_form import TerminalForm
+from chatbridge.cli.questions.terminal_form import TerminalForm
 from chatbridge.core.model import Answer
 
 ASK: dict[str, Any] = {

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge import markdown
-from chatbridge.core.markup import Break, Paragraph, Plain, Quote
+from chatbridge.core.cards.markup import Break, Paragraph, Plain, Quote
 from chatbridge.core.text import (
     encodable,
     hidden_in,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core import timing
+from chatbridge.core.asks import timing
 from tests.contract.asks import an_ask
 
 MINUTE = 60.0

@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands.operations.turns import Turn, Turns
+from chatbridge.commands.operations.fair_queue import Turn, Turns
 
 _numbers = itertools.count()
 

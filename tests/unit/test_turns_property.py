@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from chatbridge.commands.operations.turns import Turn, Turns
+from chatbridge.commands.operations.fair_queue import Turn, Turns
 
 LIMIT = 2
 LIMITS = {"cargo": 1, "npm": 2, "git": None}

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core import form
-from chatbridge.core.form import Choose, Event, Text, Toggle
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import Choose, Event, Text, Toggle
+from chatbridge.core.forms.typed_input import meant, takes_text, typed
 from chatbridge.core.model import Ask, Draft, Entry, Option, Question, QuestionType, View
 from chatbridge.core.text import one_line
-from chatbridge.core.typed import meant, takes_text, typed
 from tests import telegram_strategies as some
 from tests.fakes.loop_watch import calls_in_this_thread
 from tests.telegram_asks import ask, confirm, select, text

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core import asks as steps
-from chatbridge.core import form
-from chatbridge.core.card import Act
-from chatbridge.core.events import AskSession, ShowAll
-from chatbridge.core.form import Choose, Event, Text
+from chatbridge.core.asks import transitions as steps
+from chatbridge.core.cards.card import Act
+from chatbridge.core.forms import form
+from chatbridge.core.forms.events import AskSession, ShowAll
+from chatbridge.core.forms.form import Choose, Event, Text
+from chatbridge.core.forms.typed_input import Unclear, meant, typed
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, View
-from chatbridge.core.typed import Unclear, meant, typed
 from tests import strategies as some
 from tests.telegram_asks import approval, ask, stepped
 from tests.telegram_strategies import approvals

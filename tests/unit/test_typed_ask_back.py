@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core import form
-from chatbridge.core.form import AskCancel, AskExplain, Back, Event, Explain, Rephrase, Text
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import AskCancel, AskExplain, Back, Event, Explain, Rephrase, Text
+from chatbridge.core.forms.typed_input import Unclear, meant
 from chatbridge.core.model import Ask, Outcome, Status
-from chatbridge.core.typed import Unclear, meant
 from tests.telegram_asks import NOW, ask, confirm, select, stepped, text
 
 ONE = ask(select("Which?", "red", "blue"))

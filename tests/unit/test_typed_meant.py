@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core import form
-from chatbridge.core.asks import takes_late_answer
-from chatbridge.core.card import Act
-from chatbridge.core.form import Choose, Done, Event, Text, Toggle
+from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.cards.card import Act
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import Choose, Done, Event, Text, Toggle
+from chatbridge.core.forms.typed_input import Does, Unclear, meant
 from chatbridge.core.model import Ask, Option, Outcome, Question, QuestionType, Status, View
-from chatbridge.core.typed import Does, Unclear, meant
 from tests import strategies as some
 from tests.matrix_asks import go, plain
 from tests.telegram_asks import NOW, ask, confirm, select, text

@@ -8,9 +8,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.web.taps import events_of
-from chatbridge.core import asks, form
-from chatbridge.core.events import AskSession
+from chatbridge.channels.web.form_actions import events_of
+from chatbridge.core.asks import transitions
+from chatbridge.core.forms import form
+from chatbridge.core.forms.events import AskSession
 from chatbridge.core.model import Ask, Status, View
 from tests import strategies as some
 
@@ -18,7 +19,7 @@ from tests import strategies as some
 def put(ask: Ask, events: Sequence[form.Event]) -> tuple[Ask, form.Step]:
     """As the intake puts several in."""
     for event in events:
-        step = asks.stepped(ask, event)
+        step = transitions.stepped(ask, event)
         if not isinstance(step, form.Moved):
             return ask, step
         ask = replace(ask, draft=step.draft)

@@ -7,22 +7,22 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
 
-from chatbridge.channels.matrix import log_in
-from chatbridge.channels.matrix.api import ANSWERED_WITHIN, Api
-from chatbridge.channels.matrix.chat import Chat
-from chatbridge.channels.matrix.echoes import Echoes
-from chatbridge.channels.matrix.identity import Identity
-from chatbridge.channels.matrix.log_in import Account
-from chatbridge.channels.matrix.people import People
-from chatbridge.channels.matrix.poll import Poll
-from chatbridge.channels.matrix.receive import Receiver
-from chatbridge.channels.matrix.rooms import Rooms
-from chatbridge.channels.matrix.session import Session
-from chatbridge.channels.matrix.wire import Batch
-from chatbridge.core.beside import Beside
+from chatbridge.channels.chat.remarks import tell_each
+from chatbridge.channels.matrix.account import log_in
+from chatbridge.channels.matrix.account.identity import Identity
+from chatbridge.channels.matrix.account.log_in import Account
+from chatbridge.channels.matrix.account.session import Session
+from chatbridge.channels.matrix.client.api import ANSWERED_WITHIN, Api
+from chatbridge.channels.matrix.client.events import Batch
+from chatbridge.channels.matrix.inbound.dispatch import Receiver
+from chatbridge.channels.matrix.inbound.own_events import Echoes
+from chatbridge.channels.matrix.inbound.people import People
+from chatbridge.channels.matrix.inbound.poll import Poll
+from chatbridge.channels.matrix.outbound.chat import Chat
+from chatbridge.channels.matrix.outbound.rooms import Rooms
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.ports import Clock, Inbox, Remark, Surface
-from chatbridge.core.telling import tell_each
+from chatbridge.core.tasks import Beside
 
 log = logging.getLogger(__name__)
 

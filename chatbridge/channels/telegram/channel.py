@@ -7,22 +7,22 @@ import socket
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 
-from chatbridge.channels.telegram import notices
-from chatbridge.channels.telegram.api import ANSWERED_WITHIN, Api
-from chatbridge.channels.telegram.chat import Chat
-from chatbridge.channels.telegram.people import People
-from chatbridge.channels.telegram.place import from_text
-from chatbridge.channels.telegram.poll import Poll
-from chatbridge.channels.telegram.receive import Receiver
-from chatbridge.channels.telegram.wishes import Wish
-from chatbridge.core.beside import Beside
+from chatbridge.channels.chat.remarks import tell_each
+from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
+from chatbridge.channels.telegram.inbound.dispatch import Receiver
+from chatbridge.channels.telegram.inbound.people import People
+from chatbridge.channels.telegram.inbound.poll import Poll
+from chatbridge.channels.telegram.outbound.card_messages import from_text
+from chatbridge.channels.telegram.outbound.card_requests import Wish
+from chatbridge.channels.telegram.outbound.chat import Chat
+from chatbridge.channels.telegram.render import notices
+from chatbridge.core.delivery.rate_limit import Pace
 from chatbridge.core.errors import NotPaired, RetryLater
 from chatbridge.core.model import Note
-from chatbridge.core.pacing import Pace
 from chatbridge.core.pairing import Bot, Pairing
 from chatbridge.core.ports import Clock, Inbox, Remark, Surface
-from chatbridge.core.stored import number
-from chatbridge.core.telling import tell_each
+from chatbridge.core.stored_json import number
+from chatbridge.core.tasks import Beside
 
 log = logging.getLogger(__name__)
 

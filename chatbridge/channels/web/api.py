@@ -14,9 +14,9 @@ from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.events import ALIVE, COMMENT, Events, EventStream
 from chatbridge.channels.web.guard import PERSON, SESSION
 from chatbridge.channels.web.notices import notice_object, recent
-from chatbridge.channels.web.receive import parse_answers, parse_reason, read_json
 from chatbridge.channels.web.render import json_response, json_text
-from chatbridge.core.as_json import ask_object
+from chatbridge.channels.web.request_parsing import parse_answers, parse_reason, read_json
+from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.health import Health

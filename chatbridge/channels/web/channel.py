@@ -10,15 +10,15 @@ from chatbridge.channels.web.app import Limits, build_app
 from chatbridge.channels.web.assets import Assets
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, Events
 from chatbridge.channels.web.guard import Hosts
-from chatbridge.channels.web.receive import BODY_SECONDS
 from chatbridge.channels.web.render import Templates
+from chatbridge.channels.web.request_parsing import BODY_SECONDS
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
+from chatbridge.core.delivery.notice import Notice
+from chatbridge.core.delivery.rate_limit import Pace
 from chatbridge.core.health import Health
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask
-from chatbridge.core.notice import Notice
-from chatbridge.core.pacing import Pace
 from chatbridge.core.ports import Clock, Inbox, Remark, Shown, Surface
 
 QUIET, PAUSE = 5.0, 0.1

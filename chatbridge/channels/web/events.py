@@ -16,11 +16,11 @@ from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.notices import notice_object
 from chatbridge.channels.web.render import json_text
 from chatbridge.channels.web.sessions import Session
-from chatbridge.core.as_json import ask_object
+from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.bounds import Slices
+from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Post
-from chatbridge.core.notice import Notice
 from chatbridge.core.ports import Inbox
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from chatbridge.channels.web.crowd import note_credential
+from chatbridge.channels.web.connection_limits import note_credential
 from chatbridge.channels.web.render import json_response
 from chatbridge.channels.web.sessions import Session, Sessions
 from chatbridge.core.model import Person

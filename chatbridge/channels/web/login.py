@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from chatbridge.channels.web.crowd import note_credential
+from chatbridge.channels.web.connection_limits import note_credential
 from chatbridge.channels.web.events import Events
 from chatbridge.channels.web.guard import BROWSER, SESSION
-from chatbridge.channels.web.receive import read_form
 from chatbridge.channels.web.render import Templates
+from chatbridge.channels.web.request_parsing import read_form
 from chatbridge.channels.web.sessions import SESSION_SECONDS, Sessions
 from chatbridge.core.login_codes import ACCEPTED, CodeUse, LoginCodes
 

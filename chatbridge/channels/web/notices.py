@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from chatbridge.core.as_json import agent_object, iso
-from chatbridge.core.ended import Ended, ended
-from chatbridge.core.notice import GLYPHS, Level, Notice, OperationEnd
+from chatbridge.core.asks.serialize import agent_object, iso
+from chatbridge.core.cards.operation_summary import Ended, ended
+from chatbridge.core.delivery.notice import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Inbox
 from chatbridge.core.text import one_line, prose

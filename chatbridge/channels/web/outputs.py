@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from chatbridge.channels.web.errors import Refusal
-from chatbridge.core.ended import output_name
+from chatbridge.core.cards.operation_summary import output_name
 from chatbridge.core.ports import Inbox
 
 

@@ -15,23 +15,23 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from chatbridge.channels.web.events import SURFACE
+from chatbridge.channels.web.form_actions import events_of
 from chatbridge.channels.web.guard import PERSON
 from chatbridge.channels.web.notices import recent, shown
-from chatbridge.channels.web.receive import parse_event, read_form
 from chatbridge.channels.web.render import Templates, day
-from chatbridge.channels.web.taps import events_of
-from chatbridge.core import form
+from chatbridge.channels.web.request_parsing import parse_event, read_form
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.card import Act
-from chatbridge.core.draw import draw
+from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.card import Act
+from chatbridge.core.cards.phrases import ended_sentence, only_there
+from chatbridge.core.cards.row import Past, Row, Rows
+from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.errors import AskEnded, NotHere
-from chatbridge.core.form import MAX_TEXT, Event, Refused
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
 from chatbridge.core.health import Health
 from chatbridge.core.model import Ask, Person
-from chatbridge.core.notice import Notice
 from chatbridge.core.ports import Clock, Inbox
-from chatbridge.core.row import Past, Row, Rows
-from chatbridge.core.words import ended_sentence, only_there
 
 OPEN_PAGE = 100
 HISTORY_PAGE = 50

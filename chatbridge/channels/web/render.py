@@ -19,14 +19,13 @@ from markupsafe import escape as _escape
 from starlette.responses import HTMLResponse, Response
 
 from chatbridge import markdown
-from chatbridge.channels.web import subject
+from chatbridge.channels.web import approval_html
 from chatbridge.channels.web.assets import Assets
-from chatbridge.channels.web.receive import event_fields
-from chatbridge.core.as_json import iso
-from chatbridge.core.draw_approval import MARKED, REALLY
-from chatbridge.core.ends import by_whom, heading
-from chatbridge.core.form import MAX_TEXT
-from chatbridge.core.markup import (
+from chatbridge.channels.web.request_parsing import event_fields
+from chatbridge.core.asks.serialize import iso
+from chatbridge.core.asks.timing import MORE_TIME_BEFORE
+from chatbridge.core.cards.build_approval import MARKED, REALLY
+from chatbridge.core.cards.markup import (
     Block,
     Break,
     Code,
@@ -40,10 +39,11 @@ from chatbridge.core.markup import (
     Quote,
     Strong,
 )
-from chatbridge.core.row import Rows
+from chatbridge.core.cards.outcome_text import by_whom, heading
+from chatbridge.core.cards.phrases import clock_time, local_time, only_there
+from chatbridge.core.cards.row import Rows
+from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.text import one_line
-from chatbridge.core.timing import MORE_TIME_BEFORE
-from chatbridge.core.words import clock_time, local_time, only_there
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -108,7 +108,7 @@ class Templates:
             "ended_how": heading,
             "by_whom": by_whom,
             "only_there": only_there,
-            "subject": subject,
+            "subject": approval_html,
             "REALLY": REALLY,
             "MARKED": MARKED,
             "MAX_TEXT": MAX_TEXT,

@@ -21,7 +21,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from chatbridge.channels.web.crowd import SHOWED, Crowd
+from chatbridge.channels.web.connection_limits import SHOWED, Crowd
 from chatbridge.core.errors import SettingsError
 
 # Anybody at the port can send what is no HTTP: as a line each they would fill the log.

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from chatbridge.cli.running import FAILED, complain, run
+from chatbridge.cli.ui.running import FAILED, complain, run
 
 DESCRIPTION = """\
 Adds chatbridge to the MCP servers of an agent's program. Shows what would change and asks; the rest

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 from chatbridge.cli.connect.editing import Unparsable, line_of
-from chatbridge.nesting import DEEPEST, is_deep
+from chatbridge.safe_json import DEEPEST, is_deep
 
 _TOO_DEEP = "it is nested too deeply"
 _SKIP = re.compile(r"(?:[ \t\r\n]++|//[^\r\n]*+|/\*.*?\*/)*+", re.DOTALL)

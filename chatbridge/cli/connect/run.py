@@ -22,8 +22,8 @@ from chatbridge.cli.connect.plans import (
     write,
 )
 from chatbridge.cli.connect.workspace import folder_of, is_off, plan_folder
-from chatbridge.cli.running import say
-from chatbridge.cli.times import lasted
+from chatbridge.cli.ui.running import say
+from chatbridge.cli.ui.times import lasted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
 

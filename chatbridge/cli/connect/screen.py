@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 
 from chatbridge.cli.connect.change import Change
-from chatbridge.cli.running import colourful, say
+from chatbridge.cli.ui.running import colourful, say
 
 _GREEN, _RED, _CYAN, _DIM, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
 

@@ -21,7 +21,7 @@ from chatbridge.cli.connect.editing import (
     at,
     newline_of,
 )
-from chatbridge.nesting import is_deep
+from chatbridge.safe_json import is_deep
 
 _TOO_DEEP = "it is nested too deeply"
 _STRING = r'"""(?:\\.|[^\\])*?"""(?!")' r"|'''.*?'''(?!')" r'|"(?:\\.|[^"\\\n])*+"' r"|'[^'\n]*+'"

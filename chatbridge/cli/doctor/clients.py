@@ -9,10 +9,10 @@ from pathlib import Path
 from chatbridge.cli.connect import Found, found_clients
 from chatbridge.cli.connect.catalogue import CATALOGUE
 from chatbridge.cli.connect.found import connected_in
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, fine, remark
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.times import HOUR, duration
-from chatbridge.cli.wording import shown
+from chatbridge.cli.ui.times import HOUR, duration
+from chatbridge.cli.ui.wording import shown
 
 WAIT_WITH_PROGRESS = ("opencode",)
 """Their limit is one of silence, and a waiting call is never silent."""

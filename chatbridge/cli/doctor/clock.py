@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.times import lasted
+from chatbridge.cli.ui.times import lasted
 
 NAME = "clock"
 ANSWERS_WITHIN = 5.0

@@ -6,7 +6,7 @@ import argparse
 import os
 import threading
 
-from chatbridge.cli import running
+from chatbridge.cli.ui import running
 
 THREADS_END_WITHIN = 0.3
 
@@ -34,8 +34,8 @@ def parser() -> argparse.ArgumentParser:
 def _doctor(*, as_json: bool) -> int:
     import logging
 
+    from chatbridge.cli.doctor.context import Situation
     from chatbridge.cli.doctor.run import run
-    from chatbridge.cli.doctor.situation import Situation
 
     # What libraries say of a connection that fails is said by the checks.
     logging.basicConfig(handlers=[logging.NullHandler()])

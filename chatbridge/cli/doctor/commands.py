@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from chatbridge.cli.agents.tool_programs import program_findings
+from chatbridge.cli.agents.tools import library_of, told
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, fine, problem
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.tool_programs import program_findings
-from chatbridge.cli.tools import library_of, told
-from chatbridge.cli.wording import counted, shown
+from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.commands.definitions.library import Library
 from chatbridge.settings import Settings
 

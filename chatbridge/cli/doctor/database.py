@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.wording import counted, shown
+from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.core.errors import StoreError
 
 LOOKING_MAY_TAKE = 8.0

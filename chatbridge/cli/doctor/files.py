@@ -9,10 +9,10 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.wording import shown
+from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import read
 
@@ -128,7 +128,7 @@ def _files(situation: Situation) -> list[Finding]:
 
 
 def _socket(situation: Situation) -> Iterator[Finding]:
-    info = rendezvous.lock_holder(str(situation.state))
+    info = runtime_paths.lock_holder(str(situation.state))
     if info is None or info.socket is None:
         return
     path = Path(info.socket)

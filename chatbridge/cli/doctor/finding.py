@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from chatbridge.core.text import one_line, shortened
-from chatbridge.hub.log import redacted
+from chatbridge.hub.process.log import redacted
 
 Json = dict[str, Any]
 

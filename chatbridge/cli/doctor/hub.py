@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from chatbridge import __version__, rendezvous
+from chatbridge import __version__, runtime_paths
+from chatbridge.cli.doctor.context import HubState, Json, Situation
 from chatbridge.cli.doctor.database import GONE
 from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
-from chatbridge.cli.doctor.situation import HubState, Json, Situation
-from chatbridge.cli.status import restart_of
-from chatbridge.cli.times import lasted
-from chatbridge.cli.wording import shown
+from chatbridge.cli.hub.status import restart_of
+from chatbridge.cli.ui.times import lasted
+from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import HubUnreachable
 from chatbridge.core.text import one_line, shortened
-from chatbridge.hub.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network
+from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network
 from chatbridge.settings.secrets import folder_of
 
 NAMED_AT_MOST = 3
@@ -31,7 +31,7 @@ async def hub(situation: Situation) -> Sequence[Finding]:
     if found.status is not None:
         changed = await asyncio.to_thread(_changed_at, situation)
         return list(_running(situation, found.status, found.faults, changed=changed))
-    log = shown(rendezvous.log_path(str(situation.state)))
+    log = shown(runtime_paths.log_path(str(situation.state)))
     if found.trouble is not None:
         holder = f"pid {found.pid}" if found.pid else "a process"
         if found.version not in (None, __version__):

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from chatbridge import extras
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.database import notes
 from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.cli.doctor.hub import channel_of
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.wording import counted
+from chatbridge.cli.ui.wording import counted
 from chatbridge.core.errors import ExtraMissing, RetryLater
-from chatbridge.hub.log import hide
+from chatbridge.hub.process.log import hide
 
 if TYPE_CHECKING:
-    from chatbridge.channels.matrix.api import Api
+    from chatbridge.channels.matrix.client.api import Api
 
 NAME = "matrix"
 ANSWERS_WITHIN = 6.0
@@ -44,7 +44,7 @@ async def matrix(situation: Situation) -> Sequence[Finding]:
         what = "not logged in yet: the hub does that when it starts, with the password"
         return [*found, remark(NAME, what)]
     async with _api(situation) as api:
-        from chatbridge.channels.matrix.errors import LoggedOut, Rejected
+        from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected
 
         try:
             device = await api.device_of(token)
@@ -80,7 +80,7 @@ def _token(situation: Situation) -> str | None:
     settings = situation.settings.matrix
     if settings.access_token is not None:
         return settings.access_token.get_secret_value()
-    from chatbridge.channels.matrix import session
+    from chatbridge.channels.matrix.account import session
 
     assert settings.user_id is not None
     assert settings.homeserver is not None
@@ -112,7 +112,7 @@ async def _api(situation: Situation) -> AsyncIterator[Api]:
 
 
 def _imported() -> type[Api]:
-    from chatbridge.channels.matrix.api import Api
+    from chatbridge.channels.matrix.client.api import Api
 
     return Api
 

@@ -10,15 +10,15 @@ from chatbridge import __version__
 from chatbridge.cli.doctor.clients import clients
 from chatbridge.cli.doctor.clock import clock
 from chatbridge.cli.doctor.commands import commands
+from chatbridge.cli.doctor.context import Json, Situation
 from chatbridge.cli.doctor.database import database
-from chatbridge.cli.doctor.examination import Check, examine
 from chatbridge.cli.doctor.files import configuration, files
 from chatbridge.cli.doctor.finding import Finding, Mark
 from chatbridge.cli.doctor.hub import hub
 from chatbridge.cli.doctor.matrix import matrix
+from chatbridge.cli.doctor.runner import Check, examine
 from chatbridge.cli.doctor.screen import Screen
 from chatbridge.cli.doctor.service import service
-from chatbridge.cli.doctor.situation import Json, Situation
 from chatbridge.cli.doctor.telegram import telegram
 from chatbridge.cli.doctor.web import web
 

@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Sequence
 
 from chatbridge.cli.doctor.finding import Finding, Mark
-from chatbridge.cli.running import colourful
-from chatbridge.cli.wording import counted
+from chatbridge.cli.ui.running import colourful
+from chatbridge.cli.ui.wording import counted
 
 SIGNS = {Mark.FINE: "✓", Mark.REMARK: "!", Mark.PROBLEM: "✗"}
 COLOURS = {Mark.FINE: "\x1b[32m", Mark.REMARK: "\x1b[33m", Mark.PROBLEM: "\x1b[31m"}

@@ -6,8 +6,8 @@ import asyncio
 import os
 from collections.abc import Sequence
 
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
-from chatbridge.cli.doctor.situation import Situation
 from chatbridge.cli.service import manager, unit_files
 
 NAME = "service"

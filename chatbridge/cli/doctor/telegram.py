@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.database import notes
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
 from chatbridge.cli.doctor.hub import channel_of
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.wording import counted, shown
+from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 
 if TYPE_CHECKING:
-    from chatbridge.channels.telegram.api import Api, Me, Standing
+    from chatbridge.channels.telegram.client.api import Api, Me, Standing
 
 NAME = "telegram"
 ANSWERS_WITHIN = 6.0
@@ -82,7 +82,7 @@ async def _api(situation: Situation) -> AsyncIterator[Api]:
 
 
 def _imported() -> type[Api]:
-    from chatbridge.channels.telegram.api import Api
+    from chatbridge.channels.telegram.client.api import Api
 
     return Api
 
@@ -123,7 +123,7 @@ async def _chats(situation: Situation) -> Sequence[int]:
 
 async def _chat(api: Api, chat: int) -> list[Finding | str]:
     """What is wrong with it, or what kind of chat it is."""
-    from chatbridge.channels.telegram.errors import Migrated, Rejected
+    from chatbridge.channels.telegram.client.errors import Migrated, Rejected
 
     try:
         standing = await api.standing(chat)

@@ -7,8 +7,8 @@ import urllib.request
 from collections.abc import Sequence
 from ipaddress import ip_address
 
+from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
-from chatbridge.cli.doctor.situation import Situation
 
 NAME = "web inbox"
 ANSWERS_WITHIN = 5.0

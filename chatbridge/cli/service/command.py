@@ -7,10 +7,10 @@ import os
 import shutil
 import sys
 
-from chatbridge import __version__, rendezvous
-from chatbridge.cli.running import FAILED, new_parser, printable, run
+from chatbridge import __version__, runtime_paths
 from chatbridge.cli.service import manager
 from chatbridge.cli.service.install import install, uninstall
+from chatbridge.cli.ui.running import FAILED, new_parser, printable, run
 from chatbridge.core.errors import ServiceFailed
 
 ABOUT = """\
@@ -80,7 +80,7 @@ def _status(_options: argparse.Namespace, _rest: list[str]) -> int:
 
 def _hub_lines() -> list[str]:
     """What runs, against what is installed."""
-    holder = rendezvous.lock_holder(rendezvous.state_dir())
+    holder = runtime_paths.lock_holder(runtime_paths.state_dir())
     if holder is None:
         return []
     lines = [f"✓ hub        version {holder.version}, pid {holder.pid}"]
@@ -99,7 +99,7 @@ def _logs(_options: argparse.Namespace, rest: list[str]) -> int:
     if not manager.has_systemd() or shutil.which(words[0]) is None:
         raise ServiceFailed(
             "there is no journal on this computer. A hub that an agent started writes to "
-            f"{rendezvous.log_path(rendezvous.state_dir())}"
+            f"{runtime_paths.log_path(runtime_paths.state_dir())}"
         )
     sys.stdout.flush()
     os.execvp(words[0], words)
@@ -107,7 +107,7 @@ def _logs(_options: argparse.Namespace, rest: list[str]) -> int:
 
 def _restart(_options: argparse.Namespace, _rest: list[str]) -> int:
     _check_installed()
-    before = rendezvous.lock_holder(rendezvous.state_dir())
+    before = runtime_paths.lock_holder(runtime_paths.state_dir())
     manager.restart()
     was = f" (it was {before.version})" if before and before.version != __version__ else ""
     print(f"✓ the hub runs again, version {__version__}{was}")

@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Callable
 
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 from chatbridge.cli.service import manager, unit_files
 from chatbridge.cli.service.manager import SERVICE, SOCKET
-from chatbridge.cli.wording import shown
+from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
 from chatbridge.link import system_hub
 
@@ -29,7 +29,7 @@ def install(*, linger: bool | None, say: Say) -> bool:
     changed = _write(say)
     if names := unit_files.left_out():
         say(f"The service does not see what is set in this terminal: {', '.join(names)}.")
-        say(f"Put it into {rendezvous.config_path()}.")
+        say(f"Put it into {runtime_paths.config_path()}.")
     if changed:
         manager.systemctl("daemon-reload")
     if changed and manager.is_running():

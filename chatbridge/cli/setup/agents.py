@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from chatbridge.cli import prompts
 from chatbridge.cli.config_file import change
-from chatbridge.cli.prompts import Choice
-from chatbridge.cli.restart import restart_hub
+from chatbridge.cli.hub.restart import restart_hub
 from chatbridge.cli.setup.state import Setup
+from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.prompts import Choice
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.durations import seconds
 

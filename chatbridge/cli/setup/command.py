@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from chatbridge.cli.running import new_parser
-from chatbridge.cli.running import run as as_command
+from chatbridge.cli.ui.running import new_parser
+from chatbridge.cli.ui.running import run as as_command
 from chatbridge.core.errors import NoTerminal
 
 USAGE = 2
@@ -67,7 +67,7 @@ def main(argv: list[str]) -> int:
 
 
 def _wizard() -> int:
-    from chatbridge.cli import prompts
+    from chatbridge.cli.ui import prompts
 
     try:
         prompts.take_terminal("setup")

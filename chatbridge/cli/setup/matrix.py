@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import extras, settings
-from chatbridge.cli import prompts
 from chatbridge.cli.config_file import change, table_in
-from chatbridge.cli.prompts import Choice
-from chatbridge.cli.restart import restart_hub
+from chatbridge.cli.hub.restart import restart_hub
 from chatbridge.cli.setup.discovery import homeserver_of, is_user_id
 from chatbridge.cli.setup.matrix_bot import Bot
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.setup.trial import ask_on_the_phone
+from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.prompts import Choice
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.settings import secrets
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 
 if TYPE_CHECKING:
-    from chatbridge.channels.matrix.api import Api
+    from chatbridge.channels.matrix.client.api import Api
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -147,6 +147,6 @@ class Bot:
 
 async def _made(homeserver: str, user_id: str) -> Api:
     """Inside a loop, which nio's client wants when it is made."""
-    from chatbridge.channels.matrix.api import Api
+    from chatbridge.channels.matrix.client.api import Api
 
     return Api(homeserver, user_id, hint="the account")

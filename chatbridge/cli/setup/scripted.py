@@ -19,8 +19,8 @@ from chatbridge import extras, settings
 from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.connect import Plan, plan, write
 from chatbridge.cli.connect.plans import LEAST
-from chatbridge.cli.people import people_in
-from chatbridge.cli.restart import restart_hub
+from chatbridge.cli.hub.restart import restart_hub
+from chatbridge.cli.people.people import people_in
 from chatbridge.cli.service import available, install
 from chatbridge.cli.setup import agents, matrix, telegram
 from chatbridge.cli.setup.discovery import homeserver_of, is_user_id

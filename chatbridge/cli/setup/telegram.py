@@ -7,11 +7,12 @@ import re
 from functools import partial
 from urllib.parse import urlsplit
 
-from chatbridge.cli import pair, prompts
 from chatbridge.cli.config_file import Key, Value, change
-from chatbridge.cli.restart import restart_hub
+from chatbridge.cli.hub.restart import restart_hub
+from chatbridge.cli.people import pair
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.setup.trial import ask_on_the_phone
+from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.settings import Telegram, secrets
 
@@ -137,7 +138,7 @@ async def look(token: str, base: str) -> tuple[str, str]:
 
     :raises TokenRejected: :raises RetryLater:
     """
-    from chatbridge.channels.telegram.api import Api
+    from chatbridge.channels.telegram.client.api import Api
 
     api = Api(token, base=base, hint="the token")
     try:
@@ -147,7 +148,7 @@ async def look(token: str, base: str) -> tuple[str, str]:
 
 
 async def remove_webhook(token: str, base: str) -> None:
-    from chatbridge.channels.telegram.api import Api
+    from chatbridge.channels.telegram.client.api import Api
 
     api = Api(token, base=base, hint="the token")
     try:

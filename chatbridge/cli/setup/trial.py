@@ -7,9 +7,9 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from chatbridge import rendezvous
-from chatbridge.cli import prompts
-from chatbridge.cli.hub_line import ask_hub
+from chatbridge import runtime_paths
+from chatbridge.cli.hub.hub_client import ask_hub
+from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError
 
 Json = dict[str, Any]
@@ -27,10 +27,10 @@ HINTS = {
 
 def ask_on_the_phone(channel: str) -> bool:
     """Whether it was answered. Esc leaves it."""
-    from chatbridge.cli.own_link import NoAnswer, own_link
+    from chatbridge.cli.hub.tool_client import NoAnswer, own_link
 
     # The name of the folder is on the card: ours says what the question is about.
-    folder = os.path.dirname(rendezvous.config_path())
+    folder = os.path.dirname(runtime_paths.config_path())
     try:
         with own_link(CLIENT, folder=folder, quiet=True) as calls:
             arguments = {"questions": [QUESTION], "timeout": int(LASTS * 1000), "wait": False}

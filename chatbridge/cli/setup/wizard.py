@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from chatbridge import settings
-from chatbridge.cli import prompts
 from chatbridge.cli.config_file import config_file
-from chatbridge.cli.prompts import Choice
-from chatbridge.cli.running import INTERRUPTED
 from chatbridge.cli.setup import agents, matrix, telegram
 from chatbridge.cli.setup.state import Setup
+from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.prompts import Choice
+from chatbridge.cli.ui.running import INTERRUPTED
 from chatbridge.core.errors import ChatbridgeError
 
 WELCOME = """
@@ -104,7 +104,7 @@ def _warn_of_variables() -> None:
 
 
 def _show_inbox() -> None:
-    from chatbridge.cli import inbox
+    from chatbridge.cli.hub import inbox
 
     if inbox.main([]) != 0:
         raise ChatbridgeError("The web inbox is not there. See: chatbridge doctor")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from chatbridge.commands.definitions.command import Command
-from chatbridge.core.words import spoken
+from chatbridge.core.cards.phrases import spoken
 
 _GUIDANCE = """\
 Runs in the background: the call returns an operationId at once. Go on with other work; do not \

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from chatbridge.commands.operations.results import signal_name
-from chatbridge.core.ended import CHARACTERS, LINES
+from chatbridge.core.cards.operation_summary import CHARACTERS, LINES
+from chatbridge.core.cards.phrases import spoken
+from chatbridge.core.delivery.notice import Level, OperationEnd
+from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import CallName
-from chatbridge.core.notice import Level, OperationEnd
-from chatbridge.core.notices import Notices
 from chatbridge.core.operation import Operation, Stage
-from chatbridge.core.output import for_people, last_lines
+from chatbridge.core.terminal_output import for_people, last_lines
 from chatbridge.core.text import one_line
-from chatbridge.core.words import spoken
 
 TOLD = frozenset((Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT, Stage.INTERRUPTED))
 """Who cancelled or denied one knows of it."""

@@ -12,16 +12,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from chatbridge.commands.operations.active_operations import RETRY, Entry, Spawn, UnderWay
+from chatbridge.commands.operations.fair_queue import Turn, Turns
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.operations.recovery import Recovery
 from chatbridge.commands.operations.results import result_of, stage_of
-from chatbridge.commands.operations.running import End, NotHandedOver, Order, Runner
-from chatbridge.commands.operations.turns import Turn, Turns
-from chatbridge.commands.operations.under_way import RETRY, Entry, Spawn, UnderWay
-from chatbridge.core.beside import first_of
+from chatbridge.commands.operations.runner_port import End, NotHandedOver, Order, Runner
 from chatbridge.core.errors import RunnerUnavailable
 from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import first_of
 
 log = logging.getLogger(__name__)
 

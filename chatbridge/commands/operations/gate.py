@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from chatbridge.commands.definitions.definition import Approve
-from chatbridge.core import asks
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.asks.waiting_calls import FETCHED_WITHIN
 from chatbridge.core.bounds import MAX_CHARACTERS, off_loop
-from chatbridge.core.broker import Broker
-from chatbridge.core.callers import FETCHED_WITHIN
-from chatbridge.core.draw_approval import COMMANDS
+from chatbridge.core.cards.build_approval import COMMANDS
 from chatbridge.core.errors import (
     AskEnded,
     CommandUnusable,
@@ -40,7 +40,7 @@ from chatbridge.core.model import (
 from chatbridge.core.operation import Operation, OperationStore, Plan
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
-from chatbridge.tools.approval_subject import COMMAND, as_written, whole_first
+from chatbridge.tools.approvals.subject import COMMAND, as_written, whole_first
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +120,7 @@ class Gate:
         """Nobody needs it any more. One that has ended stays as it is. :raises StoreError:"""
 
         def change(ask: Ask) -> Ask:
-            return asks.withdrawn(ask, now=self._clock.time()) if ask.open else ask
+            return transitions.withdrawn(ask, now=self._clock.time()) if ask.open else ask
 
         with suppress(UnknownAsk, AskEnded):
             await self._broker.change(ask_id, change)

@@ -10,16 +10,16 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
+from chatbridge.commands.operations.active_operations import Entry, Spawn, UnderWay
 from chatbridge.commands.operations.execution import Execution
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.operations.results import log_line
-from chatbridge.commands.operations.running import Runner
-from chatbridge.commands.operations.under_way import Entry, Spawn, UnderWay
-from chatbridge.core.beside import first_of
+from chatbridge.commands.operations.runner_port import Runner
 from chatbridge.core.errors import ChatbridgeError, StoreError, UnknownOperation
 from chatbridge.core.model import CallName
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import first_of
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from chatbridge.commands.operations.running import End, Runner
+from chatbridge.commands.operations.runner_port import End, Runner
 from chatbridge.core.errors import RunnerUnavailable
 from chatbridge.core.ports import Clock
 

@@ -6,7 +6,7 @@ import shlex
 import signal
 
 from chatbridge.commands.operations.outputs import Printed
-from chatbridge.commands.operations.running import End
+from chatbridge.commands.operations.runner_port import End
 from chatbridge.core.operation import Operation, Result, Stage
 from chatbridge.core.text import one_line
 

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-from chatbridge import descriptors, rendezvous
+from chatbridge import descriptors, runtime_paths
 from chatbridge.commands.runner import PROTOCOL, records, start
 from chatbridge.core.errors import ChatbridgeError
 
@@ -29,13 +29,13 @@ def main(words: list[str]) -> int:
     grace, linger = (float(words[1]), float(words[2])) if len(words) > 2 else (GRACE, LINGER)
     os.umask(0o022)  # the commands': files of the runner's own are made with their modes
     try:
-        rendezvous.make_private(state)
-        lock = rendezvous.try_lock(start.lock_path(state))
+        runtime_paths.make_private(state)
+        lock = runtime_paths.try_lock(start.lock_path(state))
         if lock is None:
             return 0  # another was quicker
         path = start.socket_path(state)
-        listener = rendezvous.bind_socket(path)
-        log = os.open(rendezvous.log_path(state), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        listener = runtime_paths.bind_socket(path)
+        log = os.open(runtime_paths.log_path(state), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except (ChatbridgeError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

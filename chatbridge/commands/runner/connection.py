@@ -10,8 +10,8 @@ import selectors
 import socket
 from collections.abc import Callable
 
-from chatbridge import nesting
-from chatbridge.lines import LineReader, Overlong
+from chatbridge import safe_json
+from chatbridge.framing import LineReader, Overlong
 
 MAX_LINE = 16 * 1024 * 1024
 """Arguments and environment may be 2 MB on Linux, and JSON writes some bytes as six."""
@@ -100,7 +100,7 @@ def _parsed(line: bytes | Overlong) -> Message:
     if isinstance(line, Overlong):
         raise Garbage("a line is too long")
     try:
-        message = nesting.loads(line)
+        message = safe_json.loads(line)
     except ValueError:
         raise Garbage("a line is no JSON") from None
     if not isinstance(message, dict):

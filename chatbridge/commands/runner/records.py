@@ -11,7 +11,7 @@ import json
 import os
 from contextlib import suppress
 
-from chatbridge import nesting, small_files
+from chatbridge import bounded_read, safe_json
 from chatbridge.commands.runner import processes
 
 RUNNING = ".running"
@@ -64,14 +64,14 @@ def remove(path: str) -> None:
 def read(path: str) -> Record | None:
     """What a record says, or None if there is none, or none that can be used."""
     try:
-        first, _, more = small_files.read(path, most=_LARGE).partition(b"\n")
-        found = nesting.loads(first)
+        first, _, more = bounded_read.read(path, most=_LARGE).partition(b"\n")
+        found = safe_json.loads(first)
     except (OSError, ValueError):
         return None
     if not isinstance(found, dict) or not isinstance(found.get("id"), str):
         return None
     try:
-        return {**found, **nesting.loads(more or b"{}")}
+        return {**found, **safe_json.loads(more or b"{}")}
     except (ValueError, TypeError):  # half written
         return found
 

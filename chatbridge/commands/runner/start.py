@@ -10,7 +10,7 @@ import os
 import sys
 
 import chatbridge
-from chatbridge import descriptors, rendezvous
+from chatbridge import descriptors, runtime_paths
 from chatbridge.digests import sha256_hex
 
 INHERITED = ("CHATBRIDGE_RUNTIME_DIR", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH", "TZ")
@@ -31,12 +31,12 @@ def lock_path(state: str) -> str:
 
 def socket_path(state: str) -> str:
     """No longer than the hub's, so that it fits wherever that one does."""
-    return os.path.join(rendezvous.runtime_dir(state), f"run-{place(state)}.sock")
+    return os.path.join(runtime_paths.runtime_dir(state), f"run-{place(state)}.sock")
 
 
 def holder(state: str) -> tuple[str, int | None]:
     """Where the runner listens, or would, and its process as far as the lock file says so."""
-    found = rendezvous.read_json(lock_path(state))
+    found = runtime_paths.read_json(lock_path(state))
     path, pid = found.get("socket"), found.get("pid")
     return (
         path if isinstance(path, str) else socket_path(state),
@@ -76,7 +76,7 @@ def start_runner(state: str, *bounds: float) -> str | None:
 def _environment() -> dict[str, str]:
     found = {name: os.environ[name] for name in INHERITED if name in os.environ}
     if "CHATBRIDGE_RUNTIME_DIR" in found:
-        found["CHATBRIDGE_RUNTIME_DIR"] = rendezvous.absolute(found["CHATBRIDGE_RUNTIME_DIR"])
+        found["CHATBRIDGE_RUNTIME_DIR"] = runtime_paths.absolute(found["CHATBRIDGE_RUNTIME_DIR"])
     # A checkout that is run in place is importable only from its own directory.
     checkout = os.path.dirname(os.path.dirname(os.path.abspath(chatbridge.__file__)))
     if checkout in sys.path[:1]:

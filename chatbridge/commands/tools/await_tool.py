@@ -9,15 +9,15 @@ from typing import Any
 
 from mcp_types import CallToolResult, Tool
 
-from chatbridge.commands.tools import told
+from chatbridge.commands.tools import presentation
 from chatbridge.commands.tools.naming import ID_SCHEMA, MOST, ONE, SEVERAL, all_named
 from chatbridge.commands.tools.tool import Means, started_here
+from chatbridge.core.cards.phrases import spoken
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation
-from chatbridge.core.words import spoken
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
 from chatbridge.tools.definition import described
-from chatbridge.tools.refusal import refused
+from chatbridge.tools.validation import refused
 
 USUAL, LONGEST = 300.0, 3600.0
 MOST_WAITING = 20
@@ -118,7 +118,7 @@ class Await:
     def _result(self, ended: Sequence[Operation], call: ToolCall) -> CallToolResult:
         now, whole = call.clock.time(), len(ended) == 1
         file = self._means.file
-        records = [told.record(each, now, file=file(each), whole=whole) for each in ended]
+        records = [presentation.record(each, now, file=file(each), whole=whole) for each in ended]
         return json_result({"operations": records})
 
 
@@ -127,7 +127,7 @@ def _not_yet(wanted: Sequence[Operation], call: ToolCall) -> str:
     waited = spoken(call.clock.monotonic() - call.began)
     lines = [f"Not all have ended after {waited}."]
     for each in wanted:
-        state = told.sentence(each) if each.ended else told.on_the_way(each, now)
+        state = presentation.sentence(each) if each.ended else presentation.on_the_way(each, now)
         lines.append(f"- {state} (operationId {each.id})")
     return "\n".join([*lines, HINTS])
 

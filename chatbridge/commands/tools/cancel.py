@@ -8,14 +8,14 @@ from typing import Any
 
 from mcp_types import CallToolResult, Tool
 
-from chatbridge.commands.tools import told
+from chatbridge.commands.tools import presentation
 from chatbridge.commands.tools.naming import ID_SCHEMA, ONE, one_named, required
 from chatbridge.commands.tools.tool import Means, started_here
 from chatbridge.core.model import Project
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Peer, ToolCall, json_result
 from chatbridge.tools.definition import described
-from chatbridge.tools.refusal import refused
+from chatbridge.tools.validation import refused
 
 LONGEST_REASON = 200
 DESCRIPTION = """\
@@ -64,6 +64,10 @@ class Cancel:
         why = shortened(one_line(reason), LONGEST_REASON) if reason else None
         with self._means.pushes.quiet(found.id):
             ended, by_this = await operations.cancel(found.id, project=project, reason=why)
-        said = f"{ended.title} is cancelled" if by_this else f"It had ended: {told.sentence(ended)}"
-        record = told.record(ended, call.clock.time())
+        said = (
+            f"{ended.title} is cancelled"
+            if by_this
+            else f"It had ended: {presentation.sentence(ended)}"
+        )
+        record = presentation.record(ended, call.clock.time())
         return json_result({"cancelled": by_this, "message": said, **record})

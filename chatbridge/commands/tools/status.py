@@ -9,7 +9,7 @@ from typing import Any
 from mcp_types import CallToolResult, Tool
 
 from chatbridge.commands.definitions.problems import Problem
-from chatbridge.commands.tools import told
+from chatbridge.commands.tools import presentation
 from chatbridge.commands.tools.naming import ID_SCHEMA, ONE, one_named
 from chatbridge.commands.tools.tool import Means, started_here
 from chatbridge.core.model import Project
@@ -60,9 +60,13 @@ class Status:
         if named := one_named(arguments):
             one = await self._so_far(await operations.find(named, project=call.project.key))
             file = self._means.file(one)
-            return json_result({"operations": [told.record(one, now, file=file, whole=True)]})
+            return json_result(
+                {"operations": [presentation.record(one, now, file=file, whole=True)]}
+            )
         listed = await operations.listed(project=call.project.key, limit=MOST)
-        found: told.Json = {"operations": [told.record(each, now) for each in listed]}
+        found: presentation.Json = {
+            "operations": [presentation.record(each, now) for each in listed]
+        }
         if problems := self._problems():
             found["problems"] = [problem.as_json() for problem in problems[:MOST]]
         return json_result(found)

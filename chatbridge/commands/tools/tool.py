@@ -23,8 +23,8 @@ from chatbridge.commands.definitions.command import Command
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.tools import told
-from chatbridge.commands.tools.pushes import Pushes
+from chatbridge.commands.tools import presentation
+from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Plan, Stage
@@ -147,7 +147,7 @@ class CommandTool:
         elif operation.stage is Stage.AWAITING_APPROVAL:
             follow = ASKED + follow
         return json_result(
-            told.started(
+            presentation.started(
                 operation,
                 call.clock.time(),
                 hints=self._command.hints,
@@ -161,7 +161,10 @@ class CommandTool:
         ended = await self._ended(operation, call)
         if not ended.ended:
             return await self._started(ended, call, GOES_ON)
-        output, said = told.printed(ended, self._means.file(ended)), told.sentence(ended)
+        output, said = (
+            presentation.printed(ended, self._means.file(ended)),
+            presentation.sentence(ended),
+        )
         if ended.stage is Stage.SUCCEEDED:
             return text_result(output)
         return text_result(
@@ -176,7 +179,7 @@ class CommandTool:
             return await operations.find(operation.id, project=call.project.key)
 
         async def doing() -> str:
-            return told.on_the_way(await now(), call.clock.time())
+            return presentation.on_the_way(await now(), call.clock.time())
 
         ended = None
         try:

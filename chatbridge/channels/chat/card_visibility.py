@@ -1,0 +1,108 @@
+"""Which questions a person who types beside the cards of a chat may mean.
+
+They write for what their phone shows. A question can end or move on elsewhere while its card still
+asks, and who is writing just then does not see at once that it no longer does. The times here are
+of whatever clock a channel can compare messages by; the hub's wall clock is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from typing import TypeVar
+
+from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.forms.typed_input import takes_text
+from chatbridge.core.model import Ask, Person
+
+UNNOTICED = 60.0
+"""For so many seconds somebody may go on writing for a card that has changed without them."""
+ABANDONED = 3600.0
+"""After so many nobody means a late form any more that still asks."""
+REMEMBERED = 1_000
+UNKNOWN = -1
+"""A step of which it is not known whether, or that, it was shown."""
+
+V = TypeVar("V")
+
+
+class Attention:
+    """Of whoever reads one chat. A viewer is the person whose chat it is."""
+
+    def __init__(self, channel: str) -> None:
+        self._channel = channel
+        self._asking: OrderedDict[str, int | None] = OrderedDict()
+        """The step for which each card asks for text; None if it asks for none."""
+        self._late: OrderedDict[str, float] = OrderedDict()
+        """Until when a late form may be meant that asks."""
+        self._left: OrderedDict[str, float] = OrderedDict()
+        """Until when somebody may still write for what a card showed before."""
+
+    def showing(self, ask: Ask) -> None:
+        """A card that is there is about to show it as it is."""
+        if waits_for_text(ask) and ask.draft.step not in (0, self._asking.get(ask.id)):
+            _remember(self._asking, ask.id, UNKNOWN)
+
+    def shown(
+        self,
+        ask: Ask,
+        *,
+        at: float,
+        viewer: str | None,
+        known_at: float | None = None,
+        new: bool = False,
+    ) -> None:
+        """Its card shows it as it is, for certain from then on; `known_at` if that is known only
+        later, `new` if there was no card before."""
+        asks = ask.draft.step if waits_for_text(ask) else None
+        same = new or (ask.open and not ask.draft.step) or ask.approval
+        before = self._asking.get(ask.id, asks if same else UNKNOWN)
+        if before != asks:
+            unnoticed = (at if known_at is None else known_at) + UNNOTICED
+            until = at if self._is_own(ask, viewer) else unnoticed
+            _remember(self._left, ask.id, until)
+        _remember(self._asking, ask.id, asks)
+        if not ask.open:
+            _remember(self._late, ask.id, at + ABANDONED)
+
+    def gone(self, ask: Ask) -> None:
+        """It has no card here any more."""
+        self._asking.pop(ask.id, None)
+
+    def knows(self, ask: Ask) -> bool:
+        return ask.id in self._asking
+
+    def may_be_elsewhere(self, written: float, *, than: str) -> bool:
+        """Whether who wrote then may have meant another ask than this one, or another of its
+        steps than the one that its card shows now."""
+        asking = [ask for ask, step in self._asking.items() if step is not None and ask != than]
+        if any(written < self._late.get(ask, math.inf) for ask in asking):
+            return True
+        return any(written < until for until in self._left.values())
+
+    def _is_own(self, ask: Ask, viewer: str | None) -> bool:
+        """People know what they did, and what they saw to do it."""
+        by = _changed_by(ask)
+        return by is not None and by.channel == self._channel and by.place == viewer
+
+
+def waits_for_text(ask: Ask) -> bool:
+    return takes_text(ask) and (ask.open or _is_answered_late(ask))
+
+
+def _is_answered_late(ask: Ask) -> bool:
+    return ask.draft.late and takes_late_answer(ask)
+
+
+def _changed_by(ask: Ask) -> Person | None:
+    outcome = ask.late or ask.outcome
+    if ask.open or _is_answered_late(ask) or outcome is None:
+        return ask.draft.by
+    return outcome.by
+
+
+def _remember(known: OrderedDict[str, V], key: str, value: V) -> None:
+    known[key] = value
+    known.move_to_end(key)
+    while len(known) > REMEMBERED:
+        known.popitem(last=False)

@@ -1,0 +1,340 @@
+"""The homeserver as this channel uses it: with `keys` the only module that talks to it by nio.
+
+Owns the connection and its time limits. What the answers mean is in `answers`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from nio.api import MessageDirection, RelationshipType
+from nio.client.async_client import AsyncClient, AsyncClientConfig
+from nio.responses import (
+    LoginResponse,
+    Response,
+    RoomGetEventResponse,
+    RoomMessagesResponse,
+    RoomRedactResponse,
+    RoomSendResponse,
+    SyncResponse,
+    WhoamiResponse,
+)
+
+from chatbridge.channels.matrix.account.keys import Keys, check_database
+from chatbridge.channels.matrix.account.session import Session
+from chatbridge.channels.matrix.client.error_mapping import checked, meaning_of
+from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected
+from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline
+from chatbridge.channels.matrix.client.sync import FILTER, NO_ROOMS, event_of, events_of, invites_in
+from chatbridge.core.errors import RetryLater, SettingsError
+
+log = logging.getLogger(__name__)
+# It quotes what people wrote, and all that matters in it comes back as an answer.
+logging.getLogger("nio").setLevel(logging.CRITICAL)
+
+ANSWERED_WITHIN = 20.0
+WRONG_PASSWORD_PAUSE = 60.0
+"""Servers count wrong ones, and then refuse the right one, too."""
+DEVICE_NAME = "chatbridge"
+STORE = "crypto.db"
+PAGE = 100
+
+
+class Api:
+    def __init__(
+        self, homeserver: str, user_id: str, *, hint: str, patience: float = ANSWERED_WITHIN
+    ) -> None:
+        """`hint` says where the log-in is set; `patience` is how long an answer may take."""
+        self.user_id = user_id
+        self._homeserver = homeserver
+        self._hint = hint
+        self._patience = patience
+        self._token = ""
+        self._closed = False
+        self._client = self._new_client(None)
+        self._keys = Keys(self._client, self.request)
+        self.keys_trouble: str | None = None
+        """Why nothing encrypted can be read."""
+
+    def _new_client(self, store: Path | None) -> AsyncClient:
+        return AsyncClient(
+            self._homeserver,
+            self.user_id,
+            store_path=str(store or ""),
+            config=AsyncClientConfig(
+                store_name=STORE,
+                encryption_enabled=store is not None,
+                store_sync_tokens=False,  # ours are committed with what was read
+                request_timeout=self._patience,
+                max_limit_exceeded=0,  # pauses are delivery's
+                max_timeouts=0,
+            ),
+        )
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._client.close()
+        if self._client.store is not None:
+            self._client.store.database.close()  # which nio leaves open
+
+    # ── who the bot is ────────────────────────────────────────────────────────────────────────────
+
+    async def log_in(self, password: str, *, device_id: str | None) -> Session:
+        """:raises LoggedOut: the password is not accepted. :raises RetryLater:"""
+        self._client.device_id = device_id
+        try:
+            with self._translated():
+                answer = await self._client.login(password, device_name=DEVICE_NAME)
+                found = checked(answer, LoginResponse)
+        except Rejected as error:
+            raise LoggedOut(
+                f"matrix refused the password of {self.user_id} ({error.code}). Check "
+                f"{self._hint}, then run: chatbridge stop",
+                soft=False,
+                after=WRONG_PASSWORD_PAUSE,
+            ) from None
+        return Session(
+            user_id=found.user_id, device_id=found.device_id, access_token=found.access_token
+        )
+
+    async def device_of(self, access_token: str) -> str | None:
+        """The device that a token belongs to, if to any.
+
+        :raises LoggedOut: it counts for nobody, or for somebody else. :raises RetryLater:
+        """
+        self._token = access_token
+        with self._translated():
+            found = checked(await self._client.whoami(), WhoamiResponse)
+        if found.user_id != self.user_id:
+            raise LoggedOut(
+                f"matrix: the access token belongs to {found.user_id}, not to {self.user_id}. "
+                f"Check {self._hint}, then run: chatbridge stop",
+                soft=False,
+            )
+        return found.device_id or None
+
+    async def begin(self, session: Session, *, store: Path | None) -> None:
+        """Go on as this device, with its keys in `store`; without one nothing is encrypted."""
+        await self._client.close()
+        self._client = self._new_client(store)
+        self._keys = Keys(self._client, self.request)
+        self._token = session.access_token
+        if store is None:
+            self._client.user_id = session.user_id
+            return
+        # In this thread: nio's store belongs to the one that opened it.
+        try:
+            check_database(store / STORE)
+            self._client.restore_login(session.user_id, session.device_id, session.access_token)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with the file
+            raise SettingsError(
+                f"matrix: the bot's keys in {store / STORE} cannot be read "
+                f"({type(error).__name__}). Put back a copy of that file; or remove {store}, and "
+                "log the bot in anew"
+            ) from None
+
+    @property
+    def signing_key(self) -> str | None:
+        """What this device signs with; None where nothing is encrypted."""
+        olm = self._client.olm
+        return olm.account.identity_keys["ed25519"] if olm is not None else None
+
+    async def request(
+        self, method: str, path: str, body: dict[str, Any] | None
+    ) -> tuple[int, dict[str, Any]]:
+        """For what nio does not know: status and body of the answer."""
+        headers = {"Authorization": f"Bearer {self._token}"}
+        with self._translated():
+            data = json.dumps(body) if body is not None else None
+            answer = await self._client.send(method, path, data, headers)
+            found = await answer.json(content_type=None)
+        return answer.status, found if isinstance(found, dict) else {}
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────
+
+    async def sync(self, since: str | None, *, wait: float, full: bool = False) -> Batch:
+        """What came after `since`. `full` also says how every room is, which is needed once after a
+        start."""
+        self._client.next_batch = ""  # nio would pass over a batch that it has seen before
+        with self._translated():
+            async with asyncio.timeout(wait + self._patience):
+                answer = await self._client.sync(
+                    int(wait * 1000), sync_filter=FILTER, since=since, full_state=full
+                )
+            found = checked(answer, SyncResponse)
+        for room in found.rooms.leave:
+            self._client.rooms.pop(room, None)  # nio goes on as if the bot were there
+        return Batch(
+            next=found.next_batch,
+            keys=bool(found.to_device_events),
+            timelines=tuple(
+                Timeline(
+                    room=room,
+                    events=events_of(info.timeline.events, room),
+                    limited=bool(info.timeline.limited),
+                    start=info.timeline.prev_batch,
+                )
+                for room, info in (*found.rooms.join.items(), *found.rooms.leave.items())
+            ),
+            invites=tuple(
+                invite
+                for room, info in found.rooms.invite.items()
+                for invite in invites_in([e.source for e in info.invite_state], room, self.user_id)
+            ),
+        )
+
+    async def invites(self) -> tuple[Invite, ...]:
+        """All that are open now: a sync tells of each only once."""
+        # Never the same request: Synapse answers a first sync from its memory for two minutes.
+        fresh = secrets.randbelow(1000)
+        path = f"/_matrix/client/v3/sync?timeout={fresh}&filter={quote(json.dumps(NO_ROOMS))}"
+        _, found = await self.request("GET", path, None)
+        rooms = found.get("rooms")
+        invited = rooms.get("invite") if isinstance(rooms, dict) else None
+        with self._translated():
+            return tuple(
+                invite
+                for room, info in (invited or {}).items()
+                for invite in invites_in(info["invite_state"]["events"], room, self.user_id)
+            )
+
+    async def before(
+        self, room: str, start: str, *, until: str
+    ) -> tuple[tuple[RoomEvent, ...], str | None]:
+        """A page of what is between `until` and `start`, the oldest first, and where the page
+        before it begins."""
+        with self._translated(room):
+            answer = await self._client.room_messages(
+                room, start, end=until, direction=MessageDirection.back, limit=PAGE
+            )
+            found = checked(answer, RoomMessagesResponse)
+        more = found.end if found.chunk and found.end and found.end != start else None
+        return events_of(list(reversed(found.chunk)), room), more
+
+    async def event(self, room: str, id: str) -> RoomEvent | None:
+        """None if there is no such event, or it is not for us to see."""
+        try:
+            with self._translated():
+                answer = await self._client.room_get_event(room, id)
+                found = checked(answer, RoomGetEventResponse)
+        except Rejected:
+            return None
+        return event_of(found.event, room)
+
+    async def keep_keys(self) -> None:
+        """What a device owes to the others after each sync. Without it the next message could not
+        be read by a new device, or by nobody."""
+        try:
+            with self._translated():
+                await self._keys.keep()
+            self.keys_trouble = None
+        except RetryLater as error:  # what is not encrypted goes on
+            log.info("%s", error)
+        except Rejected as error:
+            if self.keys_trouble is None:
+                log.warning("matrix: the homeserver does not take the bot's keys (%s)", error)
+            self.keys_trouble = (
+                "matrix: the bot's keys are not those of its device, so it cannot read what is "
+                "typed in encrypted rooms. Log it in anew: with matrix.password, or a new token"
+            )
+
+    # ── writing ───────────────────────────────────────────────────────────────────────────────────
+
+    async def send(self, room: str, content: Mapping[str, Any], *, tx: str) -> str:
+        return await self._send(room, "m.room.message", content, tx=tx)
+
+    async def react(self, room: str, event: str, emoji: str, *, tx: str) -> str:
+        relates = {"rel_type": "m.annotation", "event_id": event, "key": emoji}
+        try:
+            return await self._send(room, "m.reaction", {"m.relates_to": relates}, tx=tx)
+        except Rejected as error:
+            if error.code != "M_DUPLICATE_ANNOTATION":
+                raise
+        there = await self.own_reactions(room, event, emoji=emoji)
+        if not there:
+            raise Rejected("M_DUPLICATE_ANNOTATION", "the same reaction, but it is not there")
+        return there[0]
+
+    async def redact(self, room: str, event: str, *, tx: str) -> None:
+        with self._translated(room):
+            answer = await self._client.room_redact(room, event, tx_id=tx)
+            checked(answer, RoomRedactResponse)
+
+    async def _send(self, room: str, kind: str, content: Mapping[str, Any], *, tx: str) -> str:
+        with self._translated(room):
+            if self.is_encrypted(room):
+                await self._keys.share(room)
+            answer = await self._client.room_send(
+                room, kind, dict(content), tx_id=tx, ignore_unverified_devices=True
+            )
+            return checked(answer, RoomSendResponse).event_id
+
+    async def own_reactions(self, room: str, event: str, *, emoji: str | None = None) -> list[str]:
+        """The bot's own reactions to a message, or the one with this emoji."""
+        found = []
+        with self._translated(room):
+            relations = self._client.room_get_event_relations(
+                room, event, RelationshipType.annotation, "m.reaction"
+            )
+            async for each in relations:
+                relates = each.source.get("content", {}).get("m.relates_to", {})
+                if each.sender == self.user_id and emoji in (None, relates.get("key")):
+                    found.append(str(each.event_id))
+        return found
+
+    # ── rooms ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def join(self, room: str) -> None:
+        """:raises ChatRefused: the bot is not let in."""
+        with self._translated(room):
+            checked(await self._client.join(room), Response)
+
+    def rooms(self) -> Collection[str]:
+        return list(self._client.rooms)
+
+    def is_encrypted(self, room: str) -> bool:
+        known = self._client.rooms.get(room)
+        return bool(known and known.encrypted)
+
+    def is_in(self, room: str) -> bool:
+        return room in self._client.rooms
+
+    def members(self, room: str) -> Collection[str]:
+        """Who is in the room, or is invited to it, the bot included."""
+        known = self._client.rooms.get(room)
+        return list(known.users) if known else []
+
+    def name_of(self, room: str, user: str) -> str:
+        """What people call somebody; the id where that says nothing or is somebody else's, too."""
+        known = self._client.rooms.get(room)
+        return (known.user_name(user) if known else None) or user
+
+    async def create_event(self, room: str) -> Mapping[str, Any]:
+        """How the room began."""
+        path = f"/_matrix/client/v3/rooms/{quote(room)}/state/m.room.create/"
+        status, content = await self.request("GET", path, None)
+        if status != 200:
+            raise RetryLater(f"matrix: how the room {room} began is not said ({status})")
+        return content
+
+    @contextmanager
+    def _translated(self, room: str | None = None) -> Iterator[None]:
+        if self._closed:
+            raise RetryLater("matrix: the channel has ended")  # nio would connect anew
+        # nio drops it after some errors, and would then say so instead of what is the matter.
+        self._client.access_token = self._token
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the edge where everything is translated
+            inside = room is not None and self.is_in(room)
+            raise meaning_of(
+                error, user=self.user_id, hint=self._hint, room=room, inside=inside
+            ) from None

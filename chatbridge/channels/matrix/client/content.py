@@ -1,0 +1,57 @@
+"""What is in the messages that the bot sends, and the names of the transactions that send them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chatbridge.channels.matrix.render.drawing import Drawing
+from chatbridge.digests import sha256_hex
+
+Content = dict[str, Any]
+
+
+def message(drawing: Drawing, *, notice: bool = False, mentions: Sequence[str] = ()) -> Content:
+    """A notice is silent. Who is mentioned is always said: what an agent wrote pings nobody."""
+    return {
+        "msgtype": "m.notice" if notice else "m.text",
+        "body": drawing.body,
+        "format": "org.matrix.custom.html",
+        "formatted_body": drawing.html,
+        "m.mentions": {"user_ids": list(mentions)} if mentions else {},
+    }
+
+
+def edit(drawing: Drawing, event: str, *, notice: bool) -> Content:
+    """What is outside is for clients that know no edits. It is short: an encrypted event has no
+    room for a long card twice."""
+    first = drawing.body.partition("\n")[0]
+    return {
+        "msgtype": "m.notice" if notice else "m.text",
+        "body": f"* {first}",
+        "m.new_content": message(drawing, notice=notice),
+        "m.mentions": {},
+        "m.relates_to": {"rel_type": "m.replace", "event_id": event},
+    }
+
+
+def in_thread(root: str, *, after: str, reply: bool = False) -> Content:
+    """In the thread of `root`, as a reply to `after` or, if that is not meant, only for clients
+    that show no threads."""
+    return {
+        "m.relates_to": {
+            "rel_type": "m.thread",
+            "event_id": root,
+            "is_falling_back": not reply,
+            "m.in_reply_to": {"event_id": after},
+        }
+    }
+
+
+def in_reply(to: str) -> Content:
+    return {"m.relates_to": {"m.in_reply_to": {"event_id": to}}}
+
+
+def transaction(*parts: str) -> str:
+    """The same for the same deed, so that a server takes what is sent again for the same event."""
+    return sha256_hex("\0".join(parts).encode())[:32]

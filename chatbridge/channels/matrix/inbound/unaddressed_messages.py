@@ -1,0 +1,162 @@
+"""A message that is neither a reply nor in a thread, in a room that is one person's alone: an
+answer if only one question can be meant, else a question back, which one tap answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chatbridge.channels.chat.answer_candidates import any_unseen, shown_on
+from chatbridge.channels.matrix.client.api import Api
+from chatbridge.channels.matrix.client.events import RoomEvent, relation
+from chatbridge.channels.matrix.inbound.disambiguation import from_content, offer
+from chatbridge.channels.matrix.inbound.own_events import Echoes
+from chatbridge.channels.matrix.inbound.replies import Voice
+from chatbridge.channels.matrix.inbound.texts import Texts, text_of
+from chatbridge.channels.matrix.outbound.card_messages import Place, from_text
+from chatbridge.channels.matrix.outbound.chat import Chat
+from chatbridge.channels.matrix.render import notices
+from chatbridge.channels.matrix.render.drawing import Drawing
+from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.errors import UnknownAsk
+from chatbridge.core.forms import form
+from chatbridge.core.forms.typed_input import takes_text
+from chatbridge.core.model import Ask, Note
+from chatbridge.core.ports import Clock, Inbox
+
+HELP = ("!help", "help")
+GONE = "Your message is no longer there. Reply to the question you mean."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """An ask that takes answers and has a card in this room."""
+
+    ask: Ask
+    place: Place | None
+    """None: what is stored of it cannot be read."""
+
+
+class Plain:
+    def __init__(
+        self,
+        api: Api,
+        inbox: Inbox,
+        *,
+        texts: Texts,
+        echoes: Echoes,
+        clock: Clock,
+        voice: Voice,
+        reactions: bool,
+    ) -> None:
+        self._api = api
+        self._inbox = inbox
+        self._texts = texts
+        self._echoes = echoes
+        self._clock = clock
+        self._voice = voice
+        self._reactions = reactions
+        self._began = clock.time()
+        self._old: dict[str, tuple[RoomEvent, Chat]] = {}
+        """The last message in each room that was written while no hub was there."""
+
+    async def take(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> None:
+        """:raises StoreError: nothing was put in."""
+        text = text_of(event)
+        if text is None or not self._is_for_us(event, chat):
+            return  # people talk to each other
+        if event.at < self._began:
+            self._old[event.room] = (event, chat)
+        elif text.strip().casefold() in HELP:
+            self._voice.say(notices.help_text(reactions=self._reactions), to=event)
+        elif only := await self._clearly_meant(chat):
+            drawing = await self._texts.put(event, text, only, cursor)
+            if drawing is not None:
+                self._voice.say(drawing, to=event)
+        else:
+            await self._ask_back(event, chat)
+
+    async def take_late(self, event: RoomEvent, chat: Chat) -> None:
+        """One that could not be read when it was written: other questions may have come since."""
+        if self._is_for_us(event, chat):
+            await self._ask_back(event, chat)
+
+    def _is_for_us(self, event: RoomEvent, chat: Chat) -> bool:
+        about = relation(event.content)
+        plain = about.kind is None and about.reply_to is None
+        return plain and chat.viewer is not None and text_of(event) is not None
+
+    async def settle(self) -> None:
+        """After each batch. Of many messages from a time without a hub, only the last is asked
+        about, and only if something waits."""
+        for event, chat in self._old.values():
+            if _questions(await self._open_in(chat)):
+                await self._ask_back(event, chat)
+        self._old.clear()
+
+    async def use(self, tap: RoomEvent, emoji: str, asked: RoomEvent, cursor: Note | None) -> None:
+        """A tap on the bot's question which ask a message is for."""
+        made = from_content(asked.content)
+        chosen = made.chosen(emoji) if made is not None else None
+        if made is None or chosen is None:
+            return
+        written = await self._api.event(tap.room, made.text)
+        text = text_of(written) if written is not None and written.sender == tap.sender else None
+        if written is None or not text:
+            self._voice.say(notices.said(GONE), to=tap)
+            return
+        try:
+            ask = await self._inbox.ask(chosen[0])
+        except UnknownAsk:
+            return
+        drawing = await self._used(written, text, ask, chosen[1], cursor)
+        self._voice.spawn(self._voice.take_away(asked))
+        if drawing is not None:
+            self._voice.say(drawing, to=written)
+
+    async def _used(
+        self, written: RoomEvent, text: str, ask: Ask, step: int, cursor: Note | None
+    ) -> Drawing | None:
+        if not (ask.open or (takes_late_answer(ask) and ask.draft.late)):
+            return notices.ended(ask, now=self._clock.time())
+        if step != ask.draft.step:
+            return notices.said(form.STALE.why)
+        return await self._texts.put(written, text, ask, cursor)
+
+    async def _ask_back(self, event: RoomEvent, chat: Chat) -> None:
+        here = await self._open_in(chat)
+        questions = _questions(here)
+        if not questions:
+            told = notices.on_its_card() if here else notices.nothing_waits()
+            self._voice.say(told, to=event)
+            return
+        asks = [ask for ask in questions if takes_text(ask)] or questions
+        drawing = notices.which_one(asks, now=self._clock.time(), reactions=self._reactions)
+        made = offer(event, asks)
+        self._voice.ask_back(drawing, made, to=event, reactions=self._reactions)
+
+    async def _open_in(self, chat: Chat) -> list[Open]:
+        found = await shown_on(self._inbox, chat.name)
+        return [Open(ask=ask, place=from_text(post.place)) for ask, post in found]
+
+    async def _clearly_meant(self, chat: Chat) -> Ask | None:
+        """The one question that waits for text now, if it was the only one when the message was
+        written: nothing here has moved on or ended since, or just before without the person."""
+        if await any_unseen(self._inbox, chat.name, chat.sightings.attention):
+            return None
+        here = await self._open_in(chat)
+        waiting = [ask for ask in _questions(here) if takes_text(ask)]
+        if len(waiting) != 1:
+            return None
+        for each in here:
+            if each.place is None:
+                return None
+            newest = each.place.newest
+            if newest.step != each.ask.draft.step or self._echoes.is_ahead(newest.event):
+                return None
+        return None if chat.sightings.may_be_elsewhere(than=waiting[0]) else waiting[0]
+
+
+def _questions(here: Sequence[Open]) -> list[Ask]:
+    """What a message beside the cards can be for. It allows nothing, and denies nothing."""
+    return [each.ask for each in here if not each.ask.approval]

@@ -1,0 +1,127 @@
+"""Messages whose encryption key is missing: tried again when keys come, also after a restart, and
+answered with one polite hint a day if none does."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import asdict, dataclass
+
+from chatbridge.channels.matrix.client.api import Api
+from chatbridge.channels.matrix.client.events import RoomEvent
+from chatbridge.channels.matrix.inbound.replies import Voice
+from chatbridge.channels.matrix.render import notices
+from chatbridge.core.errors import RetryLater, StoreError, TokenRejected
+from chatbridge.core.model import Note
+from chatbridge.core.policy import DAY
+from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.stored_json import reader
+
+log = logging.getLogger(__name__)
+
+GRACE = 10.0
+"""Keys come on another way than messages, and may take a moment longer."""
+KEPT, KEPT_FOR = 20, DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    event: str
+    at: float
+    """Since when, by the hub's clock."""
+    ask: str | None = None
+    """What it was for: a reply or a thread is not encrypted. None where that says nothing."""
+    step: int | None = None
+
+
+_read = reader(list[Held])
+
+
+class Unreadable:
+    def __init__(
+        self,
+        api: Api,
+        inbox: Inbox,
+        *,
+        clock: Clock,
+        voice: Voice,
+        take: Callable[[RoomEvent, Held, Note], Awaitable[None]],
+    ) -> None:
+        """`take` deals with a message that can be read after all; the note that it is given is
+        committed together with an effect."""
+        self._api = api
+        self._inbox = inbox
+        self._clock = clock
+        self._voice = voice
+        self._take = take
+        self._held: dict[str, dict[str, Held]] = {}
+        """By room and event."""
+
+    async def recall(self, room: str) -> None:
+        """What an earlier hub could not read."""
+        note = await self._inbox.note("matrix", _key(room))
+        known = _read(note.value) or [] if note is not None else []
+        self._held[room] = {each.event: each for each in known if self._is_recent(each)}
+        for each in self._held[room].values():
+            found = await self._api.event(room, each.event)
+            if found is not None:
+                self._voice.spawn(self._hint(found))
+
+    async def hold(self, event: RoomEvent, *, ask: str | None, step: int | None) -> None:
+        held = self._held.setdefault(event.room, {})
+        held[event.id] = Held(event=event.id, at=self._clock.time(), ask=ask, step=step)
+        for old in [each for each in held.values() if not self._is_recent(each)]:
+            del held[old.event]
+        while len(held) > KEPT:
+            del held[next(iter(held))]
+        await self._inbox.remember(self._noted(event.room, held.values()))
+        self._voice.spawn(self._hint(event))
+
+    def coming(self, events: Iterable[RoomEvent]) -> None:
+        """What is about to be dealt with anew: the hub before this one did not live to say that it
+        had been read."""
+        for event in events:
+            self._held.get(event.room, {}).pop(event.id, None)
+
+    async def try_again(self) -> None:
+        """A key may have come."""
+        for room, held in self._held.items():
+            for each in list(held.values()):
+                found = await self._api.event(room, each.event)
+                if found is not None and found.unreadable:
+                    continue
+                left = self._noted(room, [other for other in held.values() if other is not each])
+                if found is not None:
+                    await self._take_late(found, each, left)
+                held.pop(each.event, None)
+                await self._inbox.remember(left)
+
+    async def _take_late(self, event: RoomEvent, held: Held, left: Note) -> None:
+        try:
+            await self._take(event, held, left)
+        except (RetryLater, StoreError, TokenRejected):
+            raise
+        except Exception:
+            # It would fail again whenever keys come, and at every start.
+            log.exception("matrix: event %s was passed over", event.id)
+
+    async def _hint(self, event: RoomEvent) -> None:
+        await self._clock.sleep(GRACE)
+        key, now = f"hinted:{event.room}", self._clock.time()
+        last = await self._inbox.note("matrix", key)
+        is_held = event.id in self._held.get(event.room, {})
+        if is_held and (last is None or now - last.at >= DAY):
+            await self._inbox.remember(Note(channel="matrix", key=key, value="", at=now))
+            self._voice.say(notices.undecryptable(), to=event)
+
+    def _is_recent(self, held: Held) -> bool:
+        return self._clock.time() - held.at < KEPT_FOR
+
+    def _noted(self, room: str, held: Iterable[Held]) -> Note:
+        value = json.dumps([asdict(each) for each in held])
+        return Note(channel="matrix", key=_key(room), value=value, at=self._clock.time())
+
+
+def _key(room: str) -> str:
+    return f"unreadable:{room}"

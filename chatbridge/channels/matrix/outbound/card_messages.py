@@ -1,0 +1,79 @@
+"""Where a post is in its room, as text for the store: the root, the steps in its thread, and the
+reactions under each that the bot put there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+
+from chatbridge.core.model import View
+from chatbridge.core.stored_json import reader
+
+OVER = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seed:
+    """A reaction of the bot's own: a button."""
+
+    emoji: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A message that showed, or shows, one step of the form."""
+
+    event: str
+    step: int
+    """`OVER` if another message has taken its place."""
+    view: View
+    at: int
+    """The question that it was drawn for."""
+    shows: str
+    """A digest of what it says now."""
+    seeds: tuple[Seed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    room: str
+    parts: tuple[Part, ...]
+    """The root of the thread first."""
+    reminder: str | None = None
+    """Its event; empty if none is to be sent."""
+    pages: tuple[str, ...] = ()
+    """The events that show all of what an approval is about, where no card has room for it."""
+
+    @property
+    def root(self) -> Part:
+        return self.parts[0]
+
+    @property
+    def newest(self) -> Part:
+        return next(part for part in reversed(self.parts) if part.step != OVER)
+
+    def part(self, event: str) -> Part | None:
+        return next((part for part in self.parts if part.event == event), None)
+
+    def having(self, part: Part) -> Place:
+        """With this part in place of the one of the same event, or added to the others."""
+        if self.part(part.event) is None:
+            return replace(self, parts=(*self.parts, part))
+        parts = tuple(part if each.event == part.event else each for each in self.parts)
+        return replace(self, parts=parts)
+
+
+def to_text(place: Place) -> str:
+    return json.dumps(asdict(place), separators=(",", ":"), ensure_ascii=False)
+
+
+_read = reader(Place)
+
+
+def from_text(text: str) -> Place | None:
+    """None also for a place without a message that shows something."""
+    place = _read(text)
+    if place is None or all(part.step == OVER for part in place.parts):
+        return None
+    return place

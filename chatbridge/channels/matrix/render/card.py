@@ -1,0 +1,202 @@
+"""Cards as Matrix shows them: a message's plain body and its HTML. Pure.
+
+Owns the form's screens, the root above a thread, and the reminder. An approval's screens are in
+`approvals`, what can be done in `hints`, how an ask ended in `ending`, steps that are over in
+`past`, the reactions in `keyboard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from chatbridge.channels.matrix.render import approvals, outcome
+from chatbridge.channels.matrix.render.drawing import Drawing, Seen, drawn
+from chatbridge.channels.matrix.render.hints import (
+    cancel_hint,
+    explain_hint,
+    hints,
+    more_time,
+    time_left,
+)
+from chatbridge.channels.matrix.render.html import (
+    LIMIT,
+    NOTHING,
+    Words,
+    clipped,
+    lines,
+    name,
+    numbered,
+    ours,
+    paragraph,
+    paragraphs,
+    question,
+    sentences,
+    size,
+    strong,
+    theirs,
+)
+from chatbridge.core.cards.card import Card, Choice, State
+from chatbridge.core.cards.phrases import time_near
+from chatbridge.core.model import QuestionType, View
+from chatbridge.core.text import isolated, one_line, shortened
+
+AGENT = 14
+TITLE, LABEL = 28, 18
+ROOT_LINE = 100
+REMINDER_QUESTION = 60
+BOXED_ABOVE = 120
+"""A longer description keeps its lines, in a frame of its own: they cannot pass for ours."""
+ALL = 10_000
+
+LEFT_OUT = paragraph(ours("… The whole question is in the web inbox."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Room:
+    """How much of each part is shown."""
+
+    question: int
+    """In bytes."""
+    label: int = ALL
+    description: int = 0
+    options: int = ALL
+    part: int = 1
+    """Answers are cut to this part of their usual length."""
+
+
+_ROOMS = (
+    _Room(question=22_000, description=10_000),
+    _Room(question=12_000, description=2_000),
+    _Room(question=8_000, label=200, description=300),
+    _Room(question=4_000, label=100, description=120, part=2),
+    _Room(question=4_000, label=100, part=2),
+    _Room(question=4_000, label=40, part=4),
+    _Room(question=4_000, label=12, part=4),
+    _Room(question=2_000, label=40, options=40, part=4),
+    _Room(question=2_000, label=20, options=20, part=4),
+)
+"""The first in which everything fits an event."""
+
+
+def _fitted(make: Callable[[_Room], Words]) -> Drawing:
+    for room in _ROOMS:
+        words = make(room)
+        if size(words) < LIMIT:
+            break
+    return drawn(words)
+
+
+# ── the screen to be answered ─────────────────────────────────────────────────────────────────────
+
+
+def draw_card(card: Card, seen: Seen) -> Drawing:
+    if card.view is None:
+        viewer, now = seen.viewer, seen.now
+        return _fitted(lambda room: outcome.ended(card, viewer=viewer, now=now, part=room.part))
+    if card.view is View.CANCEL:
+        return drawn(paragraph(cancel_hint(card, seen)))
+    if card.view is View.EXPLAIN:
+        return drawn(paragraph(explain_hint(seen)))
+    if card.approval and card.view is View.OTHER:
+        return drawn(paragraph(approvals.why_hint(seen)))
+    if card.approval:
+        return drawn(paragraphs((_heading(card), approvals.screen(card, seen))))
+    return _fitted(lambda room: _screen(card, seen, room))
+
+
+def _screen(card: Card, seen: Seen, room: _Room) -> Words:
+    shown = _shown(card, room)
+    apart = "\n\n" if "\n" in shown.body and card.view is not View.REVIEW else "\n"
+    below = paragraphs((_options(card, room), paragraph(lines(hints(card, seen)))))
+    return paragraphs((_heading(card), paragraphs((shown, below), apart=apart)))
+
+
+def _heading(card: Card) -> Words:
+    return paragraph(lines(_head(card)))
+
+
+def _head(card: Card) -> Iterator[Words]:
+    project = outcome.project(card)
+    if card.state is State.LATE:
+        yield ours(f"{card.glyph} ") + strong(ours("Late answer")) + ours(" · ") + project
+    else:
+        agent = name(shortened(card.agent, AGENT))
+        yield ours(f"{card.glyph} ") + strong(project) + ours(" · ") + agent
+    label = shortened(card.label or "", LABEL)
+    title = shortened(card.title or "", TITLE - len(label))  # together: the question comes early
+    parts = [isolated(words) for words in (label, title) if words]
+    if card.view is View.REVIEW:
+        parts.append("check and send")
+    elif card.count > 1 and card.type is not None:
+        parts.append(f"{card.number} of {card.count}")
+    yield theirs(" · ".join(parts))
+
+
+def _shown(card: Card, room: _Room) -> Words:
+    if card.view is View.REVIEW:
+        return outcome.pairs(card.lines, part=room.part)
+    return question(card.question, room=room.question, left_out=LEFT_OUT)
+
+
+def _options(card: Card, room: _Room) -> Words:
+    if card.type is QuestionType.CONFIRM or not card.choices:
+        return NOTHING
+    listed = numbered((_option(c, room) for c in card.choices[: room.options]), mark=" ")
+    more = len(card.choices) - room.options
+    rest = ours(f"… and {more} more. The whole question is in the web inbox.")
+    return paragraphs((listed, paragraph(rest) if more > 0 else NOTHING))
+
+
+def _option(choice: Choice, room: _Room) -> Words:
+    label = strong(name(clipped(choice.label, room.label)))
+    first = label + ours(" (recommended)") if choice.recommended else label
+    said = clipped(choice.description or "", room.description) if room.description else ""
+    if not said.strip():
+        return first
+    line = theirs(one_line(said))
+    in_html = f"<br>{line.html}"
+    if len(said) > BOXED_ABOVE:
+        boxed = theirs(said.strip("\n"))
+        in_html = f"<blockquote>{boxed.html}</blockquote>"
+    return first + Words(f": {isolated(line.body)}", in_html)
+
+
+# ── beside it ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def draw_root(card: Card, seen: Seen) -> Drawing:
+    """The root while the screen to be answered is further down in its thread."""
+    first, *_ = _head(card)
+    asked = outcome.asked_line(card.question, ROOT_LINE)
+    if card.count > 1:
+        title = shortened(card.title or "", ROOT_LINE)
+        asked = name(title) if title else ours(f"{card.count} questions")
+    done = ours(f"{card.done} of {card.count} answered.") if card.count > 1 else NOTHING
+    go_on = (done, ours("Go on in the thread."), time_left(card, seen))
+    return drawn(
+        paragraphs(
+            (
+                paragraph(first),
+                paragraph(strong(asked)),
+                approvals.what(card, room=approvals.BRIEF),
+                paragraph(sentences(go_on)),
+            )
+        )
+    )
+
+
+def draw_reminder(card: Card, seen: Seen) -> Drawing:
+    at = f" · ends {time_near(card.deadline, now=seen.now)}" if card.deadline is not None else ""
+    source = card.question or (card.lines[0].question if card.lines else card.title or "")
+    code = " ".join(card.subject.code.split()) if card.subject else ""
+    return drawn(
+        paragraphs(
+            (
+                paragraph(ours("⏳ ") + strong(outcome.project(card)) + ours(at)),
+                paragraph(outcome.asked_line(source, REMINDER_QUESTION)),
+                paragraph(theirs(clipped(code, REMINDER_QUESTION))),
+                paragraph(more_time(card)),
+            )
+        )
+    )

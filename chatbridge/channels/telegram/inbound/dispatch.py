@@ -1,0 +1,103 @@
+"""What comes in: each update goes to the part that it is for, or to nobody.
+
+A stranger's updates end here, without an effect and without an answer, unless they bring a code
+that somebody at the terminal waits for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from telegram import CallbackQuery, Message, Update
+
+from chatbridge.channels.telegram.client.api import Api
+from chatbridge.channels.telegram.inbound.commands import Commands
+from chatbridge.channels.telegram.inbound.people import People, claim_of
+from chatbridge.channels.telegram.inbound.replies import Spawn, Voice
+from chatbridge.channels.telegram.inbound.taps import Taps
+from chatbridge.channels.telegram.inbound.texts import Texts
+from chatbridge.channels.telegram.outbound.chat import Chat
+from chatbridge.channels.telegram.render import notices
+from chatbridge.channels.telegram.render.card import Drawing
+from chatbridge.core.model import Note
+from chatbridge.core.pairing import Pairing
+from chatbridge.core.ports import Clock, Inbox
+
+
+class Receiver:
+    def __init__(
+        self,
+        api: Api,
+        inbox: Inbox,
+        *,
+        chats: Sequence[Chat],
+        people: People,
+        username: str,
+        clock: Clock,
+        spawn: Spawn,
+        migrated: Callable[[Chat, int], None],
+        pairing: Pairing | None = None,
+    ) -> None:
+        self._chats = chats
+        self._people = people
+        self._pairing = pairing
+        self._migrated = migrated
+        self._voice = Voice(api, clock=clock, spawn=spawn)
+        self._taps = Taps(api, inbox, clock=clock, spawn=spawn)
+        self._texts = Texts(api, inbox, clock=clock, voice=self._voice)
+        self._commands = Commands(inbox, username=username, clock=clock, voice=self._voice)
+
+    async def take(self, update: Update, cursor: Note) -> None:
+        """Deal with one update. The cursor is committed together with an effect on an ask.
+
+        :raises StoreError: it has to be taken again.
+        :raises RetryLater: likewise.
+        """
+        if update.callback_query is not None:
+            await self._tap(update.callback_query, cursor)
+        elif update.message is not None:
+            await self._message(update.message, cursor)
+
+    async def _tap(self, query: CallbackQuery, cursor: Note) -> None:
+        chat = self._chat(query.message.chat.id) if query.message is not None else None
+        if self._people.allows(query.from_user) and chat is not None:
+            await self._taps.take(query, chat, cursor)
+        else:
+            self._taps.ignore(query)
+
+    async def _message(self, message: Message, cursor: Note) -> None:
+        chat = self._chat(message.chat.id)
+        supergroup = message.migrate_to_chat_id
+        if chat is not None and not chat.private and supergroup is not None and supergroup < 0:
+            # Telegram itself says so, whoever the person was that changed the group.
+            self._migrated(chat, supergroup)
+            return
+        if not (message.text or message.effective_attachment):
+            return  # somebody joined, a title changed, …
+        if message.sender_chat is not None:
+            return  # in the name of a group or a channel: that may be anybody
+        if self._claims(message):
+            return  # whoever it was, what is said to them is for the terminal to decide
+        if not self._people.allows(message.from_user):
+            return
+        command = self._commands.name_in(message)
+        if chat is None:
+            if message.chat.id > 0 or command:
+                not_here = Drawing(html=notices.not_here(message.chat.id))
+                self._voice.spawn(self._voice.say(not_here, to=message, reply=False))
+        elif command is not None:
+            await self._commands.run(command, message, chat, cursor)
+        else:
+            await self._texts.take(message, chat, cursor)
+
+    def _claims(self, message: Message) -> bool:
+        """Whether this is a Start with an open code, in the sender's own chat with the bot."""
+        user, words = message.from_user, (message.text or "").split()
+        if self._pairing is None or user is None or user.is_bot or message.chat.id != user.id:
+            return False
+        if len(words) != 2 or words[0] != "/start":
+            return False
+        return self._pairing.claim(words[1], claim_of(user))
+
+    def _chat(self, number: int) -> Chat | None:
+        return next((chat for chat in self._chats if chat.id == number), None)

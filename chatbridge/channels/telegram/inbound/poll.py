@@ -1,0 +1,133 @@
+"""The receiving loop: reads updates, has them dealt with, and only then reads on.
+
+Owns the cursor (Telegram's offset). An update that was dealt with is confirmed to Telegram by the
+next request; one that was not comes again, after a crash as after a full disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from telegram import Update
+
+from chatbridge.channels.chat.event_ingest import Once
+from chatbridge.channels.chat.poll_loop import Rounds
+from chatbridge.channels.telegram.client.api import Api
+from chatbridge.core.model import Note
+from chatbridge.core.policy import DAY, HOUR
+from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.stored_json import number
+
+WAIT = 50
+"""For how many seconds Telegram holds an empty answer back."""
+LEAST = 0.5
+"""A server that holds nothing back is not asked again sooner."""
+FORGOTTEN_AFTER = DAY
+"""How long Telegram keeps updates."""
+CURSOR_LASTS = 6 * DAY
+"""After a week without updates Telegram numbers them anew."""
+NOTE_EVERY = HOUR
+TRIES = 3
+"""How often an update is tried that fails for want of a connection."""
+
+
+class Poll:
+    def __init__(
+        self,
+        api: Api,
+        inbox: Inbox,
+        *,
+        clock: Clock,
+        take: Callable[[Update, Note], Awaitable[None]],
+        gap: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`take` deals with one update; `gap` is called if Telegram may have forgotten some."""
+        self._rounds = Rounds("telegram", clock=clock)
+        self._api = api
+        self._inbox = inbox
+        self._clock = clock
+        self._take = take
+        self._gap = gap
+        self._offset: int | None = None
+        self._noted_at = 0.0
+        self._forgot = False
+        self._once = Once("telegram: update", tries=TRIES)
+
+    async def begin(self) -> None:
+        """Find out where to read on. Before any card is out: on the first start with a bot, what
+        was written to it until now is passed over."""
+        known = await self._inbox.note("telegram", self._key)
+        if known is None:
+            waiting = await self._api.updates(offset=-1, wait=0)
+            self._offset = waiting[-1].update_id + 1 if waiting else 0
+            await self._note()
+            return
+        self._noted_at = known.at
+        if self._clock.time() - known.at < CURSOR_LASTS:
+            self._offset = number(known.value)
+
+    @property
+    def trouble(self) -> str | None:
+        return self._rounds.trouble
+
+    async def run(self) -> None:
+        """Until cancelled, after `begin`. :raises TokenRejected:"""
+        await self._rounds.run(self._read_on)
+
+    async def drain(self) -> None:
+        await self._rounds.drain()
+
+    # ── reading ───────────────────────────────────────────────────────────────────────────────────
+
+    async def _read_on(self) -> None:
+        """One request."""
+        rounds = self._rounds
+        waiting, began = rounds.waiting(), self._clock.monotonic()
+        wait = 0 if rounds.hurried else WAIT
+        reading = self._api.updates(offset=self._offset, wait=wait)
+        updates = await (rounds.unless_hurried(reading) if wait else reading)
+        if updates is None:
+            return
+        await self._deal_with(updates)
+        if not updates:  # fewer than asked for is no sign: Telegram slows repeated requests down
+            rounds.read_all(waiting)
+        rounds.works()
+        if wait and not updates:
+            await rounds.rest(until=began + LEAST)
+
+    async def _deal_with(self, updates: Sequence[Update]) -> None:
+        for update in updates:
+            await self._take_once(update)
+            self._offset = update.update_id + 1
+        now = self._clock.time()
+        self._forgot |= now - self._noted_at > FORGOTTEN_AFTER
+        if self._forgot and not updates:
+            # Only now is it known which questions the last day's taps have left open.
+            await self._gap()
+            self._forgot = False
+        if updates or now - self._noted_at > NOTE_EVERY:
+            await self._note()
+
+    async def _take_once(self, update: Update) -> None:
+        cursor = self._cursor(update.update_id + 1)
+        await self._once.deal_with(
+            update.update_id,
+            lambda: self._take(update, cursor),
+            committed=lambda: self._committed(cursor),
+        )
+
+    async def _committed(self, cursor: Note) -> bool:
+        known = await self._inbox.note("telegram", self._key)
+        return known is not None and known.value == cursor.value
+
+    async def _note(self) -> None:
+        cursor = self._cursor(self._offset or 0)
+        await self._inbox.remember(cursor)
+        self._noted_at = cursor.at
+
+    def _cursor(self, offset: int) -> Note:
+        return Note(channel="telegram", key=self._key, value=str(offset), at=self._clock.time())
+
+    @property
+    def _key(self) -> str:
+        return f"offset:{self._api.bot_id}"

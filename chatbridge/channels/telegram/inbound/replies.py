@@ -1,0 +1,50 @@
+"""What the bot says beside cards: silent answers to what somebody wrote, and work that nobody has
+to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from telegram import Message
+
+from chatbridge.channels.telegram.client.api import Api
+from chatbridge.channels.telegram.render.card import Drawing
+from chatbridge.core.errors import RetryLater
+from chatbridge.core.ports import Clock
+
+Spawn = Callable[[Coroutine[Any, Any, None]], None]
+
+
+def thread_of(message: Message) -> int | None:
+    """The topic that a message stands in."""
+    return message.message_thread_id if message.is_topic_message else None
+
+
+class Voice:
+    def __init__(self, api: Api, *, clock: Clock, spawn: Spawn) -> None:
+        """`spawn` runs what nobody has to wait for."""
+        self.spawn = spawn
+        self._api = api
+        self._clock = clock
+
+    async def say(self, drawing: Drawing, *, to: Message, reply: bool = True) -> None:
+        """:raises RetryLater: telegram cannot be reached."""
+
+        async def send(pause: float) -> None:
+            await self._clock.sleep(pause)
+            await self._api.send(
+                to.chat.id,
+                drawing.html,
+                drawing.rows,
+                silent=True,
+                thread=thread_of(to),
+                reply_to=to.message_id if reply else None,
+            )
+
+        try:
+            await send(0.0)
+        except RetryLater as error:
+            if error.after is None:
+                raise
+            self.spawn(send(error.after))  # nobody's tap has to wait for it

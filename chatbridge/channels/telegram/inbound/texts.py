@@ -1,0 +1,228 @@
+"""A message from a person: an answer if it is clear which question it is for, else the question
+which one is meant. Nothing that was typed has to be typed again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from telegram import Message
+
+from chatbridge.channels.chat.answer_candidates import any_unseen, shown_on
+from chatbridge.channels.telegram.client.api import Api
+from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
+from chatbridge.channels.telegram.inbound.people import person_of
+from chatbridge.channels.telegram.inbound.replies import Voice, thread_of
+from chatbridge.channels.telegram.outbound.card_messages import Place, from_text, handle
+from chatbridge.channels.telegram.outbound.chat import Chat
+from chatbridge.channels.telegram.render import notices
+from chatbridge.channels.telegram.render.callback_data import Neither, Show, Tap, Use, decode
+from chatbridge.channels.telegram.render.card import Drawing
+from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.bounds import off_loop, weight_of
+from chatbridge.core.cards.phrases import ended_sentence, only_there
+from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
+from chatbridge.core.forms import form
+from chatbridge.core.forms.typed_input import takes_text, typed
+from chatbridge.core.model import Ask, Note, Person, View
+from chatbridge.core.ports import Clock, Inbox
+
+TAKEN = "👍"
+ONLY_TEXT = "Only text can be an answer here."
+
+
+async def put_text(inbox: Inbox, ask: Ask, text: str, *, person: Person, cursor: Note) -> form.Step:
+    """A text for this ask, as it is now. :raises AskEnded: :raises NotHere:"""
+    opening: list[form.Event] = []
+    if takes_late_answer(ask) and not ask.draft.late:
+        opening = [form.AnswerAnyway(step=ask.draft.step)]
+        opened = form.advance(ask.questions, ask.draft, opening[0])
+        assert isinstance(opened, form.Moved)
+        ask = replace(ask, draft=opened.draft)
+    events = await off_loop(partial(typed, ask, text), weight=weight_of(ask))
+    return await inbox.put(ask.id, *opening, *events, person=person, cursor=cursor)
+
+
+def replied_to(message: Message) -> Message | None:
+    """The message that a person chose to reply to. In a topic every plain message replies to the
+    one that opened the topic."""
+    replied = message.reply_to_message
+    return None if replied is None or replied.forum_topic_created is not None else replied
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """An ask that takes answers and has a card in this chat."""
+
+    ask: Ask
+    place: Place | None
+    """None: what is stored of it cannot be read."""
+
+
+class Texts:
+    def __init__(self, api: Api, inbox: Inbox, *, clock: Clock, voice: Voice) -> None:
+        self._api = api
+        self._inbox = inbox
+        self._clock = clock
+        self._voice = voice
+        self._began = clock.time()
+
+    async def take(self, message: Message, chat: Chat, cursor: Note) -> None:
+        """:raises StoreError: nothing was put in. :raises RetryLater: nothing was said."""
+        replied = replied_to(message)
+        found = await self._ask_of(replied, chat) if replied is not None else None
+        if replied is not None and found is not None:
+            await self._reply(message, found, replied, chat, cursor)
+            await chat.found(found.id, replied.message_id)
+        elif not chat.private and not self._is_ours(replied):
+            pass  # people talk to each other
+        elif not message.text:
+            await self._voice.say(Drawing(html=ONLY_TEXT), to=message)
+        else:
+            await self._plain(message, chat, cursor)
+
+    def _is_ours(self, message: Message | None) -> bool:
+        """A prompt, for instance, whose number was never noted because a connection was cut."""
+        sender = message.from_user if message is not None else None
+        return sender is not None and str(sender.id) == self._api.bot_id
+
+    async def _ask_of(self, replied: Message, chat: Chat) -> Ask | None:
+        """The ask whose card this message is, or belongs to."""
+        post = await self._inbox.post_at(handle(chat.id, replied.message_id), surface=chat.name)
+        if post is not None:
+            return await self._known(post.ask_id)
+        # A card whose number is not known, because a connection was cut or nobody said it.
+        if self._is_ours(replied) and replied.reply_markup is not None:
+            for row in replied.reply_markup.inline_keyboard:
+                for button in row:
+                    data = button.callback_data
+                    tap = decode(data) if isinstance(data, str) else None
+                    if isinstance(tap, Tap) and not isinstance(tap.does, Show | Use | Neither):
+                        chat.touched(tap.ask_id, replied.message_id)
+                        return await self._known(tap.ask_id)
+        return None
+
+    async def _known(self, ask_id: str) -> Ask | None:
+        try:
+            return await self._inbox.ask(ask_id)
+        except UnknownAsk:
+            return None
+
+    async def _reply(
+        self, message: Message, ask: Ask, replied: Message, chat: Chat, cursor: Note
+    ) -> None:
+        if not (ask.open or takes_late_answer(ask)):
+            over = ended_sentence(ask, now=self._clock.time())
+            await self._voice.say(Drawing(html=over), to=message)
+        elif not message.text:
+            await self._voice.say(Drawing(html=ONLY_TEXT), to=message)
+        elif await self._is_old_step(message, ask, replied, chat):
+            await self._voice.say(Drawing(html=form.STALE.why), to=message)
+        else:
+            await self._put(message, ask, chat, cursor)
+
+    async def _is_old_step(self, message: Message, ask: Ask, replied: Message, chat: Chat) -> bool:
+        """Whether the message was written for a step that is over."""
+        post = await self._inbox.post(ask.id, surface=chat.name)
+        place = from_text(post.place) if post is not None else None
+        steps = _steps(replied)
+        if place is None or (place.card == NO_NUMBER and steps):
+            return ask.draft.step not in steps  # what it was drawn for
+        if place.prompt is not None and replied.message_id == place.prompt.id:
+            return place.prompt.step != ask.draft.step
+        if replied.message_id not in (place.card, place.reminder):
+            return ask.draft.step != 0  # a part of the question, or what is no longer there
+        if place.step != ask.draft.step:
+            return True
+        written = _written(message)
+        # Dates are whole seconds: in the one in which a question came nobody can have read it.
+        unread = place.step > 0 and ask.draft.view is View.QUESTION
+        return written < place.since or (unread and written == int(place.since))
+
+    async def _put(self, message: Message, ask: Ask, chat: Chat, cursor: Note) -> None:
+        assert message.text is not None
+        assert message.from_user is not None
+        try:
+            step = await put_text(
+                self._inbox,
+                ask,
+                message.text,
+                person=person_of(message.from_user, chat=chat.id),
+                cursor=cursor,
+            )
+        except AskEnded:
+            told = ended_sentence(await self._inbox.ask(ask.id), now=self._clock.time())
+        except NotHere as error:
+            told = only_there(error.channels)
+        else:
+            if not isinstance(step, form.Refused):
+                self._voice.spawn(self._api.react(chat.id, message.message_id, TAKEN))
+                return
+            told = step.why
+        # Whether this arrives or not, the message has been dealt with.
+        self._voice.spawn(self._voice.say(Drawing(html=told), to=message))
+
+    # ── not a reply ───────────────────────────────────────────────────────────────────────────────
+
+    async def _plain(self, message: Message, chat: Chat, cursor: Note) -> None:
+        assert message.text is not None
+        unseen = await any_unseen(self._inbox, chat.name, chat.sightings.attention)
+        here = await self._open_in(chat)
+        waiting = [each for each in here if takes_text(each.ask)]
+        takes_words = [each for each in here if takes_text(each.ask) or not each.ask.approval]
+        # A reply to anything else, or somebody else's words, may be meant otherwise.
+        foreign = message.forward_origin or message.via_bot or replied_to(message)
+        clear = chat.private and not foreign and not unseen and len(waiting) == 1
+        if clear and self._clearly_for(waiting[0], here, message, chat):
+            await self._put(message, waiting[0].ask, chat, cursor)
+        elif len(waiting) > 1:
+            asks = [each.ask for each in waiting]
+            await self._voice.say(notices.which_one(message.text, asks), to=message)
+        elif len(waiting) == 1 or len(takes_words) == len(here) == 1:
+            await self._voice.say(notices.use_it((waiting or here)[0].ask), to=message)
+        elif here and not takes_words:
+            asks = [each.ask for each in here]
+            await self._voice.say(notices.tap_it(asks, now=self._clock.time()), to=message)
+        elif here:
+            asks = [each.ask for each in here]
+            drawing = notices.reply_to_the_one_you_mean(asks, now=self._clock.time())
+            await self._voice.say(drawing, to=message)
+        else:
+            await self._voice.say(notices.nothing_waits(), to=message)
+
+    async def _open_in(self, chat: Chat) -> Sequence[Open]:
+        found = await shown_on(self._inbox, chat.name)
+        return [Open(ask=ask, place=from_text(post.place)) for ask, post in found]
+
+    def _clearly_for(self, only: Open, here: Sequence[Open], message: Message, chat: Chat) -> bool:
+        """Whether this was the one question that waited for text when the message was written, as
+        it is now: nothing here has moved on or ended since, or just before without the person.
+        What was written while no hub was there may have been meant for anything."""
+        written = _written(message)
+        places = [each.place for each in here if each.place is not None]
+        if written < self._began or only.place is None or len(places) < len(here):
+            return False
+        if thread_of(message) != only.place.thread:
+            return False
+        steps = [each.ask.draft.step for each in here]
+        if any(
+            place.step != step or place.since >= written
+            for place, step in zip(places, steps, strict=True)
+        ):
+            return False
+        return not chat.sightings.may_be_elsewhere(written, than=only.ask)
+
+
+def _steps(card: Message) -> set[int]:
+    """The steps that a card's buttons carry: one, as all are of one drawing."""
+    rows = card.reply_markup.inline_keyboard if card.reply_markup is not None else ()
+    found = [button.callback_data for row in rows for button in row]
+    taps = [decode(data) for data in found if isinstance(data, str)]
+    does = [tap.does for tap in taps if isinstance(tap, Tap)]
+    steps = [getattr(each, "step", None) for each in does]
+    return {step for step in steps if step is not None}
+
+
+def _written(message: Message) -> float:
+    return message.date.timestamp()

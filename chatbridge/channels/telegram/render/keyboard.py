@@ -1,0 +1,287 @@
+"""A card's buttons: which there are, in which rows, and how much of a label fits."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from chatbridge.channels.telegram.render.callback_data import Does, Tap, Write, encode
+from chatbridge.core.asks.timing import MORE_TIME_BEFORE
+from chatbridge.core.cards.card import Act, Card, Choice, Role
+from chatbridge.core.model import QuestionType, View
+from chatbridge.core.text import isolated
+
+PRIMARY, SUCCESS, DANGER = "primary", "success", "danger"
+
+MOST_OPTIONS = 90
+"""Telegram takes 100 buttons; the rest is for the form's own."""
+MARKS_PER_COLUMN = 3
+"""Marks take no column of their own; a letter of a real script has few."""
+WORD_KEEPS = 20
+"""A label is cut at a word if that leaves so many columns."""
+
+OFF, ON = "☐\ufe0e", "☑\ufe0e"
+"""With U+FE0E both stay text of the same width, and screen readers read them as ballot boxes."""
+
+_BLANK = "\u2800\ufffc"
+"""What Telegram takes for empty although Unicode calls it a symbol."""
+_RIGHT_TO_LEFT = ("R", "AL", "AN")
+
+_OWN_LABELS = {
+    Role.OTHER: "Other…",
+    Role.BACK: "‹ Back",
+    Role.SKIP: "Skip",
+    Role.SEND: "Send answers",
+    Role.CANCEL: "Cancel…",
+    Role.CANCEL_NOW: "Cancel without a reason",
+    Role.EXTEND: "+15 min",
+    Role.ANYWAY: "Answer anyway",
+    Role.DISCARD: "Discard",
+    Role.EXPLAIN: "Ask to explain…",
+    Role.EXPLAIN_NOW: "Just explain more",
+    Role.REPHRASE: "Ask to rephrase",
+    Role.SHOW_ALL: "Show all",
+    Role.SESSION: "Allow for this session…",
+    Role.SESSION_NOW: "Yes, for this session",
+    Role.RUN_NOW: "Yes, run it",
+    Role.ALLOW: "Allow once",
+    Role.DENY: "Deny",
+    Role.DENY_WHY: "Deny, say why…",
+}
+WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
+_RESERVED = {label.casefold() for label in (*_OWN_LABELS.values(), WRITE_LABEL)}
+ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    text: str
+    data: str
+    style: str | None = None
+
+
+Rows = tuple[tuple[Key, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """How wide a label may be with so many buttons in its row."""
+
+    one: int
+    two: int
+
+
+PRIVATE = Columns(one=30, two=14)
+GROUP = Columns(one=27, two=12)
+"""Avatars take room."""
+
+
+def columns_in(*, private: bool) -> Columns:
+    return PRIVATE if private else GROUP
+
+
+# ── labels ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def columns(text: str) -> int:
+    return sum(_columns(char) for char in text)
+
+
+def _columns(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def fits(text: str, limit: int) -> bool:
+    return columns(text) <= limit and len(text) <= MARKS_PER_COLUMN * limit
+
+
+def fitted(text: str, limit: int) -> str:
+    """`text` in at most `limit` columns: cut at a word if that keeps enough of it."""
+    if fits(text, limit):
+        return text
+    used, end = 0, 0
+    while end < MARKS_PER_COLUMN * limit and used + _columns(text[end]) < limit:
+        used += _columns(text[end])
+        end += 1
+    head = text[:end]
+    if not text[end].isspace() and " " in head:
+        words = head.rsplit(" ", 1)[0]
+        if columns(words) >= WORD_KEEPS:
+            head = words
+    return head.rstrip(" \u200d") + "…"
+
+
+def beside_ours(text: str) -> str:
+    """An agent's words on a button or in a toast: kept apart where they could turn ours around."""
+    turns = any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text)
+    return isolated(text) if turns else text
+
+
+def label_of(choice: Choice) -> str:
+    """What an option is called; one whose label shows nothing goes by its number."""
+    return choice.label if choice.label.strip(_BLANK + " ") else f"Option {choice.number}"
+
+
+def _said_by(choice: Choice) -> str:
+    return label_of(choice) + (" (recommended)" if choice.recommended else "")
+
+
+def needs_list(card: Card, *, private: bool) -> bool:
+    """Whether the options must stand in the text, with numbers that the buttons repeat."""
+    if not card.choices:
+        return False
+    labels = [_said_by(choice) for choice in card.choices]
+    drop = card.button(Role.DROP_OTHER)
+    seen = {label.casefold() for label in labels}
+    alike = len(seen) < len(labels) or bool(seen & _RESERVED)
+    if drop:
+        alike |= _dropped_label(drop.label).casefold() in seen
+    room = columns_in(private=private).one - _box_columns(card)
+    return (
+        alike
+        or len(card.choices) > MOST_OPTIONS
+        or any(choice.description for choice in card.choices)
+        or not all(fits(label, room) for label in labels)
+    )
+
+
+def _box_columns(card: Card) -> int:
+    return columns(f"{OFF} ") if card.type is QuestionType.MULTI_SELECT else 0
+
+
+def _dropped_label(text: str) -> str:
+    return f"Other: {beside_ours(fitted(text, 20))}"
+
+
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rows(
+    card: Card, *, private: bool, now: float, prompted: bool, listed: bool, unsent: bool = False
+) -> Rows:
+    """All of a card's buttons. `listed`: the options stand in the text, numbered. `unsent`: what an
+    approval is about is not out yet, so that nothing can be allowed."""
+    found = [
+        *_option_rows(card, columns_in(private=private), listed=listed),
+        *_edit_rows(card),
+    ]
+    if takes_typing(card) and not prompted and not card.only_on:
+        answer = card.view is not View.EXPLAIN and not card.approval
+        label = WRITE_LABEL if answer else WRITE_IT_LABEL
+        found.append((_key(card, label, Write(step=card.step)),))
+    return (*found, *_own_rows(card, now=now, without=ALLOWING if unsent else ()))
+
+
+def takes_typing(card: Card) -> bool:
+    """Whether the card is there to be typed for, so that a prompt can help."""
+    text = card.view is View.QUESTION and card.type is QuestionType.TEXT
+    return text or card.view in (View.OTHER, View.EXPLAIN)
+
+
+def _key(card: Card, text: str, does: Does, style: str | None = None) -> Key:
+    tap = Tap(ask_id=card.ask_id, question=card.number - 1, does=does)
+    return Key(text=text, data=encode(tap), style=style)
+
+
+def _option_rows(card: Card, room: Columns, *, listed: bool) -> list[tuple[Key, ...]]:
+    shown = card.choices[:MOST_OPTIONS]
+    labels = [f"{c.number} · {label_of(c)}" if listed else _said_by(c) for c in shown]
+    box = _box_columns(card)
+    two = len(shown) > 1 and all(fits(label, room.two - box) for label in labels)
+    keys = [_option_key(card, choice, room, listed=listed) for choice in shown]
+    return list(in_rows(keys, 2 if two else 1))
+
+
+def _option_key(card: Card, choice: Choice, room: Columns, *, listed: bool) -> Key:
+    left = room.one - _box_columns(card)
+    number = f"{choice.number} · " if listed else ""
+    words = label_of(choice) if listed else _said_by(choice)
+    cut = fitted(number + words, left).removeprefix(number)
+    text = number + beside_ours(cut)
+    if card.type is QuestionType.MULTI_SELECT:
+        text = f"{ON if choice.picked else OFF} {text}"
+    return _key(card, text, choice.does, SUCCESS if choice.picked else None)
+
+
+def _edit_rows(card: Card) -> Iterator[tuple[Key, ...]]:
+    edits = [
+        _key(card, f"Edit {i}", line.edit) for i, line in enumerate(card.lines, 1) if line.edit
+    ]
+    return in_rows(edits, 3)
+
+
+def _own_rows(card: Card, *, now: float, without: Sequence[Role]) -> Iterator[tuple[Key, ...]]:
+    """The form's own buttons. On the review, "Edit" leads everywhere that "Back" would."""
+    drop = card.button(Role.DROP_OTHER)
+    order: tuple[tuple[Role, ...], ...] = (
+        (Role.SHOW_ALL,),
+        (Role.SESSION,),
+        (Role.SESSION_NOW,),
+        (Role.RUN_NOW,),
+        (Role.ALLOW,),
+        (Role.DROP_OTHER if drop else Role.OTHER,),
+        (Role.EXPLAIN, Role.REPHRASE),
+        (Role.EXPLAIN_NOW,),
+        _steps(card),
+        (Role.SEND,),
+        (Role.CANCEL_NOW,),
+        (Role.ANYWAY,),
+        (Role.DISCARD,),
+        (Role.CANCEL, Role.EXTEND),
+    )
+    for roles in order:
+        wanted = (role for role in roles if role not in without)
+        row = tuple(key for role in wanted if (key := _own_key(card, role, now)))
+        if row:
+            yield row
+
+
+def _steps(card: Card) -> tuple[Role, ...]:
+    """The row that goes back and on; an approval's is the safe one."""
+    if card.button(Role.SHOW_ALL):
+        return (Role.DENY,)
+    if card.approval:
+        return (Role.BACK, Role.DENY, Role.DENY_WHY)
+    return () if card.view is View.REVIEW else (Role.BACK, Role.SKIP, Role.DONE)
+
+
+def _own_key(card: Card, role: Role, now: float) -> Key | None:
+    button = card.button(role)
+    if button is None:
+        return None
+    match role:
+        case Role.DROP_OTHER:
+            return _key(card, f"{ON} {_dropped_label(button.label)}", button.does, SUCCESS)
+        case Role.DONE:
+            picked = any(c.picked for c in card.choices) or card.button(Role.DROP_OTHER)
+            return _key(card, button.label, button.does, PRIMARY if picked else None)
+        case Role.SEND:
+            return _key(card, _OWN_LABELS[role], button.does, PRIMARY)
+        case Role.RUN_NOW:
+            return _key(card, _OWN_LABELS[role], button.does, DANGER)
+        case Role.ALLOW:
+            return _key(card, button.label, button.does)
+        case Role.BACK if card.view is View.CANCEL:
+            return _key(card, "‹ Keep it open", button.does)
+        case Role.BACK if card.view is View.OTHER and not card.approval:
+            return _key(card, "‹ Back to the options", button.does)
+        case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
+            return None
+        case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
+            return None
+        case _:
+            return _key(card, _OWN_LABELS[role], button.does)
+
+
+def extend_row(card: Card) -> Rows:
+    """The one button of a reminder."""
+    button = card.button(Role.EXTEND)
+    return ((_key(card, _OWN_LABELS[Role.EXTEND], Act.EXTEND),),) if button else ()
+
+
+def in_rows(keys: Sequence[Key], a_row: int) -> Iterator[tuple[Key, ...]]:
+    for i in range(0, len(keys), a_row):
+        yield tuple(keys[i : i + a_row])

@@ -1,0 +1,138 @@
+"""What all checks look at: the settings, the directories, the hub that runs. Starts no hub."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chatbridge import runtime_paths
+from chatbridge.cli.hub.hub_client import HubLine, connection
+from chatbridge.clock import SystemClock
+from chatbridge.core.errors import ChatbridgeError, SettingsError
+from chatbridge.core.ports import Clock
+from chatbridge.hub.process.log import hide
+from chatbridge.settings import Settings, load
+
+Json = dict[str, Any]
+
+HUB_WITHIN = 4.0
+"""Less than a check has: those that need the hub's word go on without it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubState:
+    """`status` is what the hub says of itself; `trouble` why a hub that is there says nothing.
+    Neither: none runs, and `failure` is why the last one could not start."""
+
+    status: Json | None = None
+    trouble: str | None = None
+    failure: str | None = None
+    pid: int | None = None
+    version: str | None = None
+    """As its lock file says."""
+
+    def has(self, channel: str) -> bool:
+        return channel in self._channels
+
+    def trouble_of(self, channel: str) -> str | None:
+        return self._channels.get(channel)
+
+    @property
+    def _channels(self) -> dict[str, str | None]:
+        found = (self.status or {}).get("channels", ())
+        return {each["name"]: each["trouble"] for each in found}
+
+    @property
+    def faults(self) -> list[str]:
+        """A hub of before says none."""
+        return list((self.status or {}).get("faults", ()))
+
+    @property
+    def remarks(self) -> list[str]:
+        return list((self.status or {}).get("remarks", ()))
+
+
+@dataclass(slots=True, kw_only=True)
+class Situation:
+    state: Path
+    config: Path
+    settings: Settings
+    unusable: str | None = None
+    """Why the configuration cannot be used. `settings` are the defaults then."""
+    clock: Clock = field(default_factory=SystemClock)
+    hub_within: float = HUB_WITHIN
+    _hub: asyncio.Task[HubState] | None = None
+
+    @classmethod
+    def here(cls, *, clock: Clock | None = None) -> Situation:
+        """:raises ChatbridgeError: there is not even a home directory."""
+        state, config = Path(runtime_paths.state_dir()), Path(runtime_paths.config_path())
+        unusable = None
+        try:
+            settings = load(config)
+        except SettingsError as error:
+            settings, unusable = _defaults(), str(error)
+        for secret in settings.secrets():
+            hide(secret)
+        return cls(
+            state=state,
+            config=config,
+            settings=settings,
+            unusable=unusable,
+            clock=clock or SystemClock(),
+        )
+
+    @property
+    def database(self) -> Path:
+        return self.settings.database(self.state)
+
+    async def hub(self) -> HubState:
+        """The same for all who ask."""
+        if self._hub is None:
+            self._hub = asyncio.ensure_future(self._look())
+        return await asyncio.shield(self._hub)
+
+    async def _look(self) -> HubState:
+        info = await asyncio.to_thread(runtime_paths.read_lock, str(self.state))
+        holder = await asyncio.to_thread(runtime_paths.lock_holder, str(self.state))
+        pid, version = (holder.pid, holder.version) if holder else (None, None)
+        try:
+            sock = await asyncio.to_thread(connection, start=False)
+        except ChatbridgeError:
+            if pid is not None:
+                return HubState(
+                    pid=pid, version=version, trouble="it holds the lock, but takes no connection"
+                )
+            return HubState(failure=info.error if info else None)
+        try:
+            async with asyncio.timeout(self.hub_within):
+                return HubState(status=await asyncio.to_thread(_status, sock), pid=pid)
+        except TimeoutError:
+            trouble = f"no answer within {self.hub_within:g} s"
+        except ChatbridgeError as error:
+            trouble = str(error)
+        except (ValueError, LookupError, TypeError):
+            trouble = "its answer cannot be read"
+        finally:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)  # which ends the thread that reads from it
+        return HubState(pid=pid, version=version, trouble=trouble)
+
+
+def _status(sock: socket.socket) -> Json:
+    with sock:
+        line = HubLine(sock)
+        line.greet()
+        return line.ask("status")
+
+
+def _defaults() -> Settings:
+    """Without the file; and if the mistake is in a variable, without those, too."""
+    try:
+        return Settings()
+    except ValueError:
+        return Settings.model_construct()

@@ -1,0 +1,114 @@
+"""`chatbridge inbox`: a link that logs a browser in to the web inbox, and a hub if none runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from functools import cache
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from chatbridge import runtime_paths
+from chatbridge.cli.hub.hub_client import ask_hub, connection
+from chatbridge.cli.ui.running import new_parser, run
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.link import system_hub
+
+if TYPE_CHECKING:
+    from chatbridge.settings import Web
+
+ADDRESS_WITHIN = 5.0
+"""A hub that has just started takes a moment longer to open its inbox."""
+OF_A_MACHINE = (
+    "This computer has one hub for all its users, and its inbox is root's. Your own questions: "
+    "chatbridge pending. For root: sudo CHATBRIDGE_STATE_DIR=/var/lib/chatbridge chatbridge inbox"
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    found = new_parser(
+        "inbox",
+        "Prints a link that logs your browser in to the inbox. It works once, for 10\n"
+        "minutes. A hub is started if none runs.",
+    )
+    found.add_argument(
+        "--open", action="store_true", help="open the link in this computer's browser, too"
+    )
+    return found
+
+
+def main(argv: list[str]) -> int:
+    given = parser().parse_args(argv)
+    return run(lambda: _inbox(opens=given.open))
+
+
+def _inbox(*, opens: bool) -> int:
+    state = runtime_paths.state_dir()
+    with connection(start=True) as sock:
+        if system_hub.wanted() and sock.getpeername() == system_hub.SOCKET:
+            raise ChatbridgeError(OF_A_MACHINE)
+    address = inbox_address(state)
+    seen_at = _outside() or address
+    link = f"{seen_at}/login/{ask_hub('login-code', start=True)['code']}"
+    print(f"Open this link (works once, 10 minutes):\n  {link}\n")
+    if urlsplit(seen_at).hostname in ("127.0.0.1", "::1", "localhost"):
+        print("Only this computer can reach it. For a phone: chatbridge setup")
+    if opens and not open_in_browser(link, state):
+        sys.stderr.write("No browser could be opened. Open the link yourself.\n")
+    return 0
+
+
+def inbox_address(state: str) -> str:
+    """:raises ChatbridgeError: the hub that runs has none."""
+    until = time.monotonic() + ADDRESS_WITHIN
+    while (address := _announced(state)) is None:
+        if not _web().enabled:
+            raise ChatbridgeError(
+                f"The web inbox is off. Set web.enabled = true in {runtime_paths.config_path()} "
+                "(or CHATBRIDGE_WEB__ENABLED), then: chatbridge stop, and again: chatbridge inbox"
+            )
+        if time.monotonic() > until:
+            raise ChatbridgeError(
+                "The hub runs without its web inbox; its log says why: "
+                f"{runtime_paths.log_path(state)}. Then: chatbridge stop, and again: "
+                "chatbridge inbox"
+            )
+        time.sleep(0.05)
+    return address
+
+
+def _announced(state: str) -> str | None:
+    info = runtime_paths.read_lock(state)
+    return info.web if info is not None else None
+
+
+@cache
+def _web() -> Web:
+    from chatbridge import settings
+
+    return settings.load().web
+
+
+def _has_settings() -> bool:
+    """Otherwise it is not worth the time to load them."""
+    return os.path.exists(runtime_paths.config_path()) or "CREDENTIALS_DIRECTORY" in os.environ
+
+
+def _outside() -> str | None:
+    """Where a proxy serves the inbox."""
+    return os.environ.get("CHATBRIDGE_WEB__URL") or (_web().url if _has_settings() else None)
+
+
+def open_in_browser(link: str, state: str) -> bool:
+    """Through a private file: a browser's arguments can be read by every user of the computer."""
+    import webbrowser
+    from html import escape
+    from pathlib import Path
+
+    path = os.path.join(state, "inbox.html")
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with open(file, "w", encoding="utf-8") as out:
+        out.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={escape(link)}">\n')
+    return webbrowser.open(Path(path).as_uri())

@@ -1,0 +1,78 @@
+"""`chatbridge stop`: end the hub of this state directory, in order, and say what happened."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import signal
+
+from chatbridge import runtime_paths
+from chatbridge.cli.ui.running import new_parser, run
+from chatbridge.core.errors import ChatbridgeError
+
+PATIENCE = 10.0
+
+
+def parser() -> argparse.ArgumentParser:
+    return new_parser(
+        "stop", "Stops the hub. Open questions stay open: the next hub goes on with them."
+    )
+
+
+def main(argv: list[str]) -> int:
+    parser().parse_args(argv)
+    return run(_stop)
+
+
+def _stop() -> int:
+    pid = end_hub(runtime_paths.state_dir())
+    print("The hub is not running." if pid is None else f"The hub (pid {pid}) has stopped.")
+    return 0
+
+
+def end_hub(state: str) -> int | None:
+    """The pid of the hub that has ended; None: none ran.
+
+    :raises ChatbridgeError: it still runs.
+    """
+    named = runtime_paths.read_lock(state)
+    try:
+        # The handle comes first, then the check: the process that is signalled is the one checked.
+        process = os.pidfd_open(named.pid) if named is not None else None
+    except OSError:
+        process = None
+    if named is None or process is None:
+        return None
+    try:
+        holder = runtime_paths.lock_holder(state)
+        if holder is None or holder.pid != named.pid:
+            return None
+        if holder.started_by == "service" and _ended_as_service(holder.pid):
+            return holder.pid
+        signal.pidfd_send_signal(process, signal.SIGTERM)
+        poller = select.poll()
+        poller.register(process, select.POLLIN)
+        if not poller.poll(PATIENCE * 1000):
+            raise ChatbridgeError(
+                f"The hub (pid {named.pid}) was told to stop, but still runs after "
+                f"{PATIENCE:.0f} s. See {runtime_paths.log_path(state)}"
+            )
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(process)
+    return named.pid
+
+
+def _ended_as_service(pid: int) -> bool:
+    """With its socket, which would start it again for the next agent that looks for a hub.
+
+    :raises ServiceFailed:
+    """
+    from chatbridge.cli.service import manager
+
+    if not manager.runs(pid):
+        return False
+    manager.stop()
+    return True

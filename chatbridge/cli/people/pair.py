@@ -1,0 +1,172 @@
+"""`chatbridge pair`: a code on the screen, Start pressed on a phone, and the owner who confirms.
+
+Owns what `pair` and `setup` show for it, and what is changed once the person at the terminal has
+said who it was: `telegram.allowed_users`. The codes are the hub's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from chatbridge.cli.hub.hub_client import HubLine, ask_hub, connected
+from chatbridge.cli.people.pair_screen import Screen, shown_code
+from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.running import new_parser, run
+from chatbridge.core.errors import ChatbridgeError, HubUnreachable
+
+Json = dict[str, Any]
+
+UP_WITHIN = 40.0
+"""A hub that has just started reaches its bot within half of it, or says why not."""
+LOOK_EVERY = 5.0
+"""How often it is looked whether the bot still receives anything."""
+INVERT = "i"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    person: int
+    chat: int
+    name: str
+
+
+def parser() -> argparse.ArgumentParser:
+    return new_parser(
+        "pair",
+        "Pairs a phone, yours or another person's, with this computer. Shows a code that\n"
+        "works once, within 10 minutes: scan it, press Start in Telegram, and say here\n"
+        "who it was.",
+    )
+
+
+def main(argv: list[str]) -> int:
+    parser().parse_args(argv)
+    return run(_pair)
+
+
+def _pair() -> int:
+    from chatbridge.cli.setup.trial import ask_on_the_phone
+
+    prompts.take_terminal("pair")
+    prompts.explain("Pair a phone. Scan this, then press Start in Telegram.")
+    if not pair(question="Is that the person you mean?", written=lambda _: None):
+        prompts.say("Nobody was paired. Again: chatbridge pair")
+        return 1
+    ask_on_the_phone("Telegram")
+    return 0
+
+
+def pair(*, question: str, written: Callable[[str], None]) -> bool:
+    """Until somebody is paired; False: the person at the terminal does it later. `question` is what
+    they are asked about who brought the code; `written` hears whose name is in the settings, which
+    counts whatever happens next.
+
+    :raises ChatbridgeError: there is no bot, or its hub does not work.
+    """
+    while True:
+        claim = _claim()
+        if claim is None:
+            return False
+        if claim:
+            who = prompts.shown(str(claim["name"]))
+            username = f", @{prompts.shown(str(claim['username']))}" if claim["username"] else ""
+            prompts.good(f"Start pressed by {who} (id {int(claim['person'])}{username})")
+            if prompts.confirm(question, default=False):
+                paired = Paired(person=int(claim["person"]), chat=int(claim["chat"]), name=who)
+                _write(paired)
+                written(who)
+                _greet(paired)
+                return True
+            prompts.say("  Nothing was changed, and they were told nothing.")
+        again = partial(prompts.say_with_later, "  Press Enter for a new code.")
+        if not prompts.enter_or_escape(again):
+            return False
+
+
+def _write(paired: Paired) -> None:
+    from chatbridge.cli.config_file import change, config_file
+    from chatbridge.cli.people.people import people_in
+
+    path = config_file()
+    listed = people_in(path)
+    allowed = list(dict.fromkeys([*listed.allowed, paired.person]))
+    changes: dict[tuple[str, ...], Any] = {("telegram", "allowed_users"): allowed}
+    if listed.chats:  # without any, every allowed person's own chat is one
+        changes["telegram", "chat_id"] = list(dict.fromkeys([*listed.chats, paired.chat]))
+    change(path, changes)
+
+
+def _greet(paired: Paired) -> None:
+    """With a hub that knows them."""
+    from chatbridge.cli.hub.restart import restart_hub
+
+    try:
+        restart_hub()
+        ask_hub("greet", start=True, within=UP_WITHIN, chat=paired.chat)
+    except BaseException:
+        prompts.say()
+        prompts.remark(
+            f"{paired.name} is in the settings now, as one who may answer. To take them out: "
+            f"chatbridge people remove {paired.person}"
+        )
+        raise
+    prompts.good(f"paired with {paired.name}")
+
+
+# ── the code ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _claim() -> Json | None:
+    """Who brought the code; {} nobody did in time; None: later."""
+    while True:
+        with connected(start=True) as line:
+            try:
+                line.begin("pair")
+                code = line.event(within=UP_WITHIN)
+                if code is None:
+                    raise ChatbridgeError("The hub did not answer. Its log says more")
+                with prompts.keys() as keys, shown_code(str(code["link"])) as screen:
+                    outcome = _waited(line, keys, screen)
+            except HubUnreachable:
+                prompts.remark("The hub was restarted, so there is a new code.")
+                continue
+        if outcome is None:
+            return None
+        if "claimed" in outcome:
+            return dict(outcome["claimed"])
+        prompts.bad("Nobody pressed Start in 10 minutes.")
+        return {}
+
+
+def _waited(line: HubLine, keys: prompts.Keys, screen: Screen) -> Json | None:
+    """What the hub says next; None: the person does it later.
+
+    :raises HubUnreachable: it has gone, and the code with it.
+    """
+    look_at = time.monotonic() + LOOK_EVERY
+    while True:
+        key = keys.wait(max(0.0, look_at - time.monotonic()), until=line.fileno())
+        if key == prompts.ESCAPE:
+            return None
+        if key == INVERT:
+            screen.invert()
+        if (event := line.event(within=0.0)) is not None:
+            return event
+        if time.monotonic() >= look_at:
+            screen.trouble(_trouble())
+            look_at = time.monotonic() + LOOK_EVERY
+
+
+def _trouble() -> str | None:
+    """Why nothing that is pressed would arrive."""
+    try:
+        channels = ask_hub("status")["channels"]
+    except ChatbridgeError:
+        return None
+    said = next((it["trouble"] for it in channels if it["name"] == "telegram"), None)
+    return None if said is None or "allowed_users is empty" in said else prompts.shown(said)

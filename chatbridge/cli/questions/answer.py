@@ -1,0 +1,177 @@
+"""`chatbridge answer`: answers an open question from the terminal, or from a script."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from chatbridge import safe_json
+from chatbridge.cli.ui.running import FAILED, INTERRUPTED, complain, new_parser, run, say
+
+if TYPE_CHECKING:
+    from chatbridge.cli.hub.hub_client import HubLine
+
+Json = dict[str, Any]
+
+NOT_SENT = "Nothing was sent. The question stays open."
+EPILOG = """\
+examples:
+  chatbridge answer 3f9a2c           shows the question and takes what you type
+  chatbridge answer 3f9a2c 2         the second option
+  chatbridge answer 3f9a2c Not today
+  chatbridge answer 3f9a2c --json    reads what the inbox's API takes:
+                       {"answers": [{"questionId": "…", "values": ["…"]}]}
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    found = new_parser(
+        "answer",
+        "Answers an open question. The first answer counts, wherever it comes from. An\n"
+        "approval is given in the chat, not here, where an agent could do it as well.",
+        epilog=EPILOG,
+    )
+    found.add_argument("id", metavar="ID", help="the beginning of its id is enough")
+    found.add_argument(
+        "values",
+        metavar="VALUE",
+        nargs="*",
+        help="an option, its number, or a text; several where several may be chosen",
+    )
+    found.add_argument("--json", action="store_true", help="read the answers from standard input")
+    return found
+
+
+def main(argv: list[str]) -> int:
+    command = parser()
+    given = command.parse_args(argv)
+    if given.json and given.values:
+        command.error("--json takes no values")
+    return run(lambda: _answer(given))
+
+
+def _answer(given: argparse.Namespace) -> int:
+    from chatbridge.cli.hub.hub_client import ask_hub
+
+    if given.json:
+        return _sent(ask_hub("answer", id=given.id, answers=_from_input()))
+    if given.values:
+        return _sent(ask_hub("answer", id=given.id, words=given.values))
+    if not sys.stdin.isatty():
+        complain(f"There is no terminal to ask in. Give the answer: chatbridge answer {given.id} …")
+        return FAILED
+    return _in_terminal(given.id)
+
+
+def _from_input() -> Any:
+    from chatbridge.core.errors import InvalidAnswer
+
+    try:
+        body = safe_json.loads(sys.stdin.read())
+    except ValueError as error:
+        raise InvalidAnswer("standard input", f"this is no JSON: {error}") from None
+    if not isinstance(body, dict) or body.keys() != {"answers"}:
+        raise InvalidAnswer("standard input", 'accepted is {"answers": […]}')
+    return body["answers"]
+
+
+def _sent(result: Json) -> int:
+    kept = result["ask"]["kept"]
+    say("Kept. The agent gets it when it asks this again." if kept else "Sent.")
+    return 0
+
+
+# ── in the terminal ───────────────────────────────────────────────────────────────────────────────
+
+
+def _in_terminal(wanted: str) -> int:
+    """Question by question, until it is sent from here or has ended elsewhere."""
+    from chatbridge.cli.hub.hub_client import ask_hub, connected
+    from chatbridge.cli.questions.answer_form import AnswerForm
+
+    ask = ask_hub("ask", id=wanted)["ask"]
+    if ask["approval"] or ask["status"] not in ("open", "timed_out"):
+        ask_hub("answer", id=ask["id"], answers=[])  # says why it cannot be answered here
+    form = AnswerForm(ask)
+    print(f"{_heading(ask)}\n\n{form.screen()}")
+    with connected() as line:
+        line.begin("watch")
+        while True:
+            try:
+                print("\n> ", end="", flush=True)
+                typed = _next_line(line, ask)
+            except KeyboardInterrupt:
+                print()
+                say(NOT_SENT)
+                return INTERRUPTED
+            if typed is None:
+                _drop_the_rest()
+                return _not_sent(ask)
+            reply = form.take(typed)
+            if reply.answers is not None:
+                _drop_the_rest()
+                return _sent(ask_hub("answer", id=ask["id"], answers=form.as_json(reply.answers)))
+            print(f"\n{reply.text}")
+
+
+def _heading(ask: Json) -> str:
+    """shop-api · Claude Code · ends 22:45"""
+    from chatbridge.cli.ui.tables import cell
+    from chatbridge.cli.ui.times import seconds_of
+    from chatbridge.core.cards.phrases import time_near
+
+    label = f" ({cell(ask['agent']['label'])})" if ask["agent"]["label"] else ""
+    parts = [f"{cell(ask['agent']['project'])}{label}", cell(ask["agent"]["name"])]
+    if ask["status"] != "open":
+        parts.append("timed out; an answer is kept for the agent")
+    elif ask["deadline"]:
+        parts.append(f"ends {time_near(seconds_of(ask['deadline']), now=time.time())}")
+    return " · ".join(parts)
+
+
+def _next_line(line: HubLine, ask: Json) -> str | None:
+    """What was typed; None if nothing more comes, or if the question has ended meanwhile."""
+    from chatbridge.core.errors import HubUnreachable
+
+    was_open = ask["status"] == "open"
+    while True:
+        try:
+            event = line.event(within=0.0)
+        except HubUnreachable:  # the next one may be there when there is something to send
+            return _typed()
+        if event is None:
+            if 0 in select.select([0, line.fileno()], [], [])[0]:
+                return _typed()
+        elif was_open and all(other["id"] != ask["id"] for other in event["asks"]):
+            return None
+
+
+def _typed() -> str | None:
+    typed = os.read(0, 65536).decode(errors="replace")
+    return typed.strip() if typed else None
+
+
+def _drop_the_rest() -> None:
+    """What was typed or pasted beyond the answer is not for the shell: it would run it."""
+    import termios
+
+    with suppress(termios.error):
+        termios.tcflush(0, termios.TCIFLUSH)
+
+
+def _not_sent(ask: Json) -> int:
+    """It has ended elsewhere, which the hub says best; or the person has left."""
+    from chatbridge.cli.hub.hub_client import ask_hub
+
+    now = ask_hub("ask", id=ask["id"])
+    print()
+    if now["ask"]["status"] != ask["status"]:
+        complain(f"This question has ended: {now['ended']}.")
+        return FAILED
+    say(NOT_SENT)
+    return FAILED

@@ -1,0 +1,392 @@
+"""The broker: the life of an ask, from the call that opens it to the end that its caller is told.
+
+Every change is decided inside one store transaction and takes effect after its commit: waiting
+calls wake, delivery is told. The broker knows no tool and no channel. How an ask changes is in
+`asks`, who waits for it in `callers`, what time does to it in `due`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
+
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.deadlines import Due, all_due, come_due, overtaken
+from chatbridge.core.asks.scheduler import Agenda
+from chatbridge.core.asks.waiting_calls import Callers
+from chatbridge.core.bounds import bounded_request
+from chatbridge.core.errors import (
+    AskEnded,
+    ChatbridgeError,
+    StoreError,
+    TooManyOpenAsks,
+    UnknownAsk,
+)
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, Note, is_approval
+from chatbridge.core.policy import FOR_APPROVALS, OVERALL, TOGETHER, Policy
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.tasks import Beside
+from chatbridge.core.text import one_line, shortened
+
+log = logging.getLogger(__name__)
+
+RETRY = 1.0
+"""How long after a store error something that was due is tried again."""
+_Found = tuple[Ask, Call, Call | None]
+"""What a call waits for, the call, and the one of the same link that it supersedes."""
+
+
+class Broker:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        policy: Policy,
+        changed: Callable[[Ask], None],
+        drained: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`changed` is told of every change; `drained` returns once each reachable channel has put
+        in what its service had kept for it."""
+        self.policy = policy
+        self.callers = Callers(store, clock=clock, policy=policy, committed=self._committed)
+        self._store = store
+        self._clock = clock
+        self._drained = drained
+        self._announce = changed
+        self._agenda = Agenda(clock)
+        self._waiting: dict[str, set[asyncio.Future[Ask]]] = {}
+
+    # ── calls ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def ask(
+        self,
+        request: AskRequest,
+        name: CallName,
+        *,
+        counts_for: float | None = None,
+        shared_link: bool = False,
+    ) -> tuple[Ask, Call]:
+        """The ask that this call waits for: its own of before, a kept answer, an open one with the
+        same words that its link waits for or whose caller has gone, or a new one. An approval has
+        no twins: nobody allows more than they saw.
+
+        A response that is written more than `counts_for` seconds from now reaches nobody.
+        `shared_link`: the link is that of several agents.
+
+        :raises ToolInputError: its texts are too long.
+        :raises TooManyOpenAsks:
+        """
+        request = await bounded_request(request)
+        now = self._clock.time()
+        timeout = request.timeout if request.timeout is not None else self.policy.default_timeout
+        deadline = min(now + max(timeout, self.policy.min_timeout), _latest(request))
+        until = None if counts_for is None else now + counts_for
+        endless = math.isinf(deadline)
+        fresh = transitions.opened(
+            request,
+            now=now,
+            deadline=None if endless else deadline,
+            approval_channels=self.policy.approval_channels,
+        )
+        ids = tuple(q.id for q in request.questions)
+        first = Call(
+            name=name, ask_id=fresh.id, question_ids=ids, started_at=now, counts_until=until
+        )
+
+        async def work(tx: Transaction) -> _Found:
+            self.callers.check_wanted(name)
+            if not await tx.is_new(name, fingerprint=request.fingerprint):
+                earlier = await self._earlier(tx, fresh, first, shared_link=shared_link)
+                if earlier is not None:
+                    return earlier
+            await self._check_flood(tx, request, link=None if shared_link else name.link)
+            await tx.add_ask(fresh)
+            await tx.save_call(first)
+            return fresh, first, None
+
+        ask, call, _ = await self._store.write(work, then=self._found)
+        return ask, call
+
+    async def _earlier(
+        self, tx: Transaction, fresh: Ask, call: Call, *, shared_link: bool
+    ) -> _Found | None:
+        """What this call goes on with instead of the `fresh` ask that it would open."""
+        known = await self.callers.known(tx, call.name, fresh.fingerprint)
+        if known is not None:
+            return (*known, None)
+        if fresh.approval:
+            return None  # nothing goes on with another's approval: its ticket stays its caller
+        mine = await self.callers.take_over(tx, call.name, fresh.fingerprint, shared=shared_link)
+        content = {"project": fresh.project.key, "fingerprint": fresh.fingerprint}
+        if kept := await tx.kept_twin(**content, now=call.started_at):
+            ask, call = kept, replace(call, ask_id=kept.id, late=True)
+        elif twin := mine[0] if mine else await tx.open_twin(**content):
+            ask = transitions.prolonged(transitions.joined(twin), fresh.deadline)
+            if ask.revision == twin.revision and not mine:
+                ask = transitions.redrawn(ask)
+            call = replace(call, ask_id=twin.id)
+            await tx.save_ask(ask, was=twin.status)
+        else:
+            return None
+        await tx.save_call(call)
+        return ask, call, mine[1] if mine else None
+
+    async def follow(
+        self,
+        ask_id: str,
+        name: CallName,
+        *,
+        project: str,
+        tools: Collection[str] | None = None,
+        counts_for: float | None = None,
+    ) -> tuple[Ask, Call]:
+        """One more caller of an ask, by its id. An approval has the one that asked for it.
+
+        :raises UnknownAsk: there is none of this id in this project, or none of these tools.
+        """
+        now = self._clock.time()
+
+        def fits(ask: Ask) -> bool:
+            mine = ask.project.key == project and not ask.approval
+            return mine and (tools is None or ask.tool in tools)
+
+        async def work(tx: Transaction) -> _Found:
+            ask = await tx.ask(ask_id)
+            if ask is None or not fits(ask):
+                raise UnknownAsk(ask_id)
+            known = await self.callers.known(tx, name, ask.fingerprint)
+            if known is not None:
+                return (*known, None)
+            mine = [c for c in await tx.live_calls(ask_id) if c.name.link == name.link]
+            ids = mine[-1].question_ids if mine else tuple(q.id for q in ask.questions)
+            for used in (c for c in mine if c.ticket and c.delivered_at is not None):
+                await tx.save_call(replace(used, ended_at=now))  # this call goes on with it
+            late = ask.late is not None
+            call = Call(
+                name=name,
+                ask_id=ask.id,
+                question_ids=ids,
+                started_at=now,
+                late=late,
+                counts_until=None if counts_for is None else now + counts_for,
+            )
+            await tx.save_call(call)
+            waited = [c for c in mine if ask.open and not c.ticket]
+            return await self.callers.welcome(tx, ask), call, waited[-1] if waited else None
+
+        try:
+            ask, call, _ = await self._store.write(work, then=self._found)
+            return ask, call
+        except UnknownAsk:
+            here = [ask.id for ask in await self._store.open_asks() if fits(ask)]
+            raise UnknownAsk(ask_id, known=tuple(here)) from None
+
+    def _found(self, found: _Found) -> None:
+        ask, _, superseded = found
+        if superseded is not None:
+            self.callers.superseded(superseded)
+        self._committed(ask)
+
+    async def ended(self, ask_id: str) -> Ask:
+        """Wait until this ask has ended, however long that takes."""
+        future: asyncio.Future[Ask] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(ask_id, set())
+        waiting.add(future)
+        try:
+            ask = await self._store.ask(ask_id)
+            if ask is None:
+                raise UnknownAsk(ask_id)
+            return await future if ask.open else ask
+        finally:
+            waiting.discard(future)
+            if not waiting and self._waiting.get(ask_id) is waiting:
+                del self._waiting[ask_id]
+
+    async def time_out(self, ask_id: str) -> Ask:
+        """End it now as if its deadline had passed, if it is still open."""
+        now = self._clock.time()
+
+        def ended(ask: Ask) -> Ask:
+            if not ask.open:
+                return ask
+            if ask.deadline is not None:  # what cards say of it must not be yet to come
+                ask = replace(ask, deadline=min(ask.deadline, now))
+            return transitions.timed_out(ask, now=now, policy=self.policy)
+
+        return await self.change(ask_id, ended)
+
+    async def allowed_in_session(self, request: AskRequest, name: CallName) -> bool:
+        """Whether the owner has allowed exactly this for the rest of the caller's session."""
+        return await self._store.allowed_in_session(link=name.link, fingerprint=request.fingerprint)
+
+    async def _check_flood(self, tx: Transaction, request: AskRequest, *, link: str | None) -> None:
+        """`link`: None if it is that of several agents, who are then counted as all of theirs."""
+        limit, project = self.policy.max_open_asks, request.project
+        of_party = await tx.count_open_asks(party=project.party)
+        if link is not None and of_party >= limit:
+            mine = await tx.open_asks_of(link)
+            if len(mine) >= limit:
+                listed = (
+                    f"{a.id}: {shortened(one_line(a.questions[0].text[:200]), 60)}" for a in mine
+                )
+                raise TooManyOpenAsks(limit=limit, open_asks=tuple(listed))
+        more = FOR_APPROVALS if is_approval(request.questions) and not project.outsider else 1
+        if of_party >= TOGETHER * limit * more:
+            raise TooManyOpenAsks(limit=TOGETHER * limit * more)
+        overall = OVERALL * limit * more
+        if not project.outsider and await tx.count_open_asks() >= overall:
+            raise TooManyOpenAsks(limit=overall)
+
+    # ── one change ────────────────────────────────────────────────────────────────────────────────
+
+    async def change(
+        self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[Note] = ()
+    ) -> Ask:
+        """Apply `change` to an ask in one transaction. Notes are saved even if the ask refuses:
+        what was read has been dealt with.
+
+        :raises UnknownAsk:
+        :raises AskEnded: another change came first.
+        """
+
+        async def work(tx: Transaction) -> tuple[Ask, bool] | ChatbridgeError:
+            for note in notes:
+                await tx.save_note(note)
+            before = await tx.ask(ask_id)
+            if before is None:
+                return UnknownAsk(ask_id)
+            try:
+                after = change(before)
+            except ChatbridgeError as error:
+                return error
+            if after is before:
+                return after, False
+            if (
+                before.open
+                and transitions.undelivered(after)
+                and not await self._waited_for(tx, ask_id)
+            ):
+                after = replace(after, kept=True)
+            if not await tx.save_ask(after, was=before.status):
+                return AskEnded(ask_id, status="by another")
+            return after, True
+
+        def tell(result: tuple[Ask, bool] | ChatbridgeError) -> None:
+            if not isinstance(result, ChatbridgeError) and result[1]:
+                self._committed(result[0])
+
+        result = await self._store.write(work, then=tell)
+        if isinstance(result, ChatbridgeError):
+            raise result
+        return result[0]
+
+    async def _waited_for(self, tx: Transaction, ask_id: str) -> bool:
+        """Whether the ask has a caller. One that waits here is known without the store; the others
+        hold a ticket, or have not come back yet after a start."""
+        return ask_id in self._waiting or bool(await tx.live_calls(ask_id))
+
+    async def show_again(self, ask_id: str) -> None:
+        """Let every surface look whether it shows the ask as it is."""
+        ask = await self._store.ask(ask_id)
+        if ask is not None:
+            self._announce(ask)
+
+    def _committed(self, ask: Ask) -> None:
+        self._schedule(ask)
+        self._announce(ask)
+        if not ask.open:
+            for future in self._waiting.pop(ask.id, ()):
+                if not future.done():
+                    future.set_result(ask)
+
+    # ── time ──────────────────────────────────────────────────────────────────────────────────────
+
+    async def run(self) -> None:
+        """Apply deadlines until cancelled; open asks of before count on."""
+        while not await self._recalled():
+            await self._clock.sleep(RETRY)
+        beside = Beside("links of before the start")
+        beside.spawn(self.callers.forget_absent_links())
+        try:
+            await self._agenda.run(self._act, stepped=self._hold_deadlines, look=self._store.look)
+        finally:
+            await beside.end()
+
+    async def _recalled(self) -> bool:
+        """Whether what was due before the start is on the agenda again."""
+        try:
+            open_asks = await self._store.open_asks()
+            undelivered = await self._store.unsettled_delivery()
+        except StoreError as error:
+            log.warning("deadlines are not known yet, trying again: %s", error)
+            return False
+        now = self._clock.time()
+        for ask in open_asks:
+            # Added, not replaced: the ask may have changed since it was read.
+            for when, due in all_due(ask, now=now, policy=self.policy):
+                self._agenda.add(when, due, ask.id)
+            if overtaken(ask, now=now):  # perhaps while no hub was there
+                self._agenda.add(now, Due.TURN, ask.id)
+        for ask in undelivered:
+            self._schedule(ask, patience=self.policy.return_within)
+        return True
+
+    async def sweep(self) -> int:
+        """Forget what ended long ago. A failing sweep is a warning and hurts nothing."""
+        age = max(self.policy.retention, self.policy.late_answer_ttl)
+        try:
+            count = await self._store.sweep(before=self._clock.time() - age)
+        except StoreError as error:
+            log.warning("sweep failed: %s", error)
+            return 0
+        log.info("swept %d ended asks", count)
+        return count
+
+    async def _hold_deadlines(self) -> None:
+        """What the person did before the deadline may still be on its way to us."""
+        drained = asyncio.ensure_future(self._drained())
+        limit = asyncio.ensure_future(self._clock.sleep(self.policy.drain_within))
+        try:
+            await asyncio.wait({drained, limit}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            drained.cancel()
+            limit.cancel()
+
+    async def _act(self, due: Due, ask_id: str) -> None:
+        now = self._clock.time()
+
+        def change(ask: Ask) -> Ask:
+            return come_due(due, ask, now=now, policy=self.policy)
+
+        try:
+            ask = await self._store.ask(ask_id)
+            if ask is None or change(ask) is ask:
+                return  # as nearly always: it was answered and heard long before
+            await self.change(ask_id, change)
+        except (UnknownAsk, AskEnded):
+            return
+        except StoreError as error:
+            log.warning("ask %s: %s not applied, trying again: %s", ask_id, due, error)
+            self._agenda.add(now + RETRY, due, ask_id)
+        except Exception:
+            # An error of ours: the same again would fail again, and the others have their times.
+            log.exception("ask %s: %s not applied", ask_id, due)
+
+    def _schedule(self, ask: Ask, *, patience: float = 0.0) -> None:
+        """From now on, only what is still to come. An answer that is being handed over has its time
+        from the moment in which it was given."""
+        if not (transitions.undelivered(ask) and self._agenda.has(ask.id, Due.HANDOVER)):
+            now = self._clock.time()
+            due = all_due(ask, now=now, policy=self.policy, patience=patience)
+            self._agenda.replace(ask.id, due)
+
+
+def _latest(request: AskRequest) -> float:
+    """An approval ends with its call, whatever the owner's floor."""
+    subject = request.questions[0].subject
+    return math.inf if subject is None or subject.latest is None else subject.latest

@@ -1,0 +1,202 @@
+"""How an ask changes: pure steps from one state to the next, each for one reason.
+
+The broker decides when; nothing here waits, reads a clock or touches a store.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from dataclasses import replace
+
+from chatbridge.core.errors import AskEnded
+from chatbridge.core.forms import approval, form
+from chatbridge.core.model import (
+    Answer,
+    Ask,
+    AskRequest,
+    Outcome,
+    Person,
+    Question,
+    Status,
+    is_approval,
+    new_draft,
+)
+from chatbridge.core.policy import Policy
+
+
+def opened(
+    request: AskRequest,
+    *,
+    now: float,
+    deadline: float | None,
+    approval_channels: Collection[str] = (),
+) -> Ask:
+    questions = request.questions
+    if is_approval(questions):
+        channels = tuple(sorted(approval_channels))
+        questions = tuple(replace(question, channels=channels) for question in questions)
+    return Ask(
+        id=str(uuid.uuid4()),
+        project=request.project,
+        agent=request.agent,
+        tool=request.tool,
+        dialect=request.dialect,
+        title=request.title,
+        questions=questions,
+        fingerprint=request.fingerprint,
+        created_at=now,
+        deadline=deadline,
+        draft=new_draft(request.questions),
+    )
+
+
+def stepped(ask: Ask, event: form.Event) -> form.Step:
+    """What an event of the form leads to.
+
+    :raises AskEnded: the ask takes no more input.
+    """
+    anyway = isinstance(event, form.AnswerAnyway)
+    if ask.open and ask.approval:
+        return approval.advance(ask.questions[0], ask.draft, event)
+    if ask.open:
+        return form.UNFIT if anyway else form.advance(ask.questions, ask.draft, event)
+    if takes_late_answer(ask) and (ask.draft.late or anyway):
+        return form.advance(ask.questions, ask.draft, event)
+    raise AskEnded(ask.id, status=ask.status)
+
+
+def takes_late_answer(ask: Ask) -> bool:
+    """A timed-out ask takes one late answer, unless a declared default has answered it. A late
+    approval would approve nothing."""
+    decided = ask.approval or bool(ask.outcome and ask.outcome.answers)
+    return ask.status is Status.TIMED_OUT and ask.late is None and not decided
+
+
+def answered(
+    ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy
+) -> Ask:
+    """Answered in time, or, after a time-out, late.
+
+    :raises AskEnded:
+    """
+    outcome = Outcome(at=now, answers=answers, by=by)
+    after = replace(
+        ask,
+        revision=ask.revision + 1,
+        kept_until=None if ask.approval else now + policy.late_answer_ttl,
+        delivered_at=None,
+    )
+    if ask.open:
+        return replace(after, status=Status.ANSWERED, settled_at=now, outcome=outcome)
+    if takes_late_answer(ask):
+        return replace(after, late=outcome, kept=True)
+    raise AskEnded(ask.id, status=ask.status)
+
+
+def cancelled(ask: Ask, *, reason: str | None, by: Person, now: float) -> Ask:
+    """:raises AskEnded:"""
+    if not ask.open:
+        raise AskEnded(ask.id, status=ask.status)
+    return _ended(ask, Status.CANCELLED, Outcome(at=now, reason=reason, by=by))
+
+
+def late_form_closed(ask: Ask) -> Ask:
+    """Cancelling a late answer leaves the ask timed out, as it was."""
+    draft = replace(new_draft(ask.questions), step=ask.draft.step + 1)
+    return replace(ask, draft=draft, revision=ask.revision + 1)
+
+
+def timed_out(ask: Ask, *, now: float, policy: Policy) -> Ask:
+    answers = _declared_answers(ask) if policy.declared_defaults else ()
+    return _ended(ask, Status.TIMED_OUT, Outcome(at=now, answers=answers))
+
+
+def withdrawn(ask: Ask, *, now: float) -> Ask:
+    return _ended(ask, Status.WITHDRAWN, Outcome(at=now))
+
+
+def extended(ask: Ask, *, latest: float, policy: Policy) -> Ask:
+    """:raises AskEnded:"""
+    if not ask.open:
+        raise AskEnded(ask.id, status=ask.status)
+    if ask.deadline is None or ask.deadline >= latest:
+        return ask
+    later = min(ask.deadline + policy.extension, latest)
+    return replace(ask, deadline=later, revision=ask.revision + 1)
+
+
+def prolonged(ask: Ask, deadline: float | None) -> Ask:
+    """With a new caller, whose deadline counts where it is the later one."""
+    later = None if ask.deadline is None or deadline is None else max(ask.deadline, deadline)
+    if later == ask.deadline:
+        return ask
+    return replace(ask, deadline=later, revision=ask.revision + 1)
+
+
+def redrawn(ask: Ask) -> Ask:
+    """To be shown anew, though nothing in it changed."""
+    return replace(ask, revision=ask.revision + 1)
+
+
+def undelivered(ask: Ask) -> bool:
+    """Answered, and neither with an agent, nor kept, nor discarded. An approval is never kept."""
+    waits = ask.answer is not None and ask.delivered_at is None
+    return waits and not ask.approval and not ask.kept and not ask.discarded
+
+
+def kept(ask: Ask) -> Ask:
+    return replace(ask, kept=True, revision=ask.revision + 1)
+
+
+def discarded(ask: Ask) -> Ask:
+    if not ask.kept:
+        return ask
+    return replace(ask, kept=False, discarded=True, revision=ask.revision + 1)
+
+
+def delivered(ask: Ask, *, now: float) -> Ask:
+    return replace(ask, delivered_at=now, kept=False, revision=ask.revision + 1)
+
+
+def left_alone(ask: Ask, *, now: float) -> Ask:
+    """Its last caller went; the card does not say so yet."""
+    return ask if ask.alone_since else replace(ask, alone_since=now)
+
+
+def alone(ask: Ask) -> Ask:
+    return replace(ask, alone=True, revision=ask.revision + 1)
+
+
+def joined(ask: Ask) -> Ask:
+    """It has a caller again."""
+    if ask.alone_since is None:
+        return ask
+    visible = 1 if ask.alone else 0
+    return replace(ask, alone_since=None, alone=False, revision=ask.revision + visible)
+
+
+def _ended(ask: Ask, status: Status, outcome: Outcome) -> Ask:
+    return replace(
+        ask, status=status, settled_at=outcome.at, outcome=outcome, revision=ask.revision + 1
+    )
+
+
+def _declared_answers(ask: Ask) -> tuple[Answer, ...]:
+    """The draft completed with the declared defaults; nothing if that is not enough, or if no
+    default was declared at all: a half-filled form is not an answer."""
+    if not any(q.on_timeout for q in ask.questions):
+        return ()
+    answers = []
+    for question, entry in zip(ask.questions, ask.draft.entries, strict=True):
+        answer = form.entry_answer(question, entry) if entry.done else _default(question)
+        if answer.skipped and question.required:
+            return ()
+        answers.append(answer)
+    return tuple(answers)
+
+
+def _default(question: Question) -> Answer:
+    if question.on_timeout is None:
+        return Answer()
+    return replace(question.on_timeout, decided_by="timeout")

@@ -1,0 +1,291 @@
+"""Drawing: from an ask to the card that a person should see of it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chatbridge.core.asks.timing import soon_at
+from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.cards.build_approval import (
+    COMMANDS,
+    approval_buttons,
+    drawn_subject,
+    verdict_of,
+)
+from chatbridge.core.cards.card import (
+    APPROVAL_GLYPH,
+    GLYPHS,
+    Act,
+    Button,
+    Card,
+    Choice,
+    Line,
+    Role,
+    State,
+)
+from chatbridge.core.exact_text import told_apart
+from chatbridge.core.forms import form
+from chatbridge.core.model import (
+    DENY,
+    VERDICTS,
+    Answer,
+    Ask,
+    AskBack,
+    Question,
+    QuestionType,
+    Status,
+    View,
+)
+from chatbridge.core.text import one_line, prose, split_recommended, visible
+
+ASIDE = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.REALLY)
+"""Screens beside the question: one goes back from them, or through with them."""
+ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
+
+
+def draw(
+    ask: Ask,
+    *,
+    channel: str,
+    latest_deadline: float | None = None,
+    only_on: tuple[str, ...] = (),
+) -> Card:
+    """The ask's card as `channel` should show it.
+
+    `latest_deadline` is how far the deadline can be moved; without it there is no "+15 min".
+    `only_on` names the channels that can settle this ask, where this is none of them.
+    """
+    state = state_of(ask)
+    view = ask.draft.view if state in (State.OPEN, State.LATE) else None
+    on_one_question = view is not None and ask.draft.at < len(ask.questions)
+    question = ask.questions[ask.draft.at] if on_one_question else None
+    outcome = ask.late or ask.outcome
+    return Card(
+        ask_id=ask.id,
+        revision=ask.revision,
+        step=ask.draft.step,
+        state=state,
+        glyph=APPROVAL_GLYPH if ask.approval and ask.open else GLYPHS[state],
+        project=one_line(ask.project.name),
+        label=one_line(ask.project.label) if ask.project.label else None,
+        agent=one_line(ask.agent.name),
+        title=_title(ask),
+        view=view,
+        number=min(ask.draft.at + 1, len(ask.questions)),
+        count=len(ask.questions),
+        done=sum(entry.done for entry in ask.draft.entries),
+        type=question.type if question else None,
+        question=prose(question.text) if question else "",
+        required=question.required if question else True,
+        placeholder=one_line(question.placeholder) if question and question.placeholder else None,
+        entered=_entered(ask) if question else None,
+        changed_by=ask.draft.by,
+        choices=_choices(ask, question) if question and view is View.QUESTION else (),
+        lines=_lines(ask, view),
+        buttons=() if only_on else _buttons(ask, state, view, question, latest_deadline),
+        declared=_declared(ask) if ask.open else None,
+        created_at=ask.created_at,
+        deadline=ask.deadline,
+        soon_at=soon_at(ask),
+        alone=ask.alone and ask.open,
+        outcome=outcome,
+        by_you=bool(outcome and outcome.by and outcome.by.channel == channel),
+        kept_until=ask.kept_until if state is State.KEPT else None,
+        delivered_at=ask.delivered_at,
+        handed_over_late=ask.late is not None and ask.delivered_at is not None,
+        unheard=ask.alone_since is not None and ask.delivered_at is None,
+        approval=ask.approval,
+        subject=drawn_subject(ask),
+        verdict=verdict_of(ask),
+        ours_to_run=ask.approval and ask.dialect == COMMANDS,
+        only_on=only_on,
+    )
+
+
+def _entered(ask: Ask) -> str | None:
+    """The text given as an answer to the question that is shown."""
+    entry = ask.draft.entries[ask.draft.at]
+    return entry.text if entry.ask_back is None else None
+
+
+def state_of(ask: Ask) -> State:
+    match ask.status:
+        case Status.OPEN:
+            return State.OPEN
+        case Status.CANCELLED:
+            return State.CANCELLED
+        case Status.WITHDRAWN:
+            return State.WITHDRAWN
+        case Status.TIMED_OUT if ask.late is None:
+            return State.LATE if ask.draft.late else State.TIMED_OUT
+    if ask.approval:
+        denied = verdict_of(ask) == VERDICTS[DENY].label
+        return State.DENIED if denied else State.ALLOWED
+    if ask.discarded:
+        return State.DISCARDED
+    if ask.delivered_at is not None:
+        return State.ANSWERED
+    return State.KEPT if ask.kept else State.HANDING_OVER
+
+
+def _title(ask: Ask) -> str | None:
+    """The ask's, or that of the question that is shown. One that the question repeats says
+    nothing."""
+    own = ask.questions[ask.draft.at].title if ask.draft.at < len(ask.questions) else None
+    title = one_line(ask.title or own or "")
+    only = one_line(ask.questions[0].text) if len(ask.questions) == 1 else ""
+    return None if not title or title.casefold() in only.casefold() else title
+
+
+def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
+    if ask.approval:
+        return ()  # its buttons differ in what a wrong tap costs, so each has a role of its own
+    entry, step = ask.draft.entries[ask.draft.at], ask.draft.step
+    choices, labels = [], _labels(question)
+    for i, option in enumerate(question.choices):
+        label, recommended = labels[option.label]
+        picked = i in entry.picked
+        choices.append(
+            Choice(
+                number=i + 1,
+                label=label,
+                description=prose(option.description) if option.description else None,
+                recommended=recommended,
+                picked=picked,
+                does=form.Toggle(step=step, option=i, on=not picked)
+                if question.type is QuestionType.MULTI_SELECT
+                else form.Choose(step=step, option=i),
+            )
+        )
+    return tuple(choices)
+
+
+def _labels(question: Question) -> dict[str, tuple[str, bool]]:
+    """The options' labels as a person sees them, and whether the agent recommends them."""
+    labels = [option.label for option in question.choices]
+    shown = told_apart(labels)
+    if question.type is QuestionType.CONFIRM:
+        shown = [label.capitalize() for label in shown]
+    return dict(zip(labels, map(split_recommended, shown), strict=True))
+
+
+def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
+    """The review's lines, or the outcome's, or, with no answer, the bare questions."""
+    if view is View.REVIEW:
+        return tuple(
+            Line(
+                question=prose(q.text),
+                answer=said_to(q, form.entry_answer(q, e)),
+                edit=form.Edit(step=ask.draft.step, question=i),
+            )
+            for i, (q, e) in enumerate(zip(ask.questions, ask.draft.entries, strict=True))
+        )
+    if view is not None:
+        return ()
+    outcome = ask.late or ask.outcome
+    answers = outcome.answers if outcome else ()
+    return tuple(
+        Line(
+            question=prose(q.text),
+            answer=said_to(q, answers[i]) if answers and not ask.approval else None,
+        )
+        for i, q in enumerate(ask.questions)
+    )
+
+
+def said_to(question: Question, answer: Answer) -> str | None:
+    if question.type is not QuestionType.TEXT:
+        shown = _labels(question)
+        labels = tuple(shown[value][0] if value in shown else value for value in answer.values)
+        answer = replace(answer, values=labels)
+    return answer_text(answer)
+
+
+def answer_text(answer: Answer) -> str | None:
+    """An answer as a person reads it; None if it was skipped."""
+    if answer.skipped:
+        return None
+    if answer.ask_back is not None:
+        asked = ASKED_BACK[answer.ask_back]
+        return f"{asked}: {visible(answer.custom_text)}" if answer.custom_text else asked
+    parts = [visible(v) for v in answer.values]
+    if answer.custom_text is not None:
+        parts.append(visible(answer.custom_text))
+    return ", ".join(parts)
+
+
+def _buttons(
+    ask: Ask,
+    state: State,
+    view: View | None,
+    question: Question | None,
+    latest_deadline: float | None,
+) -> tuple[Button, ...]:
+    if view is None:
+        return _end_buttons(ask, state)
+    buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask, view, question)
+    if state is not State.OPEN or view in ASIDE:
+        return tuple(buttons)
+    if not ask.approval:
+        cancel = form.AskCancel(step=ask.draft.step)
+        buttons.append(Button(role=Role.CANCEL, label="Cancel question", does=cancel))
+    if ask.deadline is not None and ask.deadline < (latest_deadline or 0.0):
+        buttons.append(Button(role=Role.EXTEND, label="+15 min", does=Act.EXTEND))
+    return tuple(buttons)
+
+
+def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Button]:
+    draft, step = ask.draft, ask.draft.step
+    if view is View.CANCEL:
+        asking = [
+            Button(role=Role.EXPLAIN, label="Ask to explain…", does=form.AskExplain(step=step)),
+            Button(role=Role.REPHRASE, label="Ask to rephrase", does=form.Rephrase(step=step)),
+        ]
+        return [
+            *(asking if form.can_ask_back(ask.questions, draft) else []),
+            Button(role=Role.BACK, label="Keep it open", does=form.Back(step=step)),
+            Button(role=Role.CANCEL_NOW, label="Cancel question", does=form.Cancel(step=step)),
+        ]
+    if view is View.EXPLAIN:
+        return [
+            Button(role=Role.BACK, label="Back", does=form.Back(step=step)),
+            Button(role=Role.EXPLAIN_NOW, label="Just explain more", does=form.Explain(step=step)),
+        ]
+    if view is View.REVIEW:
+        return [
+            Button(role=Role.BACK, label="Back", does=form.Back(step=step)),
+            Button(role=Role.SEND, label="Send answers", does=form.Submit(step=step)),
+        ]
+    if view is View.OTHER:
+        return [Button(role=Role.BACK, label="Back to the options", does=form.Back(step=step))]
+    assert question is not None
+    buttons = []
+    if question.takes_other:
+        buttons.append(Button(role=Role.OTHER, label="Other…", does=form.Other(step=step)))
+    if draft.at or draft.editing:
+        buttons.append(Button(role=Role.BACK, label="Back", does=form.Back(step=step)))
+    if not question.required:
+        buttons.append(Button(role=Role.SKIP, label="Skip", does=form.Skip(step=step)))
+    if question.type is QuestionType.MULTI_SELECT:
+        entry = draft.entries[draft.at]
+        other = _entered(ask)
+        if other is not None:
+            drop = form.DropOther(step=step)
+            buttons.append(Button(role=Role.DROP_OTHER, label=one_line(other), does=drop))
+        label = f"Done ({len(entry.picked) + (other is not None)})"
+        buttons.append(Button(role=Role.DONE, label=label, does=form.Done(step=step)))
+    return buttons
+
+
+def _end_buttons(ask: Ask, state: State) -> tuple[Button, ...]:
+    if state is State.TIMED_OUT and takes_late_answer(ask):
+        anyway = form.AnswerAnyway(step=ask.draft.step)
+        return (Button(role=Role.ANYWAY, label="Answer anyway", does=anyway),)
+    if state is State.KEPT:
+        return (Button(role=Role.DISCARD, label="Discard", does=Act.DISCARD),)
+    return ()
+
+
+def _declared(ask: Ask) -> str | None:
+    texts = [said_to(q, q.on_timeout) for q in ask.questions if q.on_timeout is not None]
+    return " · ".join(one_line(t) for t in texts if t) or None

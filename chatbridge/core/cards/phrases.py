@@ -1,0 +1,94 @@
+"""Times and sentences that every channel says alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import assert_never
+
+from chatbridge.core.cards.outcome_text import PLACES
+from chatbridge.core.model import Ask, Status
+
+CLEAR_WITHOUT_A_DAY = 20 * 3600.0
+CLEAR_WITHOUT_A_DATE = 6 * 24 * 3600.0
+NOWHERE = ("nowhere",)
+"""In place of the channels that can settle an approval, where none can any more."""
+REMARK_GLYPH, REMARK_HEADING = "🌉", "Message from chatbridge"
+"""Begin what chatbridge says about itself. No card and no notice begins with this glyph, so that no
+name of a folder or a client makes one look like it."""
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def local_time(at: float) -> datetime:
+    """That time in the hub's zone."""
+    return datetime.fromtimestamp(at, UTC).astimezone()
+
+
+def clock_time(at: float) -> str:
+    return f"{local_time(at):%H:%M}"
+
+
+def time_near(at: float, *, now: float) -> str:
+    """That time with as much of the day as it takes to tell which one is meant."""
+    away, then = abs(at - now), local_time(at)
+    if away <= CLEAR_WITHOUT_A_DAY:
+        return clock_time(at)
+    if away <= CLEAR_WITHOUT_A_DATE:
+        return f"{then:%a %H:%M}"
+    return f"{then:%d.%m.%y %H:%M}"  # the same weekday comes again
+
+
+def spoken(seconds: float) -> str:
+    """For how long something went on, in the two largest units that matter: `4 min 12 s`."""
+    if 0 < seconds < 1:
+        return f"{max(seconds, 0.1):.1f} s"
+    whole = int(seconds)
+    for (unit, word), (smaller, rest_word) in pairwise(_UNITS):
+        if whole >= unit:
+            rest = whole % unit // smaller
+            return f"{whole // unit} {word}" + (f" {rest} {rest_word}" if rest else "")
+    return f"{whole} s"
+
+
+def ended_sentence(ask: Ask, *, now: float) -> str:
+    """Said to a person whose tap came after the end."""
+    ended = ask.settled_at or ask.created_at
+    day = f"{local_time(ended):%A} " if now - ended > CLEAR_WITHOUT_A_DAY else ""
+    at = day + clock_time(ended)
+    match ask.status:
+        case Status.ANSWERED:
+            return f"Already answered at {at}."
+        case Status.CANCELLED:
+            return f"Cancelled at {at}."
+        case Status.TIMED_OUT:
+            return f"Timed out at {at}."
+        case Status.WITHDRAWN:
+            return f"Withdrawn at {at}."
+        case Status.OPEN:
+            return "This question is open again."
+        case _:
+            assert_never(ask.status)
+
+
+UNSENT = (
+    "It can be allowed when all of it is here. If that does not come, read it in the web inbox."
+)
+"""Said where a card has no room for all of what an approval is about, and the rest is not out."""
+
+
+def only_there(channels: Sequence[str]) -> str:
+    """Where an approval can be settled, said on a channel that is none of these."""
+    known = [PLACES.get(each, each) for each in channels if (each,) != NOWHERE]
+    places = [place if place[:1].isupper() else f"the {place}" for place in known]
+    if not places:
+        return "This cannot be allowed here. It is denied when its time is up."
+    return f"Allow or deny this in {' or '.join(places)}."
+
+
+def to_trust_it(setting: str) -> str:
+    """What to do about a certificate that is not trusted; the setting has its server's address."""
+    return (
+        f"Check this computer's clock and {setting}; where a proxy reads along, set SSL_CERT_FILE "
+        "to the file with its authority"
+    )

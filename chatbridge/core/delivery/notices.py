@@ -1,0 +1,121 @@
+"""Notices: kept before they are sent, sent once for each call, later if they cannot be sent now."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from typing import Protocol
+
+from chatbridge.core.bounds import bounded_text
+from chatbridge.core.delivery.notice import Level, Notice, OperationEnd
+from chatbridge.core.errors import TooManyNotices
+from chatbridge.core.model import Agent, CallName, Project
+from chatbridge.core.policy import OVERALL, TOGETHER
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.tasks import first_of
+
+MINUTE = 60.0
+MOST_A_MINUTE = 20
+
+
+class Announcer(Protocol):
+    """Whoever shows notices."""
+
+    tried: Callable[[str], None]
+    """Told when a surface has tried to show the notice of this id."""
+
+    def announce(self, notice: Notice) -> None: ...
+
+    def about_to_show(self, notice_id: str) -> bool:
+        """Whether a surface that works has not come to this notice yet."""
+        ...
+
+
+class Notices:
+    def __init__(self, store: Store, delivery: Announcer, *, clock: Clock) -> None:
+        self._store = store
+        self._delivery = delivery
+        self._clock = clock
+        delivery.tried = self._tried
+        self._waiting: dict[str, asyncio.Event] = {}
+
+    async def send(
+        self,
+        name: CallName,
+        *,
+        project: Project,
+        agent: Agent,
+        message: str,
+        title: str = "",
+        level: Level = Level.INFO,
+        operation: OperationEnd | None = None,
+        shared_link: bool = False,
+    ) -> Notice:
+        """The notice of this call: a new one, or that of before if the call is repeated.
+        `shared_link`: the call's link is that of several agents.
+
+        :raises TooManyNotices: a looping agent must not flood a phone. Not where it is about an
+            operation: that is chatbridge's own, and told once.
+        """
+        fresh = Notice(
+            id=str(uuid.uuid4()),
+            call=name,
+            project=project,
+            agent=agent,
+            message=bounded_text(message),
+            title=bounded_text(title),
+            level=level,
+            at=self._clock.time(),
+            operation=operation,
+        )
+
+        async def work(tx: Transaction) -> Notice:
+            kept = await tx.add_notice(fresh)
+            if kept.id == fresh.id and operation is None:
+                await _check_flood(tx, fresh, shared_link=shared_link)
+            return kept
+
+        def announce(notice: Notice) -> None:
+            if notice.id == fresh.id:
+                self._delivery.announce(notice)
+
+        return await self._store.write(work, then=announce)
+
+    def _tried(self, notice_id: str) -> None:
+        if waiting := self._waiting.get(notice_id):
+            waiting.set()
+
+    async def surfaces(self, notice: Notice, *, within: float) -> frozenset[str]:
+        """The surfaces that have shown this notice, once all that work have tried or the time is
+        over."""
+        news = self._waiting.setdefault(notice.id, asyncio.Event())
+
+        async def all_tried() -> None:
+            while self._delivery.about_to_show(notice.id):
+                news.clear()
+                await news.wait()
+
+        try:
+            await first_of(all_tried(), self._clock.sleep(within))
+            return frozenset(await self._store.notice_surfaces(notice.id))
+        finally:
+            if self._waiting.get(notice.id) is news:
+                del self._waiting[notice.id]
+
+
+async def _check_flood(tx: Transaction, notice: Notice, *, shared_link: bool) -> None:
+    """:raises TooManyNotices: with this one, which is stored already, there are too many."""
+
+    async def check(limit: int, *, link: str | None = None, party: str | None = None) -> None:
+        # Not what is to come by a clock that has been set back.
+        since, until = notice.at - MINUTE, notice.at
+        if await tx.count_notices(link=link, party=party, since=since, until=until) > limit:
+            raise TooManyNotices(limit=limit)
+
+    if not shared_link:
+        await check(MOST_A_MINUTE, link=notice.call.link)
+    await check(TOGETHER * MOST_A_MINUTE, party=notice.project.party)
+    if not notice.project.outsider:
+        await check(OVERALL * MOST_A_MINUTE)

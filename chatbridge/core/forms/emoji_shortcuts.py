@@ -1,0 +1,63 @@
+"""Emoji that stand for what a card's buttons do, where a channel has none: as a reaction, or typed.
+
+Owns which emoji there are and their order on each screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from chatbridge.core.cards.card import Act, Card, Role
+from chatbridge.core.forms.form import Event, Toggle
+from chatbridge.core.model import QuestionType
+
+NUMBERS = ("1️⃣", "2️⃣", "3️⃣", "4️⃣", "5️⃣", "6️⃣", "7️⃣", "8️⃣", "9️⃣", "🔟")
+YES_NO = ("👍", "👎")
+FORWARD, SKIP, BACK, CANCEL = "✅", "⏭️", "↩️", "❌"
+SHOW_ALL, ALLOW, DENY = "📄", *YES_NO
+
+_ROLES = (
+    (SHOW_ALL, (Role.SHOW_ALL,)),
+    (ALLOW, (Role.ALLOW, Role.SESSION_NOW)),
+    (DENY, (Role.DENY,)),
+    (FORWARD, (Role.DONE, Role.SEND, Role.CANCEL_NOW, Role.EXPLAIN_NOW)),
+    (SKIP, (Role.SKIP,)),
+    (BACK, (Role.BACK,)),
+    (CANCEL, (Role.CANCEL,)),
+)
+_UNIMPORTANT = dict.fromkeys((0xFE0E, 0xFE0F, *range(0x1F3FB, 0x1F400)))
+"""Variation selectors and skin tones."""
+
+
+def normal(emoji: str) -> str:
+    """An emoji without what keyboards add to it or leave out."""
+    return emoji.translate(_UNIMPORTANT)
+
+
+def signs(card: Card) -> Iterator[tuple[str, Event | Act]]:
+    """What this screen offers, in the order to be shown. Options after the tenth have no sign."""
+    if card.view is None:
+        return
+    for emoji, choice in zip(_choosing(card), card.choices, strict=False):
+        does = choice.does
+        # A sign has no state: it puts on, and taking it away puts off.
+        yield emoji, replace(does, on=True) if isinstance(does, Toggle) else does
+    for emoji, roles in _ROLES:
+        if emoji == ALLOW and card.subject and card.subject.destructive:
+            continue  # too easy to hit by accident: it has to be typed
+        for role in roles:
+            if button := card.button(role):
+                yield emoji, button.does
+
+
+def _choosing(card: Card) -> tuple[str, ...]:
+    return YES_NO if card.type is QuestionType.CONFIRM else NUMBERS
+
+
+def is_sign(emoji: str) -> bool:
+    """Whether this emoji stands for something on any screen."""
+    return normal(emoji) in _ALL
+
+
+_ALL = frozenset(map(normal, (*NUMBERS, *YES_NO, FORWARD, SKIP, BACK, CANCEL, SHOW_ALL)))

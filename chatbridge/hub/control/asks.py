@@ -1,0 +1,284 @@
+"""Asks for a person's commands: what is open, what has been, and an answer from a terminal.
+
+Owns which ask the beginning of an id means; who may see it is in `peers`. An approval can be seen
+here and never settled: an agent runs as the same user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pwd
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any
+
+from chatbridge.core.asks.serialize import ask_object
+from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.bounds import Slices, off_loop, weight_of
+from chatbridge.core.cards.outcome_text import PLACES, in_place, where
+from chatbridge.core.cards.phrases import NOWHERE, time_near
+from chatbridge.core.errors import (
+    AskEnded,
+    InvalidAnswer,
+    NoOpenAsk,
+    NotHere,
+    SeveralAsks,
+    UnknownAsk,
+)
+from chatbridge.core.forms.form import MAX_TEXT
+from chatbridge.core.health import Health
+from chatbridge.core.model import Ask, Person
+from chatbridge.core.policy import Policy
+from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.text import encodable, one_line, shortened
+from chatbridge.hub.control.answer_parser import from_json, from_words
+from chatbridge.hub.control.server import Answering, Json, Request, Streaming
+from chatbridge.hub.links.peers import may_see, owns
+
+CHANNEL = "terminal"
+SHORTEST_ID = 6
+"""So much of an id is shown, if that is enough to tell it from the others."""
+ENDED_TO_LOOK_AT = 200
+"""So many of the newest ended asks can still be named by the beginning of their id."""
+MOST_HISTORY = 1_000
+BRIEF_CHARACTERS, BRIEF_ITEMS = 300, 20
+CALM = 0.1
+"""So long a watcher is left alone after each picture: a burst becomes one."""
+
+
+class Watchers:
+    """Commands that watch the open asks."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[asyncio.Event, int] = {}
+
+    def changed(self, ask: Ask) -> None:
+        """Wake those who may see it: when another user's asks change tells something of them."""
+        for event, uid in self._waiting.items():
+            if may_see(ask, uid):
+                event.set()
+
+    @contextmanager
+    def watching(self, uid: int) -> Iterator[asyncio.Event]:
+        event = asyncio.Event()
+        self._waiting[event] = uid
+        try:
+            yield event
+        finally:
+            del self._waiting[event]
+
+
+class TerminalAsks:
+    def __init__(
+        self, inbox: Inbox, *, policy: Policy, health: Health, clock: Clock, watchers: Watchers
+    ) -> None:
+        self._inbox = inbox
+        self._policy = policy
+        self._health = health
+        self._clock = clock
+        self._watchers = watchers
+
+    @property
+    def answers(self) -> dict[str, Answering]:
+        return {
+            "pending": self._pending,
+            "ask": self._one,
+            "answer": self._answer,
+            "cancel": self._cancel,
+            "history": self._history,
+            "limits": self._limits,
+        }
+
+    @property
+    def streams(self) -> dict[str, Streaming]:
+        return {"watch": self._watch}
+
+    # ── what there is ─────────────────────────────────────────────────────────────────────────────
+
+    async def _pending(self, request: Request) -> Json:
+        return await _listed(await self._open(request.uid), brief=_wants_brief(request))
+
+    async def _watch(self, request: Request) -> AsyncGenerator[Json, None]:
+        """What is open, and again whenever that has changed."""
+        with self._watchers.watching(request.uid) as changed:
+            while True:
+                changed.clear()
+                yield await _listed(await self._open(request.uid), brief=_wants_brief(request))
+                await self._clock.sleep(CALM)
+                await changed.wait()
+
+    async def _one(self, request: Request) -> Json:
+        """One ask by the beginning of its id, and where it can be seen."""
+        ask = await self._found(request)
+        troubles = self._health.troubles()
+        return {
+            "ask": await self._shown(ask, request.uid),
+            "places": [in_place(name) for name, trouble in troubles.items() if trouble is None],
+            "troubles": {PLACES.get(name, name): why for name, why in troubles.items() if why},
+            "ended": None if ask.open else how_it_ended(ask, now=self._clock.time()),
+        }
+
+    async def _history(self, request: Request) -> Json:
+        limit, search = request.given.get("limit"), request.given.get("search")
+        most = min(limit, MOST_HISTORY) if isinstance(limit, int) and limit > 0 else 20
+        found = await self._inbox.history(
+            limit=most if owns(request.uid) else MOST_HISTORY,
+            search=encodable(search) if isinstance(search, str) and search.strip() else None,
+        )
+        seen = [ask for ask in found if may_see(ask, request.uid)][:most]
+        return await _listed(seen, brief=_wants_brief(request))
+
+    async def _limits(self, _request: Request) -> Json:
+        """What `chatbridge ask` has to know of the owner's rules."""
+        return {
+            "longest": self._policy.max_timeout,
+            "withdraws": self._policy.withdraw_on_cancel,
+        }
+
+    # ── what a person does ────────────────────────────────────────────────────────────────────────
+
+    async def _answer(self, request: Request) -> Json:
+        """With `words`, as they stand on a command line, or with `answers`, as a script has."""
+        ask = await self._settled_here(request)
+        if not ask.open and not takes_late_answer(ask):
+            raise await self._ended(ask.id, request.uid)
+        words = request.given.get("words")
+        if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+            said = partial(from_words, ask, [encodable(word) for word in words])
+            answers = await off_loop(said, weight=weight_of(ask))
+        else:
+            answers = from_json(ask, request.given.get("answers"))
+        try:
+            after = await self._inbox.answer(ask.id, answers, person=_person(request.uid))
+        except AskEnded:
+            raise await self._ended(ask.id, request.uid) from None
+        return {"ask": await self._shown(after, request.uid), "late": after.late is not None}
+
+    async def _cancel(self, request: Request) -> Json:
+        ask, reason = await self._settled_here(request), request.given.get("reason")
+        text = encodable(reason).strip() if isinstance(reason, str) else ""
+        if len(text) > MAX_TEXT:
+            raise InvalidAnswer("reason", f"{len(text):,} characters, at most {MAX_TEXT:,}")
+        try:
+            after = await self._inbox.cancel(
+                ask.id, reason=text or None, person=_person(request.uid)
+            )
+        except AskEnded:
+            raise await self._ended(ask.id, request.uid) from None
+        return {"ask": await self._shown(after, request.uid), "heard": after.alone_since is None}
+
+    async def _settled_here(self, request: Request) -> Ask:
+        """:raises NotHere: an approval, whatever `approvals.channels` says: an agent could do it,
+        too."""
+        ask = await self._found(request)
+        if ask.approval:
+            elsewhere = self._inbox.only_on(ask, "")
+            channels = tuple(each for each in elsewhere if each not in (CHANNEL, *NOWHERE))
+            raise NotHere(await self._short(ask, request.uid), channels=channels)
+        return ask
+
+    async def _ended(self, ask_id: str, uid: int) -> AskEnded:
+        ask = await self._inbox.ask(ask_id)
+        how = how_it_ended(ask, now=self._clock.time())
+        return AskEnded(await self._short(ask, uid), status=how)
+
+    # ── which one is meant ────────────────────────────────────────────────────────────────────────
+
+    async def _found(self, request: Request) -> Ask:
+        """The open ask whose id begins like this, else the one that has ended.
+
+        :raises NoOpenAsk: :raises SeveralAsks:
+        """
+        given = request.given.get("id")
+        wanted = given.strip().lower() if isinstance(given, str) else ""
+        asks = await self._open(request.uid)
+        fits = [ask for ask in asks if wanted and ask.id.startswith(wanted)]
+        if not fits:
+            with suppress(UnknownAsk):
+                whole = await self._inbox.ask(wanted)
+                fits = [whole] if may_see(whole, request.uid) else []
+        if not fits and len(wanted) >= SHORTEST_ID:
+            ended = await self._inbox.history(limit=ENDED_TO_LOOK_AT)
+            fits = [a for a in ended if a.id.startswith(wanted) and may_see(a, request.uid)]
+        if len(fits) == 1:
+            return fits[0]
+        shown = shortened(one_line(wanted), 40)
+        if fits:
+            raise SeveralAsks(shown, known=tuple(short_ids(fits).values()))
+        raise NoOpenAsk(shown, known=tuple(short_ids(asks).values()))
+
+    async def _open(self, uid: int) -> list[Ask]:
+        return [ask for ask in await self._inbox.open_asks() if may_see(ask, uid)]
+
+    async def _short(self, ask: Ask, uid: int) -> str:
+        """Its id, as far as it takes to tell it from those that are open."""
+        return short_ids([ask, *await self._open(uid)])[ask.id]
+
+    async def _shown(self, ask: Ask, uid: int) -> Json:
+        return _object(ask, short=await self._short(ask, uid))
+
+
+def short_ids(asks: Iterable[Ask]) -> dict[str, str]:
+    """The shortest beginning of each id that no other of these has."""
+    ids = list(dict.fromkeys(ask.id for ask in asks))
+    taken = Counter(one[:SHORTEST_ID] for one in ids)
+    found = {}
+    for one in ids:
+        length = SHORTEST_ID
+        if taken[one[:length]] > 1:
+            while any(other != one and other.startswith(one[:length]) for other in ids):
+                length += 1
+        found[one] = one[:length]
+    return found
+
+
+def how_it_ended(ask: Ask, *, now: float) -> str:
+    """Answered on Telegram at 22:41."""
+    status = str(ask.status).replace("_", " ")
+    by = ask.outcome.by if ask.outcome else None
+    place = f" {where(by)}" if by else ""
+    return f"{status}{place} at {time_near(ask.settled_at or ask.created_at, now=now)}"
+
+
+def _object(ask: Ask, *, short: str) -> Json:
+    """As the inbox's API has it, with what only a list needs."""
+    more: dict[str, Any] = {
+        "short": short,
+        "approval": ask.approval,
+        "done": sum(entry.done for entry in ask.draft.entries),
+    }
+    return {**ask_object(ask), **more}
+
+
+async def _listed(asks: Sequence[Ask], *, brief: bool) -> Json:
+    short, found, slices = short_ids(asks), [], Slices()
+    for ask in asks:
+        shown = _object(ask, short=short[ask.id])
+        found.append(_cut(shown) if brief else shown)
+        await slices.pause()
+    return {"asks": found}
+
+
+def _wants_brief(request: Request) -> bool:
+    """Whether a table is all that the list is for."""
+    return request.given.get("brief") is True
+
+
+def _cut(value: Any) -> Any:
+    """With texts as long as a row of a table can be."""
+    if isinstance(value, dict):
+        return {name: _cut(item) for name, item in value.items() if name != "options"}
+    if isinstance(value, list):
+        return [_cut(item) for item in value[:BRIEF_ITEMS]]
+    return value[:BRIEF_CHARACTERS] if isinstance(value, str) else value
+
+
+def _person(uid: int) -> Person:
+    """By the name that this computer knows, not one that a command could make up."""
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        name = f"uid {uid}"
+    return Person(name=name, channel=CHANNEL)

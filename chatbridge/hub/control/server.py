@@ -1,0 +1,159 @@
+"""What a person's commands ask of the hub, over the links' socket.
+
+Owns the lines after the first one of a connection that says it is a terminal: one request at a
+time, its reply or its events, see docs/link-protocol.md. What a request does is in `terminal_asks`,
+`terminal_status` and `terminal_pairing`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from chatbridge import safe_json
+from chatbridge.core.bounds import Slices
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.hub.links.peers import may_request
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+FOR_ROOT = "this is for root alone, as the hub serves the whole machine. Run it with sudo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """`given` is what the command wrote, unchecked; `uid` who runs it, as the kernel knows it."""
+
+    do: str
+    given: Json
+    uid: int
+
+
+Answering = Callable[[Request], Awaitable[Json]]
+Streaming = Callable[[Request], AsyncGenerator[Json, None]]
+
+
+class Terminals:
+    """`answers` have one reply, `streams` go on until the command has heard enough."""
+
+    def __init__(
+        self,
+        answers: Mapping[str, Answering] | None = None,
+        streams: Mapping[str, Streaming] | None = None,
+    ) -> None:
+        self._answers = dict(answers or {})
+        self._streams = dict(streams or {})
+
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, uid: int
+    ) -> None:
+        """Until the command closes its side, or says more at once than a line may hold."""
+        while line := await _line(reader, writer):
+            request = _request(line, uid)
+            if request is None:
+                await _say(writer, {"error": "this line is no request", "kind": "ChatbridgeError"})
+            elif not may_request(request.do, uid):
+                await _say(writer, _refused(request.do, ChatbridgeError(FOR_ROOT)))
+            elif request.do in self._streams:
+                await self._stream(self._streams[request.do](request), reader, writer)
+                return
+            else:
+                await _say(writer, await self._reply(request))
+
+    async def _reply(self, request: Request) -> Json:
+        answer = self._answers.get(request.do)
+        if answer is None:
+            return {
+                "error": f"this hub does not know {request.do!r}: it is another version than this "
+                "command. Run: chatbridge stop, and try again",
+                "kind": "ChatbridgeError",
+            }
+        try:
+            return {"result": await answer(request)}
+        except Exception as error:  # noqa: BLE001 - the edge: each becomes a sentence
+            return _refused(request.do, error)
+
+    async def _stream(
+        self,
+        events: AsyncGenerator[Json, None],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        """Events until they end, or until the command has gone."""
+
+        async def tell() -> None:
+            async with aclosing(events):
+                async for event in events:
+                    await _say(writer, {"event": event})
+
+        telling = asyncio.ensure_future(tell())
+        leaving = asyncio.ensure_future(_end_of(reader))
+        try:
+            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            error = telling.exception() if telling.done() else None
+            if error is not None and not isinstance(error, ConnectionError):
+                await _say(writer, _refused("a stream", error))
+        finally:
+            for task in (telling, leaving):
+                task.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await task
+
+
+async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """The next one; nothing at the end."""
+    try:
+        return await reader.readline()
+    except ValueError:  # the reader's limit
+        await _say(writer, {"error": "this request is too long", "kind": "ChatbridgeError"})
+        return b""
+
+
+async def _end_of(reader: asyncio.StreamReader) -> None:
+    """Whatever it says meanwhile is passed over, and not held in memory."""
+    while await reader.read(65536):
+        pass
+
+
+def _request(line: bytes, uid: int) -> Request | None:
+    try:
+        found = safe_json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("do"), str):
+        return None
+    return Request(do=found.pop("do"), given=found, uid=uid)
+
+
+def _refused(what: str, error: BaseException) -> Json:
+    if isinstance(error, ChatbridgeError):
+        return {"error": str(error), "kind": type(error).__name__}
+    log.error("a terminal's request failed: %s", what, exc_info=error)
+    return {"error": "chatbridge failed inside; the hub's log says more", "kind": "failure"}
+
+
+async def _say(writer: asyncio.StreamWriter, line: Json) -> None:
+    writer.write((await _encoded(line)).encode() + b"\n")
+    await writer.drain()
+
+
+async def _encoded(value: object) -> str:
+    """As JSON. The items of a list are encoded one by one, so that the hub does not stand still for
+    a long one."""
+    if isinstance(value, dict):
+        pairs = [f"{json.dumps(name)}: {await _encoded(item)}" for name, item in value.items()]
+        return f"{{{', '.join(pairs)}}}"
+    if not isinstance(value, list):
+        return json.dumps(value)
+    texts, slices = [], Slices()
+    for item in value:
+        texts.append(json.dumps(item))
+        await slices.pause()
+    return f"[{', '.join(texts)}]"

@@ -1,0 +1,139 @@
+"""Whether and where the hub listens for agents over HTTP, and what the owner should know of it.
+
+A port that is taken ends `chatbridge serve`; any other hub goes on without HTTP, says so, and tries
+again: the agents on this machine have nothing to do with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.lowlevel import Server
+
+from chatbridge.core.asks.waiting_calls import Callers
+from chatbridge.core.errors import SettingsError
+from chatbridge.core.ports import Clock
+from chatbridge.hub.http.tokens import Tokens
+from chatbridge.settings.http import Http, host_and_port
+
+if TYPE_CHECKING:
+    from chatbridge.hub.http.agents import HttpAgents
+
+log = logging.getLogger(__name__)
+
+TRY_EVERY = 30.0
+
+
+class HttpServing:
+    def __init__(
+        self, server: Server[Any], callers: Callers, http: Http, *, state: Path, clock: Clock
+    ) -> None:
+        self._server = server
+        self._callers = callers
+        self._http = http
+        self._state = state
+        self._clock = clock
+        self._agents: HttpAgents | None = None
+        self._trouble: str | None = None
+
+    def projects(self) -> list[str]:
+        """Of the agents that are connected now."""
+        return self._agents.projects() if self._agents else []
+
+    def remarks(self) -> list[str]:
+        return [self._trouble] if self._trouble else []
+
+    @asynccontextmanager
+    async def listening(self, asked: str | None = None) -> AsyncIterator[None]:
+        """Until the block ends. `asked`: where, whatever the settings say.
+
+        :raises SettingsError: it was asked for and cannot be had.
+        """
+        address = asked or self._http.address
+        if address is None:
+            yield
+            return
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        stop = asyncio.Event()
+        serving = asyncio.ensure_future(self._serve(address, begun, stop, insist=bool(asked)))
+        serving.add_done_callback(self._ended)
+        try:
+            await asyncio.wait({begun, serving}, return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                await serving
+            yield
+        finally:
+            stop.set()
+            await asyncio.gather(serving, return_exceptions=True)
+
+    async def _serve(
+        self, address: str, begun: asyncio.Future[None], stop: asyncio.Event, *, insist: bool
+    ) -> None:
+        from chatbridge.channels.web.server import Listener, listen
+        from chatbridge.hub.http.agents import WHO, HttpAgents
+        from chatbridge.hub.http.guard import PATH, Names
+
+        setting = "--http" if insist else "http.address"
+        by = Listener(WHO, setting, setting, f"or set {setting} to another one")
+        host, port = host_and_port(address)
+        while True:
+            try:
+                listener = listen(host, port, by)
+                break
+            except SettingsError as error:
+                if insist:
+                    raise
+                log.warning("%s", error)
+                self._trouble = f"Agents on other machines cannot connect: {error}"
+            if not begun.done():
+                begun.set_result(None)
+            if await self._stopped_within(TRY_EVERY, stop):
+                return
+        self._trouble = None
+        tokens = Tokens(str(self._state))
+        self._agents = HttpAgents(
+            self._server,
+            self._callers,
+            tokens=tokens,
+            clock=self._clock,
+            limit=self._http.limit,
+        )
+        names = Names(host, port, also=self._http.hosts)
+        async with self._agents.serving(listener, names):
+            log.info("agents can connect to http://%s%s", address, PATH)
+            if not _is_loopback(host):
+                log.warning("%s can be reached from outside, and HTTP is not encrypted", address)
+            if not tokens.all():
+                log.info("no agent has a token yet. Run: chatbridge token add NAME")
+            if not begun.done():
+                begun.set_result(None)
+            await stop.wait()
+
+    def _ended(self, serving: asyncio.Task[None]) -> None:
+        error = None if serving.cancelled() else serving.exception()
+        if error is not None and not isinstance(error, SettingsError):
+            log.error("MCP over HTTP has ended", exc_info=error)
+            self._trouble = "Agents on other machines cannot connect; the hub's log says why."
+
+    async def _stopped_within(self, seconds: float, stop: asyncio.Event) -> bool:
+        ends = {
+            asyncio.ensure_future(stop.wait()),
+            asyncio.ensure_future(self._clock.sleep(seconds)),
+        }
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for task in ends:
+            task.cancel()
+        return stop.is_set()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,155 @@
+"""The two directions of one HTTP request: its body on the way in, its response on the way out.
+
+Owns what is known only there: whether the client was still there when its answer was written, and
+that a response which is cut short has an end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
+
+from chatbridge import request_ids, safe_json
+from chatbridge.framing import MAX_LINE
+from chatbridge.hub.http.guard import UNKNOWN, refused
+from chatbridge.hub.http.sessions import Exchange
+from chatbridge.request_ids import has_bad_id
+
+FINISH_SECONDS = 1.0
+"""How long the end of a response that was cut short may take: its client may not be reading."""
+STOPPING = "chatbridge is being restarted. Try again in a moment."
+
+
+class Wire:
+    """The two directions of one exchange, as the SDK sees them."""
+
+    def __init__(self, exchange: Exchange, receive: Receive, send: Send) -> None:
+        self.written = False
+        """The call's result was written while its client was there."""
+        self._exchange = exchange
+        self._receive = receive
+        self._send = send
+        self._gone = self._started = self._finished = False
+
+    async def receive(self) -> Message:
+        heard = asyncio.ensure_future(_awaited(self._receive))
+        cut = asyncio.ensure_future(self._exchange.cut.wait())
+        ends: set[asyncio.Future[Any]] = {heard, cut}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            message: Message = heard.result() if heard.done() else {"type": "http.disconnect"}
+        finally:
+            for task in ends:
+                task.cancel()
+        if message["type"] == "http.disconnect":
+            self._gone = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        self._started = True
+        last = message["type"] == "http.response.body" and not message.get("more_body", False)
+        there = not self._gone
+        self._finished = self._finished or last
+        await self._send(message)
+        if there and self._exchange.call is not None and "body" in message:
+            self.written = self.written or _answers(message["body"], self._exchange.request)
+
+    async def finish(self, scope: Scope) -> None:
+        """A response that was cut short has an end all the same."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FINISH_SECONDS):
+                if self._started and not self._finished:
+                    last = {"type": "http.response.body", "body": b"", "more_body": False}
+                    await self._send(last)
+                elif not self._started and self._exchange.cut.is_set():
+                    removed = self._exchange.remote.present
+                    over = refused(401, UNKNOWN) if removed else refused(503, STOPPING)
+                    await over(scope, self._receive, self._send)
+
+
+async def _awaited(receive: Receive) -> Message:
+    return await receive()
+
+
+async def read_body(headers: Headers, receive: Receive) -> bytes | None:
+    """The whole body; None if it is too long.
+
+    :raises ClientDisconnect: an unfinished one is a cut connection: nothing was asked.
+    """
+    declared = headers.get("content-length", "0")
+    if len(declared) > len(str(MAX_LINE)) or (declared.isdecimal() and int(declared) > MAX_LINE):
+        return None
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        if len(body) > MAX_LINE:
+            return None
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def parsed(body: bytes) -> dict[str, Any]:
+    """The JSON-RPC message; empty if it is none that we can read."""
+    try:
+        found = safe_json.loads(body)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def message_problem(message: dict[str, Any]) -> str | None:
+    """Why the SDK should not see this message. It would take a request with a wrong id for a
+    notification, and reads one level deeper than we do."""
+    if not message:
+        return f"the body is not one JSON object of at most {safe_json.DEEPEST} levels"
+    return request_ids.PROBLEM if has_bad_id(message) else None
+
+
+def repaired(body: bytes) -> bytes:
+    """Half a surrogate pair, which the SDK's parser refuses, becomes a question mark."""
+    if b"\\ud" not in body.lower():
+        return body
+    try:
+        return json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace")
+    except (ValueError, RecursionError):
+        return body
+
+
+def _answers(piece: bytes, request: object) -> bool:
+    """Whether this piece of a body is the result of the request, as JSON or as an event."""
+    if piece.startswith(b"event: message"):
+        lines = piece.splitlines()
+        piece = b"".join(line[6:] for line in lines if line.startswith(b"data: "))
+    found = parsed(piece)
+    return found.get("id") == request and "result" in found
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """The body in one piece, then whatever comes."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+async def nothing_more() -> Message:
+    return {"type": "http.disconnect"}
+
+
+async def unheard(_message: Message) -> None:
+    return None

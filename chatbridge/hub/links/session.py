@@ -1,0 +1,332 @@
+"""One MCP session: lines of a link's socket, or of standard input and output, to and from the SDK.
+
+Owns framing and the private lines of docs/link-protocol.md. What a request means is the server's
+business; the first lines of a connection are in `links`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+import mcp_types as types
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from pydantic import ValidationError
+
+from chatbridge import request_ids, safe_json
+from chatbridge.commands.tools.notifications import LEVELS, Pushes
+from chatbridge.core.asks.waiting_calls import Callers
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.model import CallName, Project
+from chatbridge.framing import MAX_LINE, Overlong
+from chatbridge.hub.links.pending_elicitations import Forms
+from chatbridge.hub.links.sdk_streams import Reading, Writing
+from chatbridge.request_ids import has_bad_id, is_request_id
+
+log = logging.getLogger(__name__)
+
+MOST_AGES, LONGEST_AGE = 1000, 1e9
+_OUT_OF_TIME = re.compile(r"time[ds]?[ -]?out|deadline", re.IGNORECASE)
+Send = Callable[[bytes], Awaitable[None]]
+Delivered = Callable[[CallName], Awaitable[None]]
+
+
+class Session:
+    """A link's connection; also the `Caller` that its tool calls belong to."""
+
+    def __init__(
+        self,
+        *,
+        link: str,
+        project: Project,
+        reader: asyncio.StreamReader,
+        send: Send,
+        callers: Callers,
+        confirms: bool,
+        limit: float | None = None,
+        folder: str | None = None,
+        pushes: Pushes | None = None,
+        delivered: Delivered | None = None,
+    ) -> None:
+        """`confirms`: the other side says when a response has reached the client. Where there is
+        no link between us and the client, writing it is all there is. `delivered` is told of that
+        beside the `callers`; `pushes` has what nobody asked for."""
+        self.link = link
+        self.project = project
+        self.limit = limit
+        self.folder = folder
+        self.present = True
+        self.level: types.LoggingLevel = "debug"
+        self._pushes = pushes or Pushes()
+        self._delivered = delivered
+        self._greeted = False
+        """The client has begun to shake hands."""
+        self._ready = False
+        """It has shaken hands."""
+        self._reader = reader
+        self._send = send
+        self._callers = callers
+        self._confirms = confirms
+        self._requests: set[str] = set()
+        """The requests of this connection that have no response yet."""
+        self._ages: dict[str, float] = {}
+        """How long requests have waited that are about to be repeated."""
+        self._unconfirmed: set[str] = set()
+        """Its calls of which the link has not said that the client has the response."""
+        self._forms = Forms()
+
+    async def serve(self, server: Server[Any]) -> None:
+        """Until the other side closes."""
+        read, write = Reading(self), Writing(self)
+        try:
+            async with self._pushes.to(self):
+                options = server.create_initialization_options(
+                    NotificationOptions(tools_changed=True)
+                )
+                await server.run(read, write, options)
+        finally:
+            read.stop()
+
+    def age(self, request: object) -> float | None:
+        return self._ages.pop(json.dumps(request), None)
+
+    def mute(self) -> None:
+        """From now on nothing is sent and nobody counts as cancelled: the SDK would answer every
+        open call with an error, but the call goes on with the next hub."""
+        self.present = False
+
+    # ── in ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def next_message(self) -> SessionMessage | None:
+        """The next message of the client; None at the end."""
+        while True:
+            try:
+                line = await self._next_line()
+            except ConnectionError:
+                line = b""
+            if isinstance(line, Overlong):
+                problem = f"a line is over {MAX_LINE:,} bytes"
+                await self._refuse(types.INVALID_REQUEST, problem, line.request_id())
+                continue
+            if not line.endswith(b"\n"):
+                self.present = False  # an unfinished line is a cut connection: nothing was asked
+                return None
+            if line.isspace():
+                continue
+            try:
+                message = await self._parsed(line)
+            except ChatbridgeError as error:
+                # What it said is not acknowledged: it will say it again when it comes back.
+                log.warning("link %s is cut off: %s", self.link, error)
+                self.mute()
+                return None
+            if message is not None:
+                return message
+
+    async def _next_line(self) -> bytes | Overlong:
+        """A line over the limit is passed over; only its ends are kept, for its id."""
+        passed: Overlong | None = None
+        while True:
+            try:
+                line = await self._reader.readuntil(b"\n")
+            except asyncio.IncompleteReadError as error:
+                return error.partial
+            except asyncio.LimitOverrunError as error:
+                piece = await self._reader.readexactly(error.consumed)
+                passed = passed or Overlong(piece, b"")
+                passed = Overlong(passed.head, passed.tail + piece)
+                continue
+            return Overlong(passed.head, passed.tail + line) if passed else line
+
+    async def _parsed(self, line: bytes) -> SessionMessage | None:
+        if b'"chatbridge"' in line and await self._took_private(line):
+            return None
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValidationError:
+            repaired = await self._repaired(line)
+            if repaired is None:
+                return None
+            message = repaired
+        if _has_bad_id(message, line):
+            await self._refuse(types.INVALID_REQUEST, request_ids.PROBLEM)
+            return None
+        if isinstance(message, types.JSONRPCRequest):
+            self._requests.add(json.dumps(message.id))
+            if self._confirms and message.method == "tools/call":
+                self._unconfirmed.add(json.dumps(message.id))
+            self._callers.came(self._name(message.id))
+            self._greeted = self._greeted or message.method == "initialize"
+        if isinstance(message, types.JSONRPCNotification):
+            self._note_ready(message)
+            await self._note_cancelled(message)
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._forms.closed(message.id)
+        return SessionMessage(message, metadata=ServerMessageMetadata(request_context=self))
+
+    async def _repaired(self, line: bytes) -> types.JSONRPCMessage | None:
+        """Half a surrogate pair becomes a question mark. Everything else that the SDK's parser does
+        not take is refused, under its own id if it has one: its caller waits for an answer."""
+        found: Any = None
+        try:
+            found = json.loads(line)
+            if has_bad_id(found):
+                await self._refuse(types.INVALID_REQUEST, request_ids.PROBLEM)
+                return None
+            text = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
+            return types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except (ValueError, RecursionError):
+            request = found.get("id") if isinstance(found, dict) and "method" in found else None
+            if not is_request_id(request):
+                request = Overlong(line, line).request_id()
+            code = types.PARSE_ERROR if found is None else types.INVALID_REQUEST
+            await self._refuse(code, "this line is no JSON-RPC message", request)
+            return None
+
+    def _note_ready(self, message: types.JSONRPCNotification) -> None:
+        if message.method == "notifications/initialized" and self._greeted and not self._ready:
+            self._ready = True
+            self._pushes.ready(self)
+
+    async def _note_cancelled(self, message: types.JSONRPCNotification) -> None:
+        """The SDK tells a tool of this only while it runs; a response that was on its way when the
+        client cancelled has reached nobody.
+
+        :raises ChatbridgeError: it cannot be stored; a link that returns without the call says so.
+        """
+        if message.method != "notifications/cancelled" or "requestId" not in (message.params or {}):
+            return
+        requested = (message.params or {})["requestId"]
+        self._unconfirmed.discard(json.dumps(requested))
+        try:
+            timed_out = speaks_of_time(message.params or {})
+            await self._callers.left(self._name(requested), timed_out=timed_out)
+        except ChatbridgeError as error:
+            if self._confirms:
+                raise
+            log.warning("link %s: the cancelled call %r stays: %s", self.link, requested, error)
+
+    async def _took_private(self, line: bytes) -> bool:
+        try:
+            private = safe_json.loads(line)
+        except ValueError:
+            return False
+        if not isinstance(private, dict) or "chatbridge" not in private:
+            return False
+        match private:
+            case {"chatbridge": "delivered", "request": request}:
+                self._unconfirmed.discard(json.dumps(request))
+                await self._told_of(self._name(request))
+                await self._say({"chatbridge": "acknowledged", "request": request})
+            case {"chatbridge": "reply", "call": call, "response": {"result": dict(result)}}:
+                await self._take_reply(json.dumps(call), result)
+            case {"chatbridge": "age", "request": request, "seconds": int() | float() as seconds}:
+                if len(self._ages) < MOST_AGES:
+                    self._ages[json.dumps(request)] = float(min(max(0.0, seconds), LONGEST_AGE))
+            case {"chatbridge": "level", "level": level} if level in LEVELS:
+                self.level = cast("types.LoggingLevel", level)
+            case {"chatbridge": "resumed"}:
+                given = private.get("pending")
+                pending = map(json.dumps, given) if isinstance(given, list) else ()
+                repeated = self._requests | self._unconfirmed | {*pending}
+                await self._callers.resumed(self.link, repeated=repeated)
+                self._pushes.resumed(self)
+            case {"chatbridge": what}:
+                log.debug("link %s: private line %r is not known", self.link, what)
+        return True
+
+    async def _take_reply(self, call: str, result: dict[str, Any]) -> None:
+        """The client has filled in a form of an earlier hub. The call was repeated just before;
+        its tool may have shown the form anew, or be about to."""
+        if call not in self._requests or result.get("action") != "accept":
+            return  # to decline a form that is taken away says nothing: it is shown anew
+        form = self._forms.reply(call, result)
+        if form is not None:
+            gone = {"requestId": form, "reason": "already answered"}
+            method = "notifications/cancelled"
+            await self._say({"jsonrpc": "2.0", "method": method, "params": gone})
+
+    def next_reply(self) -> Awaitable[SessionMessage]:
+        """A reply that came on no line of its own."""
+        return self._forms.replies.get()
+
+    def _name(self, request: object) -> CallName:
+        return CallName(link=self.link, request=json.dumps(request))
+
+    async def _refuse(self, code: int, problem: str, request: object = None) -> None:
+        log.warning("link %s: %s", self.link, problem)
+        if json.dumps(request) in self._requests:
+            request = None  # it was of a reply to a form, whose ids are ours: no call ends by that
+        error = {"code": code, "message": problem}
+        await self._say({"jsonrpc": "2.0", "id": request, "error": error})
+
+    # ── out ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def send_message(self, item: SessionMessage) -> None:
+        message = item.message
+        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        if isinstance(message, types.JSONRPCRequest):
+            call = _call_of(item)
+            if self._forms.answered(json.dumps(call), message.id):
+                return
+            if self._confirms:  # a link takes it out again; clients may refuse it
+                line = json.dumps({**json.loads(line), "chatbridgeCall": call}).encode()
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._requests.discard(json.dumps(message.id))
+            self._forms.forget(json.dumps(message.id))
+        await self._write(line)
+        if isinstance(message, types.JSONRPCResponse) and self.present and not self._confirms:
+            await self._note_delivered(self._name(message.id))
+
+    async def _note_delivered(self, name: CallName) -> None:
+        try:
+            await self._told_of(name)
+        except ChatbridgeError as error:
+            log.warning("the answer to call %s counts as kept: %s", name.request, error)
+
+    async def _told_of(self, name: CallName) -> None:
+        told = [self._callers.delivered, *filter(None, [self._delivered])]
+        await asyncio.gather(*(tell(name) for tell in told))  # together: they share one commit
+
+    async def push(self, method: str, params: dict[str, Any] | None = None) -> None:
+        """Say what nobody asked for; not before the client has shaken hands, and never to one of
+        the era in which there is nothing to say it on."""
+        if self._ready:
+            message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+            await self._say(message if params is None else {**message, "params": params})
+
+    async def _say(self, line: dict[str, Any]) -> None:
+        await self._write(json.dumps(line).encode())
+
+    async def _write(self, line: bytes) -> None:
+        if not self.present:
+            return
+        try:
+            await self._send(line + b"\n")
+        except ConnectionError:
+            self.present = False
+
+
+def speaks_of_time(cancelled: Mapping[str, Any]) -> bool | None:
+    """Whether a call was cancelled because its time was over, and not because somebody stopped the
+    agent; None if there is no reason."""
+    reason = cancelled.get("reason")
+    return None if reason is None else bool(_OUT_OF_TIME.search(str(reason)))
+
+
+def _has_bad_id(message: types.JSONRPCMessage, line: bytes) -> bool:
+    """The SDK's parser takes a request with an id of another type for a notification."""
+    if isinstance(message, types.JSONRPCRequest):
+        return not is_request_id(message.id)
+    return isinstance(message, types.JSONRPCNotification) and has_bad_id(json.loads(line))
+
+
+def _call_of(item: SessionMessage) -> types.RequestId | None:
+    """The call that a request of ours is made for: the link routes a late reply by it."""
+    metadata = item.metadata
+    return metadata.related_request_id if isinstance(metadata, ServerMessageMetadata) else None

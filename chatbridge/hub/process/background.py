@@ -1,0 +1,113 @@
+"""Work beside the sessions, which ends with the hub.
+
+What fails is logged and told to the owner. Work that should go on as long as the hub does is
+started again: the rest of the hub works meanwhile, and so do the agents that wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.ports import Clock
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+LISTED = 20
+TRACED = 3
+"""So often the same failure is logged with its traceback: not every minute of a night."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Failures:
+    again: bool
+    """It was started again."""
+    count: int = 0
+    at: float = 0.0
+    kind: str = ""
+
+
+class Faults:
+    """Which parts of the hub have failed since it started."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+        self._known: dict[str, Failures] = {}
+
+    def add(self, what: str, error: BaseException | None, *, again: bool) -> None:
+        """Without an error it has ended though it should not."""
+        known = self._known.setdefault(what, Failures(again=again))
+        kind = "ended" if error is None else type(error).__name__
+        news = known.kind != kind or known.count < TRACED
+        known.count, known.at, known.kind = known.count + 1, self._clock.time(), kind
+        level = logging.ERROR if news else logging.DEBUG
+        log.log(level, "%s: failed unexpectedly (%s)", what, kind, exc_info=error)
+
+    def listed(self) -> list[str]:
+        """For the owner."""
+        return [
+            f"A part of the hub failed{' and was started again' if each.again else ''}: {what} "
+            f"({each.kind}, {_times(each.count)}, last {clock_time(each.at)}). The hub's log says "
+            "more; please report it"
+            for what, each in list(self._known.items())[:LISTED]
+        ]
+
+
+async def kept_up(
+    work: Callable[[], Coroutine[Any, Any, None]], what: str, *, clock: Clock, faults: Faults
+) -> None:
+    """Work that never ends by itself, until cancelled."""
+    pause = FIRST_PAUSE
+    while True:
+        began = clock.monotonic()
+        error: Exception | None = None
+        try:
+            await work()
+        except Exception as failed:  # noqa: BLE001 - logged by `add`
+            error = failed
+        faults.add(what, error, again=True)
+        if clock.monotonic() - began > LONGEST_PAUSE:
+            pause = FIRST_PAUSE
+        await clock.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
+
+
+class Background:
+    """A failure ends nothing else."""
+
+    def __init__(self, *, clock: Clock, faults: Faults) -> None:
+        self._clock = clock
+        self._faults = faults
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Something that ends by itself."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def keep(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Something that goes on as long as the hub does. `work` can be begun again at any time."""
+        self.spawn(kept_up(work, what, clock=self._clock, faults=self._faults))
+
+    async def close(self) -> None:
+        ending = list(self._tasks)
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            what = getattr(task.get_coro(), "__qualname__", "something")
+            self._faults.add(what, error, again=False)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -1,0 +1,229 @@
+"""The channels of a hub: brings them up, keeps them up, and knows when they have drained.
+
+A channel is imported and built only here, in a thread, while tools already answer. One that fails
+is tried again; the others and the tools never wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
+from chatbridge.core.ports import Channel, Clock, Inbox, Remark
+from chatbridge.hub.process.background import Faults, kept_up
+
+log = logging.getLogger(__name__)
+
+TOLD_AT_MOST = 10
+"""In a hub's life: agents must not be able to flood a chat with remarks about themselves."""
+WAITING_AT_MOST = 100
+"""For one channel; far more than the remarks, which so cannot keep other news from being told."""
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+ON_ITS_WAY = 5.0
+NOT_SHOWN = {"web": "no page was open"}
+
+
+class LineUp:
+    def __init__(
+        self,
+        delivery: Delivery,
+        *,
+        clock: Clock,
+        faults: Faults | None = None,
+        confinement: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """`confinement`: why no chat can be reached from where this hub runs, if it looks so."""
+        self._delivery = delivery
+        self._clock = clock
+        self._faults = faults or Faults(clock=clock)
+        self._confinement = confinement
+        self._confined: str | None = None
+        self._slots: list[Slot] = []
+        self._told: set[str] = set()
+
+    def add(self, name: str, build: Callable[[], Channel]) -> None:
+        self._slots.append(Slot(name, build))
+
+    async def run(self, inbox: Inbox) -> None:
+        """Keep all channels up until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for slot in self._slots:
+                group.create_task(self._keep_up(slot, inbox))
+
+    def tell(self, text: str) -> None:
+        """Have every channel say this about an agent to the owner, once, as soon as it can."""
+        if text not in self._told and len(self._told) < TOLD_AT_MOST:
+            self._told.add(text)
+            self.tell_again(text)
+
+    def tell_again(self, text: str) -> None:
+        """The same, whatever was said before, and however much."""
+        for slot in self._slots:
+            slot.add_remark(Remark(text=text))
+
+    def troubles(self) -> dict[str, str | None]:
+        """Each channel, and why it does not work now."""
+        return {slot.name: slot.trouble for slot in self._slots}
+
+    def remarks(self) -> list[str]:
+        """What the owner should know of channels that work, and of the hub where they do not."""
+        found = [r for slot in self._slots if slot.channel for r in slot.channel.remarks]
+        return [*found, *filter(None, [self.confined()])]
+
+    def confined(self) -> str | None:
+        """Where a chat does not work: why none can from here, and what to do."""
+        if not any(slot.trouble for slot in self._slots if slot.name != "web"):
+            return None
+        return self._confinement()
+
+    def reach(self, surfaces: Iterable[str], *, since: float | None = None) -> Reach:
+        """Which channels these surfaces belong to, and why the others are not among them. What is
+        there `since` a moment may be on its way to any channel that works."""
+        shown = {surface.partition(":")[0] for surface in surfaces}
+        new = since is not None and self._clock.time() - since < ON_ITS_WAY
+        coming = (s for s in self._slots if s.name not in shown and s.name not in NOT_SHOWN)
+        return Reach(
+            confined=self.confined(),
+            coming=any(slot.trouble is None for slot in coming),
+            unsure=new and any(slot.trouble is None for slot in self._slots),
+            shown=tuple(slot.name for slot in self._slots if slot.name in shown),
+            missing=tuple(
+                (slot.name, slot.trouble or NOT_SHOWN.get(slot.name, "not shown yet"))
+                for slot in self._slots
+                if slot.name not in shown
+            ),
+        )
+
+    async def drained(self) -> None:
+        """Return once each channel that can be reached has put in its backlog."""
+        async with asyncio.TaskGroup() as group:  # one that takes long must not keep the others
+            for slot in self._slots:
+                group.create_task(slot.drained())
+
+    async def _keep_up(self, slot: Slot, inbox: Inbox) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            least = 0.0
+            try:
+                await self._serve(slot, inbox)
+                slot.failed(f"{slot.name} has ended, and is started again")
+            except TokenRejected as error:
+                slot.failed(str(error))
+                least = error.after
+            except RetryLater as error:
+                if error.after is None or slot.trouble is None:
+                    slot.failed(str(error))  # else a pause would hide what is the matter
+                least = error.after or 0.0
+            except ChatbridgeError as error:
+                slot.failed(str(error))
+            except Exception as error:
+                log.exception("%s failed", slot.name)
+                slot.failed(f"{slot.name} failed ({type(error).__name__}). The hub's log says more")
+            confined = self.confined()
+            if confined and confined != self._confined:
+                log.error("%s", confined)
+            self._confined = confined
+            if slot.worked:
+                slot.worked, pause = False, FIRST_PAUSE
+            slot.tried.set()
+            await self._clock.sleep(max(pause, least))
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _serve(self, slot: Slot, inbox: Inbox) -> None:
+        channel = await asyncio.to_thread(slot.build)
+        ready = asyncio.Event()
+
+        def now_ready() -> None:
+            slot.works(channel)
+            ready.set()
+
+        delivering = [
+            self._kept_up(partial(self._delivery.serve, surface, ready=ready), surface.name)
+            for surface in channel.surfaces
+        ]
+        telling = partial(slot.tell_remarks, channel, ready, self._clock)
+        delivering.append(self._kept_up(telling, f"remarks to {slot.name}"))
+        running = asyncio.ensure_future(channel.run(inbox, ready=now_ready))
+        try:
+            await asyncio.wait({running})
+        finally:
+            await _ended(delivering)  # first: they use what the channel closes
+            await _ended([running])
+        running.result()
+
+    def _kept_up(
+        self, work: Callable[[], Coroutine[Any, Any, None]], what: str
+    ) -> asyncio.Future[None]:
+        """One that fails for ever leaves the channel able to take answers."""
+        kept = kept_up(work, what, clock=self._clock, faults=self._faults)
+        return asyncio.ensure_future(kept)
+
+
+class Slot:
+    def __init__(self, name: str, build: Callable[[], Channel]) -> None:
+        self.name = name
+        self.build = build
+        self.channel: Channel | None = None
+        self.tried = asyncio.Event()
+        self._remarks: deque[Remark] = deque()
+        self._news = asyncio.Event()
+        self.worked = False
+        """Whether it came up since it was last tried."""
+        self._failure: str | None = None
+
+    @property
+    def trouble(self) -> str | None:
+        return self.channel.trouble if self.channel else self._failure
+
+    def works(self, channel: Channel) -> None:
+        if self._failure is not None:
+            log.info("%s is available again", self.name)
+        self.channel, self._failure, self.worked = channel, None, True
+        self.tried.set()
+
+    def add_remark(self, remark: Remark) -> None:
+        if len(self._remarks) < WAITING_AT_MOST:
+            self._remarks.append(remark)
+            self._news.set()
+
+    async def tell_remarks(self, channel: Channel, ready: asyncio.Event, clock: Clock) -> None:
+        """One that was not told everywhere stays, also for the channel that comes after this."""
+        await ready.wait()
+        while True:
+            self._news.clear()
+            if not self._remarks:
+                await self._news.wait()
+            try:
+                await channel.tell(self._remarks[0])
+            except (RetryLater, TokenRejected) as error:
+                await clock.sleep(error.after or LONGEST_PAUSE)
+                continue
+            except Exception:
+                self._remarks.popleft()  # it would fail again
+                raise
+            self._remarks.popleft()
+
+    async def drained(self) -> None:
+        await self.tried.wait()
+        if self.channel is not None:
+            await self.channel.drain()
+
+    def failed(self, why: str) -> None:
+        """A channel that is out for a night is one line in the log, unless the reason changes."""
+        if why != self._failure:
+            log.error("%s is not available: %s", self.name, why)
+        self.channel, self._failure = None, why
+
+
+async def _ended(tasks: Sequence[asyncio.Future[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

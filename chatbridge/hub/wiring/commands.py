@@ -1,0 +1,132 @@
+"""The commands of a hub: definitions, operations and their tools, built from the settings; and the
+order in which they begin and end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from chatbridge.commands.arguments.environment import environment_of
+from chatbridge.commands.arguments.executable import Programs
+from chatbridge.commands.definitions.library import Library
+from chatbridge.commands.definitions.watch import watch
+from chatbridge.commands.operations.announcing import Announcing
+from chatbridge.commands.operations.gate import Gate
+from chatbridge.commands.operations.operations import Operations
+from chatbridge.commands.operations.outputs import Outputs
+from chatbridge.commands.operations.runner_client import RunnerLine
+from chatbridge.commands.operations.sweeping import Sweeping
+from chatbridge.commands.tools.notifications import Pushes
+from chatbridge.commands.tools.tool import Means
+from chatbridge.commands.tools.tool_list import Offer
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.model import Project
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store
+from chatbridge.hub.process.background import Background, Faults
+from chatbridge.hub.wiring.known_projects import KnownProjects
+from chatbridge.hub.wiring.new_commands import tell_of_new_commands
+from chatbridge.settings import TOOLS, Settings
+from chatbridge.tool_names import ASK_HUMAN
+from chatbridge.tools.call import ToolHandler
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    offer: Offer
+    operations: Operations
+    pushes: Pushes
+    opened: Callable[[Project], None]
+    """To be told of every project that an agent works in, before its first call."""
+
+
+@asynccontextmanager
+async def open_commands(
+    own: Sequence[ToolHandler],
+    settings: Settings,
+    *,
+    state: Path,
+    outputs: Outputs,
+    store: Store,
+    broker: Broker,
+    notices: Notices,
+    clock: Clock,
+    tell: Callable[[str], None],
+    faults: Faults,
+) -> AsyncIterator[Commands]:
+    """`own` are chatbridge's own tools, which come first. `tell` says something to the owner."""
+    wanted = settings.commands
+    background = Background(clock=clock, faults=faults)
+    projects = KnownProjects(store, clock=clock, spawn=background.spawn)
+    await projects.load()
+    programs = Programs(wanted.path, projects=lambda: projects.folders)
+
+    def environment(names: tuple[str, ...]) -> Mapping[str, str]:
+        return environment_of(
+            names, secrets=settings.secrets(), path=programs.path(), own=wanted.environment
+        )
+
+    for folder, refusal in programs.refused().items():
+        log.warning("%s in commands.path is not used: %s", folder, refusal.why)
+    library = Library(
+        wanted.dirs,
+        reserved=frozenset((*TOOLS, ASK_HUMAN)),
+        may_be_missing="dirs" not in wanted.model_fields_set,
+    )
+    await asyncio.to_thread(library.load)
+    pushes = Pushes()
+    gate = Gate(broker, store=store.operations, clock=clock, timeout=settings.approvals.timeout)
+    async with AsyncExitStack() as stack:
+        runner = await stack.enter_async_context(
+            RunnerLine(state=str(state), clock=clock, outputs=outputs.folder)
+        )
+        stack.push_async_callback(background.close)
+        operations = Operations(
+            store.operations,
+            runner,
+            gate,
+            clock=clock,
+            outputs=outputs,
+            environment=environment,
+            concurrency=wanted.concurrency,
+            spawn=background.spawn,
+            on_end=pushes.ended,
+            announce=Announcing(notices, after=wanted.announce_after).announce,
+            back=pushes.connected,
+        )
+        stack.push_async_callback(operations.close)
+        means = Means(
+            operations=operations,
+            gate=gate,
+            pushes=pushes,
+            outputs=outputs,
+            programs=programs,
+            max_block=settings.max_block,
+        )
+        offer = Offer(own, library, means, store=store, clock=clock)
+        await offer.compare()
+        sweeping = Sweeping(
+            store.operations,
+            outputs,
+            clock=clock,
+            retention=wanted.retention,
+            max_disk=wanted.max_disk,
+            on_the_way=operations.on_the_way,
+        )
+
+        async def changed() -> None:
+            await offer.reload()
+            found = library.commands.values()
+            await tell_of_new_commands(found, store, clock=clock, tell=tell)
+
+        background.keep("commands", operations.run)
+        background.keep("sweeping commands", sweeping.run)
+        background.keep("new commands", lambda: watch(wanted.dirs, changed, clock=clock))
+        yield Commands(offer=offer, operations=operations, pushes=pushes, opened=projects.add)

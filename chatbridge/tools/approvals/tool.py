@@ -1,0 +1,255 @@
+"""`approve_tool_use`: what Claude Code calls before it uses a tool (`--permission-prompt-tool`).
+
+Owns the way from its arguments to an approval, or to the form of `AskUserQuestion`, and back to
+the JSON that allows or denies. Only a person's word, given in time, allows: whatever else happens
+denies, bad arguments and our own errors too. Those are marked with `isError` as in every tool, and
+their text denies all the same, for a client that reads the text alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mcp_types import CallToolResult, Tool
+
+from chatbridge.core.bounds import MAX_CHARACTERS
+from chatbridge.core.errors import ChatbridgeError, ToolInputError
+from chatbridge.core.model import (
+    DENY,
+    VERDICTS,
+    Ask,
+    AskRequest,
+    Project,
+    Question,
+    QuestionType,
+    Status,
+)
+from chatbridge.core.text import one_line
+from chatbridge.projects import settings_of
+from chatbridge.tools.approvals import questions as approval_questions
+from chatbridge.tools.approvals.subject import subject_of
+from chatbridge.tools.call import Peer, ToolCall, text_result
+from chatbridge.tools.clients import HOOK, soonest
+from chatbridge.tools.definition import described
+from chatbridge.tools.validation import refused
+from chatbridge.tools.waiting import Waiting
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+OUTCOME = "chatbridge/outcome"
+"""In a denial's `_meta`: whether a person denied it, or what else came between."""
+LONGEST_NAME = 200
+
+DENIED = "The user denied this"
+CANCELLED = "The user will not answer this"
+TIMED_OUT = (
+    "Nobody answered in time, so this is denied. That is no decision of the user's: go another "
+    "way, or try again later."
+)
+NOT_REACHED = "So this is denied. Go another way, or try again later."
+WITHDRAWN = "It was withdrawn before anybody answered, so this is denied."
+CLIENT_LIMIT = (
+    "Nobody answered before this client's time limit, so this is denied, and a later answer "
+    "allows nothing. Try again later."
+)
+STILL_OPEN = (
+    "Nobody has answered yet, and this client waits no longer. The question stays open: ask the "
+    "same again to get the answer."
+)
+SWITCHED_OFF = "chatbridge is switched off in this project, so nobody was asked."
+
+DESCRIPTION = """\
+For Claude Code itself, not for the model: named with --permission-prompt-tool, it is called \
+before a tool is used that needs a permission, and carries the request to the owner's phone. The \
+owner allows it once, allows exactly this until the session ends, or denies it, with a reason if \
+they like. Nobody answered, or nobody could be reached: denied. Claude Code's own questions \
+(AskUserQuestion) are shown as a form, and what was chosen comes back as their answers. Calling \
+it by yourself allows nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """A tool that is to be used, and with what."""
+
+    tool: str
+    given: Json
+
+
+class ApproveToolUse:
+    name = "approve_tool_use"
+    always = True
+
+    def __init__(self, waiting: Waiting, *, timeout: float | None) -> None:
+        """`timeout`: of approvals; None: as long as any ask's."""
+        self._waiting = waiting
+        self._policy = waiting.broker.policy
+        self._timeout = timeout
+
+    def definition(self, project: Project, peer: Peer) -> Tool:
+        return described(
+            self.name,
+            title="Approve the use of a tool",
+            description=DESCRIPTION,
+            schema={
+                "type": "object",
+                "properties": {
+                    "tool_name": {"type": "string", "description": "The tool that is to be used"},
+                    "input": {"type": "object", "description": "What it is to be used with"},
+                    "tool_use_id": {"type": "string", "description": "The client's own id of it"},
+                },
+                "required": ["tool_name", "input"],
+            },
+            read_only=True,
+        )
+
+    async def run(self, arguments: Json, call: ToolCall) -> CallToolResult:
+        try:
+            use = _parsed(arguments)
+            if call.agent.client == HOOK and not settings_of(call.project.key).enabled:
+                return _deny(SWITCHED_OFF, "switched_off")  # a hook's client can ask by itself
+            if use.tool == approval_questions.TOOL:
+                questions = approval_questions.questions_of(use.given)
+                if questions is not None:
+                    return await self._questions(use, questions, call)
+            return await self._approval(use, call)
+        except ChatbridgeError as error:
+            details = one_line(str(error))
+            log.warning("Session failed call=%s tool=%s error=%s", call.id, self.name, details)
+            await self._waiting.broker.callers.carries_no_answer(call.name)
+            return _deny(str(error), "failed", is_error=True)
+
+    # ── a permission ──────────────────────────────────────────────────────────────────────────────
+
+    async def _approval(self, use: Use, call: ToolCall) -> CallToolResult:
+        # A hook says where its agent is now. Others only have the folder that they began in.
+        started = call.agent.client != HOOK
+        text, subject = await asyncio.to_thread(
+            subject_of, use.tool, use.given, call.project, folder=call.folder, started=started
+        )
+        limit = self._limit(call)
+        if limit is not None:
+            subject = replace(subject, latest=call.clock.time() + limit)
+        question = Question(id="approval", text=text, type=QuestionType.APPROVAL, subject=subject)
+        request = self._request(use, (question,), call, timeout=self._longest(limit))
+        broker = self._waiting.broker
+        if await broker.allowed_in_session(request, call.name):
+            log.info("allowed for this session call=%s project=%s", call.id, call.project.name)
+            return _allow(use.given)
+        ask, waiting = await self._waiting.ask(request, call)
+        ended = await self._waiting.ended(ask, waiting, call, limit=None)
+        if ended is None:
+            # It ends here and now: whoever taps after this must not think that it ran.
+            ended = await broker.time_out(ask.id)
+            if ended.status is Status.TIMED_OUT:
+                return await self._unanswered(ended, CLIENT_LIMIT, "client_limit")
+        if ended.status is not Status.ANSWERED or ended.outcome is None:
+            return await self._refused(ended)
+        (answer,) = ended.outcome.answers
+        if answer.values == (VERDICTS[DENY].label,):
+            return _deny(_with_reason(DENIED, answer.custom_text), "denied")
+        return _allow(use.given)
+
+    def _limit(self, call: ToolCall) -> float | None:
+        """After how long the call ends at the latest, whatever its card says."""
+        return soonest(call.given_up_after, self._policy.max_block)
+
+    def _longest(self, limit: float | None) -> float:
+        """The card must not promise more time than the call has: then it is denied."""
+        own = self._policy.default_timeout if self._timeout is None else self._timeout
+        return own if limit is None else min(own, limit)
+
+    # ── the client's own questions ────────────────────────────────────────────────────────────────
+
+    async def _questions(
+        self, use: Use, questions: tuple[Question, ...], call: ToolCall
+    ) -> CallToolResult:
+        own = settings_of(call.project.key).default_timeout or self._policy.default_timeout
+        timeout = min(own, self._policy.max_timeout)
+        request = self._request(use, questions, call, timeout=timeout)
+        ask, waiting = await self._waiting.ask(request, call)
+        ended = await self._waiting.ended(ask, waiting, call, limit=None)
+        if ended is None:
+            await self._waiting.broker.callers.left(call.name)
+            return await self._unanswered(ask, STILL_OPEN, "client_limit")
+        if ended.answer is None:
+            return await self._refused(ended)
+        return _allow(approval_questions.answered(use.given, ended.answer.answers))
+
+    # ── both ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _request(
+        self, use: Use, questions: tuple[Question, ...], call: ToolCall, *, timeout: float | None
+    ) -> AskRequest:
+        return AskRequest(
+            project=call.project,
+            agent=call.agent,
+            tool=self.name,
+            dialect=use.tool,  # part of the fingerprint: what one tool may do no other may
+            questions=questions,
+            timeout=timeout,
+        )
+
+    async def _refused(self, ask: Ask) -> CallToolResult:
+        if ask.status is Status.TIMED_OUT:
+            return await self._unanswered(ask, TIMED_OUT, "timed_out")
+        if ask.status is Status.WITHDRAWN:
+            return _deny(WITHDRAWN, "withdrawn")
+        reason = ask.outcome.reason if ask.outcome else None
+        return _deny(_with_reason(CANCELLED, reason), "cancelled")
+
+    async def _unanswered(self, ask: Ask, sentence: str, outcome: str) -> CallToolResult:
+        nobody = (await self._waiting.reach(ask)).nobody
+        return (
+            _deny(f"{nobody} {NOT_REACHED}", "not_reached") if nobody else _deny(sentence, outcome)
+        )
+
+
+def _parsed(arguments: Json) -> Use:
+    """:raises ToolInputError:"""
+    tool, given = arguments.get("tool_name"), arguments.get("input")
+    if not isinstance(tool, str) or not tool.strip() or len(tool) > LONGEST_NAME:
+        accepted = f"a tool's name of at most {LONGEST_NAME} characters"
+        raise refused("Validation error: tool_name is required", "tool_name", tool, accepted)
+    size = _size(given)
+    if not isinstance(given, dict) or size is None:
+        accepted = "the tool's input as an object"
+        raise refused("Validation error: input is required", "input", given, accepted)
+    if size > MAX_CHARACTERS:
+        raise ToolInputError(
+            "Validation error: input is too long",
+            path="input",
+            given=f"{size:,} characters of JSON",
+            accepted=f"at most {MAX_CHARACTERS:,}",
+        )
+    return Use(tool=tool, given=given)
+
+
+def _size(given: object) -> int | None:
+    """Python reads numbers as JSON that JSON does not have; the client could not read them back."""
+    try:
+        return len(json.dumps(given, allow_nan=False))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _with_reason(sentence: str, reason: str | None) -> str:
+    return f"{sentence}: {reason}" if reason else f"{sentence}."
+
+
+def _allow(given: Json) -> CallToolResult:
+    return _told({"behavior": "allow", "updatedInput": given})
+
+
+def _deny(message: str, outcome: str, *, is_error: bool = False) -> CallToolResult:
+    told = _told({"behavior": "deny", "message": message})
+    return told.model_copy(update={"meta": {OUTCOME: outcome}, "is_error": is_error})
+
+
+def _told(value: Json) -> CallToolResult:
+    return text_result(json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,366 @@
+"""`question_ask`: SwissArmyHammer's one question, put to the client's window and to the chats.
+
+Waits as long as it takes and gives no ticket, unless nobody can be reached. The answer is written
+into the project's journal.
+
+In the protocol era of 2026-07-28 a form ends the call, and an answer on the phone then only reaches
+the agent after somebody has closed the window. So there the chats are asked, and the window only if
+nobody can be reached through them, or if the owner's setting `elicit` says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from mcp_types import (
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    Tool,
+)
+
+from chatbridge.core.errors import InvalidAnswer, ToolInputError, UnknownAsk
+from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, Question, Status
+from chatbridge.core.text import encodable
+from chatbridge.tool_names import ASK_USER, offered_name
+from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.definition import described
+from chatbridge.tools.elicitation.elicitation import DECLINED, INSTANT, Elicitation, Window
+from chatbridge.tools.elicitation.state import FormState, States, about
+from chatbridge.tools.journal.entry import Entry
+from chatbridge.tools.journal.keeper import QUESTION_ASK, JournalKeeper
+from chatbridge.tools.validation import refused
+from chatbridge.tools.waiting import UNREACHED_SECONDS, Waiting
+
+log = logging.getLogger(__name__)
+
+MAX_QUESTION = MAX_ANSWER = 100_000
+FORM = "answer"
+"""The form's name among what a client is asked to fill in."""
+NO_ANSWER = "No answer provided"
+DISMISSED = "closed in the agent's window"
+FOREIGN = (
+    "The requestState is not one that chatbridge gave out for this question, so nothing was asked "
+    "and nothing saved. Call question_ask anew, without it"
+)
+
+NOT_SEEN = (
+    "So nobody has seen the question, and nothing was saved. Go on without an answer, or call "
+    "question_ask again later in the same words"
+)
+
+_CHATS_AND_WINDOW = "in your client's own window and on their phone or in their browser"
+_SHOWN = {
+    "chats": "on their phone or in their browser; in your client's own window if nobody can be "
+    "reached there",
+    "client": "in your client's own window",
+    "both": f"{_CHATS_AND_WINDOW}; the first answer counts, and one on the phone is returned when "
+    "the window is closed",
+}
+"""Where a form ends the call, by the owner's choice."""
+_DESCRIPTION = """\
+Ask the person you work for one question and wait, as long as it takes, for an answer in their own \
+words. It is shown SHOWN. Needs a client with the MCP elicitation capability (forms), and is \
+listed only then.
+
+Every answer is kept in the project as a YAML file, so that question_summary can tell it to you \
+again in a later session. Ask for what is worth remembering: a preference, a name, a target. Keep \
+it short.
+
+The form has one text field: {"type": "object", "properties": {"answer": {"type": "string", \
+"description": "<the question>"}}, "required": ["answer"]}
+
+Example: {"question": "Which database should we use?"} returns {"answer": "PostgreSQL", \
+"saved_to": ".chatbridge/questions/20250605_140000_question.yaml"}, and that file says:
+# Saved at 2025-06-05 14:00:00 UTC
+timestamp: "2025-06-05T14:00:00.789Z"
+question: "Which database should we use?"
+answer: "PostgreSQL"
+
+Declined: the result is an error and nothing is saved; respect it. Nobody can be reached for ten \
+minutes: an error that says so."""
+
+
+def description(*, stateless: bool, elicit: str) -> str:
+    """What models are told. `stateless`: forms end the call."""
+    shown = _SHOWN[elicit] if stateless else f"{_CHATS_AND_WINDOW}; the first answer counts"
+    return _DESCRIPTION.replace("SHOWN", shown)
+
+
+class QuestionAsk:
+    name = QUESTION_ASK
+    always = False
+
+    def __init__(
+        self,
+        waiting: Waiting,
+        elicitation: Elicitation,
+        keeper: JournalKeeper,
+        states: States,
+        *,
+        elicit: str,
+    ) -> None:
+        """`elicit`: the owner's choice for clients whose forms end the call: "chats", "client" or
+        "both"."""
+        self._waiting = waiting
+        self._elicitation = elicitation
+        self._keeper = keeper
+        self._states = states
+        self._elicit = elicit
+
+    def definition(self, project: Project, peer: Peer) -> Tool | None:
+        if not peer.elicits:
+            log.debug("Client does not support elicitation, 'question_ask' tool not available")
+            return None
+        log.info("Client supports elicitation, registering 'question_ask' tool")
+        return described(
+            self.name,
+            title="Ask one question and keep the answer",
+            description=description(stateless=peer.stateless, elicit=self._elicit),
+            schema={
+                "type": "object",
+                "properties": {
+                    "question": {
+                        "type": "string",
+                        "description": "The question to ask the person",
+                        "minLength": 1,
+                        "maxLength": MAX_QUESTION,
+                    }
+                },
+                "required": ["question"],
+            },
+        )
+
+    async def run(
+        self, arguments: dict[str, Any], call: ToolCall
+    ) -> CallToolResult | InputRequiredResult:
+        question = _parsed(arguments)
+        if not call.peer.elicits:
+            return text_result(await self._cannot(call), is_error=True)
+        if not call.peer.stateless:
+            return await self._asked(question, call)
+        if call.state is not None:
+            return await self._second_turn(question, call, call.state)
+        if self._elicit == "chats":
+            return await self._chats_first(question, call)
+        return await self._first_turn(question, call)
+
+    async def _asked(self, question: Question, call: ToolCall) -> CallToolResult:
+        ask, waiting = await self._waiting.ask(_request(question, call), call)
+        async with self._elicitation.beside(ask, call, _window(question)) as window:
+            return await self._ended(ask, waiting, call, window)
+
+    async def _ended(
+        self, ask: Ask, waiting: Call, call: ToolCall, window: asyncio.Future[None] | None = None
+    ) -> CallToolResult:
+        async def unreached() -> str:
+            if window is not None:
+                await asyncio.wait({window})
+            return await self._waiting.unreached(ask, call.clock, after=UNREACHED_SECONDS)
+
+        end = await self._end_or(unreached(), ask, waiting, call)
+        if isinstance(end, str):
+            # An answer that comes in this moment is kept for the next call.
+            await self._waiting.broker.callers.carries_no_answer(call.name)
+            return text_result(f"{end} {NOT_SEEN}", is_error=True)
+        return await self._told(end, waiting)
+
+    async def _end_or(
+        self, unreached: Coroutine[Any, Any, str], ask: Ask, waiting: Call, call: ToolCall
+    ) -> Ask | str:
+        """The ask once it has ended; or why nobody can be reached, if that comes first."""
+        waited = self._waiting.ended(ask, waiting, call, limit=None, endless=True)
+        ending, giving_up = asyncio.ensure_future(waited), asyncio.ensure_future(unreached)
+        try:
+            await asyncio.wait({ending, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+            if not ending.done():
+                return giving_up.result()
+            ended = ending.result()
+            assert ended is not None  # there is no limit
+            return ended
+        finally:
+            ending.cancel()
+            giving_up.cancel()
+            await asyncio.gather(ending, giving_up, return_exceptions=True)
+
+    async def _told(self, ended: Ask, waiting: Call) -> CallToolResult:
+        if ended.answer is None:
+            return text_result(_why_not(ended), is_error=True)
+        return _answered(
+            ended.answer.answers[0].values[0],
+            await self._keeper.saved(ended),
+            late=waiting.late,
+        )
+
+    async def _cannot(self, call: ToolCall) -> str:
+        folder = await self._keeper.where(call.project)
+        instead = offered_name(ASK_USER, call.agent.client)
+        return (
+            "question_ask needs a client that declares the elicitation capability (forms), and "
+            f"this one does not, so nobody was asked. Use {instead} instead; answers can also be "
+            f"put into {folder} by hand, as YAML files with timestamp, question and answer"
+        )
+
+    # ── where a form ends the call, and the client calls again ────────────────────────────────────
+
+    async def _chats_first(
+        self, question: Question, call: ToolCall
+    ) -> CallToolResult | InputRequiredResult:
+        ask, waiting = await self._waiting.ask(_request(question, call), call)
+        unreached = self._waiting.unreached(ask, call.clock, after=0.0)
+        end = await self._end_or(unreached, ask, waiting, call)
+        if isinstance(end, str):
+            log.info("ask %s: the client's window is asked: %s", ask.id, end)
+            return await self._form_beside(ask, question, call)
+        return await self._told(end, waiting)
+
+    async def _first_turn(
+        self, question: Question, call: ToolCall
+    ) -> CallToolResult | InputRequiredResult:
+        if self._elicit == "client":
+            return self._form(question, _state(question, call, ask=None))
+        ask, waiting = await self._waiting.ask(_request(question, call), call)
+        if not ask.open:
+            return await self._ended(ask, waiting, call)
+        return await self._form_beside(ask, question, call)
+
+    async def _form_beside(
+        self, ask: Ask, question: Question, call: ToolCall
+    ) -> InputRequiredResult:
+        """The form; the ask stays open in the chats."""
+        await self._waiting.broker.callers.ticket(call.name)
+        return self._form(question, _state(question, call, ask=ask.id))
+
+    async def _second_turn(
+        self, question: Question, call: ToolCall, given: str
+    ) -> CallToolResult | InputRequiredResult:
+        state = self._states.opened(given)
+        if state is None or state.about != about(call.project.key, question.text):
+            return text_result(FOREIGN, is_error=True)
+        reply = call.replies.get(FORM)
+        instant = call.clock.time() - state.at < INSTANT
+        if state.ask is None:
+            return await self._without_ask(question, call, state, reply, instant=instant)
+        try:
+            ask, waiting = await self._waiting.broker.follow(
+                state.ask, call.name, project=call.project.key, counts_for=call.counts_for
+            )
+        except UnknownAsk:
+            return text_result(FOREIGN, is_error=True)
+        if ask.open and reply is None:
+            await self._waiting.broker.callers.ticket(call.name)
+            return self._form(question, state)
+        if ask.open and reply is not None:
+            window = _window(question)
+            await self._elicitation.put(ask, reply, window, instant=instant, clock=call.clock)
+        return await self._ended(ask, waiting, call)
+
+    async def _without_ask(
+        self,
+        question: Question,
+        call: ToolCall,
+        state: FormState,
+        reply: ElicitResult | None,
+        *,
+        instant: bool,
+    ) -> CallToolResult | InputRequiredResult:
+        """The client's window alone was asked."""
+        if reply is None:
+            return self._form(question, state)
+        if reply.action != "accept" and instant:
+            log.info("call %s: the client declines by itself, the chats are asked", call.id)
+            return await self._asked(question, call)
+        if reply.action != "accept":
+            reason = DECLINED if reply.action == "decline" else DISMISSED
+            return text_result(_declined(reason), is_error=True)
+        try:
+            (answer,) = _window(question).read(reply.content or {})
+        except InvalidAnswer:
+            return text_result(NO_ANSWER, is_error=True)
+        entry = Entry.of(at=call.clock.time(), question=question.text, answer=answer.values[0])
+        saved_to = await self._keeper.save(call.project, entry, since=state.at)
+        log.info("Session completed successfully session=none call=%s", call.id)
+        return _answered(answer.values[0], saved_to)
+
+    def _form(self, question: Question, state: FormState) -> InputRequiredResult:
+        window = _window(question)
+        form = ElicitRequestFormParams(message=window.message, requested_schema=window.schema)
+        return InputRequiredResult(
+            input_requests={FORM: ElicitRequest(params=form)},
+            request_state=self._states.signed(state),
+        )
+
+
+def _parsed(arguments: dict[str, Any]) -> Question:
+    """:raises ToolInputError:"""
+    given = arguments.get("question")
+    if not isinstance(given, str) or not given.strip():
+        raise refused("Validation error: question text is required", "question", given, "some text")
+    if len(given) > MAX_QUESTION:
+        raise ToolInputError(
+            "Validation error: question is too long",
+            path="question",
+            given=f"{len(given):,} characters",
+            accepted=f"at most {MAX_QUESTION:,} characters",
+        )
+    return Question(id=FORM, text=given)
+
+
+def _state(question: Question, call: ToolCall, *, ask: str | None) -> FormState:
+    return FormState(about=about(call.project.key, question.text), ask=ask, at=call.clock.time())
+
+
+def _request(question: Question, call: ToolCall) -> AskRequest:
+    return AskRequest(
+        project=call.project,
+        agent=call.agent,
+        tool=QUESTION_ASK,
+        dialect=QUESTION_ASK,
+        questions=(question,),
+        timeout=float("inf"),
+    )
+
+
+def _window(question: Question) -> Window:
+    def read(content: Mapping[str, Any]) -> tuple[Answer, ...]:
+        # Longer than what chats take: who writes so much in a window must not lose it.
+        text = content.get("answer")
+        if not isinstance(text, str) or not text.strip() or len(text) > MAX_ANSWER:
+            raise InvalidAnswer("answer", f"no text of at most {MAX_ANSWER:,} characters")
+        return (Answer(values=(encodable(text),)),)
+
+    return Window(
+        message=question.text,
+        schema={
+            "type": "object",
+            "properties": {"answer": {"type": "string", "description": question.text}},
+            "required": ["answer"],
+        },
+        read=read,
+        dismissed=DISMISSED,
+        unfit=NO_ANSWER,
+    )
+
+
+def _answered(answer: str, saved_to: str, *, late: bool = False) -> CallToolResult:
+    result: dict[str, Any] = {"answer": answer, "saved_to": saved_to}
+    return json_result({**result, "late": True} if late else result)
+
+
+def _why_not(ask: Ask) -> str:
+    reason = ask.outcome.reason if ask.outcome else None
+    if reason == NO_ANSWER:
+        return NO_ANSWER
+    if ask.status is Status.WITHDRAWN:
+        return "The question was withdrawn, as nobody waited for its answer. Nothing was saved."
+    return _declined(reason)
+
+
+def _declined(reason: str | None) -> str:
+    declined = "The question was declined, and nothing was saved."
+    return f"{declined} Reason: {reason}" if reason else declined
