@@ -210,9 +210,11 @@ async def test_a_link_that_never_reads_does_not_hold_up_the_stop(tmp_path: Path)
         async with asyncio.timeout(20):
             await links.close()
         assert await link.hear() == {"chatbridge": "stopping"}
+        assert (await hub.now(ask)).open, "a stop withdrew the question"
+        while await suspended.hear():
+            pass  # it reads on at last, so that the hub's end of it can close
         link.close()
         suspended.close()
-        assert (await hub.now(ask)).open, "a stop withdrew the question"
 
 
 async def test_a_stopping_hub_says_so_and_answers_no_open_call(tmp_path: Path) -> None:
