@@ -92,7 +92,14 @@ class Desk:
         """What operations have printed, by their id."""
         self._notices = notices
         self._requests = itertools.count(1)
+        self.deliveries: list[asyncio.Task[None]] = []
         broker.callers.link_opened("link")
+
+    async def end_deliveries(self) -> None:
+        """As in a hub, before the channel ends: they use what it closes."""
+        for task in self.deliveries:
+            task.cancel()
+        await asyncio.gather(*self.deliveries, return_exceptions=True)
 
     async def ask(
         self,
@@ -186,19 +193,21 @@ async def open_desk(
         ready = asyncio.Event()
         ready.set()
     serving = [delivery.serve(surface, ready=ready) for surface in channel.surfaces]
-    tasks = [asyncio.create_task(work) for work in (broker.run(), *serving)]
+    running = asyncio.create_task(broker.run())
     outputs: dict[str, bytes] = {}
 
     async def output(operation_id: str) -> bytes | None:
         return outputs.get(operation_id)
 
+    intake = Intake(broker, store=store, clock=clock, outputs=output)
+    desk = Desk(broker, intake, delivery, clock, notices, outputs)
+    desk.deliveries = [asyncio.create_task(work) for work in serving]
     try:
-        intake = Intake(broker, store=store, clock=clock, outputs=output)
-        yield Desk(broker, intake, delivery, clock, notices, outputs)
+        yield desk
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        await desk.end_deliveries()
+        running.cancel()
+        await asyncio.wait({running})
         await store.close()
 
 

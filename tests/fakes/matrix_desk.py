@@ -201,6 +201,7 @@ async def running_matrix(
                 running=running,
             )
         finally:
+            await desk.end_deliveries()
             running.cancel()
             await asyncio.wait({running}, timeout=PATIENCE)
 

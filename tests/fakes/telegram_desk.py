@@ -210,5 +210,6 @@ async def running_telegram(
                 running=running,
             )
         finally:
+            await desk.end_deliveries()
             running.cancel()
             await asyncio.wait({running}, timeout=PATIENCE)
