@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # a link starts in 43 ms; typing alone would be 5 more
+if TYPE_CHECKING:
     from typing import Any
+
 
 DEEPEST = 200
 """Levels. The SDK's own parser takes no more either."""
@@ -52,3 +53,28 @@ def _brackets(text: str | bytes) -> int:
     if isinstance(text, str):
         return text.count("[") + text.count("{")
     return text.count(b"[") + text.count(b"{")
+
+
+LONGEST_STRING = 1000
+LARGEST_INTEGER = 2**64 - 1
+"""Clients that count or draw 64 bits at random stay below."""
+PROBLEM = f"an id is a string of at most {LONGEST_STRING:,} characters or a 64-bit whole number"
+
+
+def is_request_id(value: object) -> bool:
+    """Whether a response can carry the same id back."""
+    if type(value) is int:
+        return abs(value) <= LARGEST_INTEGER
+    return isinstance(value, str) and len(value) <= LONGEST_STRING and _is_unicode(value)
+
+
+def has_bad_id(message: object) -> bool:
+    """Whether this is a request that cannot be answered under its id."""
+    if not isinstance(message, dict) or "method" not in message or "id" not in message:
+        return False
+    return not is_request_id(message["id"])
+
+
+def _is_unicode(text: str) -> bool:
+    """Half a surrogate pair is replaced on the way, and the response would have another id."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

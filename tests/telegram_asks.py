@@ -10,13 +10,14 @@ from chatbridge.channels.telegram.render.keyboard import Key, Rows
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.build import draw
 from chatbridge.core.cards.card import Card
-from chatbridge.core.delivery.notice import Level, Notice
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
     Agent,
     Ask,
     CallName,
     Draft,
+    Level,
+    Notice,
     Option,
     Person,
     Project,

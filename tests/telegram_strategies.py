@@ -9,7 +9,6 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from chatbridge.channels.telegram.render.card import Seen
-from chatbridge.core.delivery.notice import Level
 from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.model import (
@@ -19,6 +18,7 @@ from chatbridge.core.model import (
     VERDICTS,
     Answer,
     Ask,
+    Level,
     Option,
     Outcome,
     Person,

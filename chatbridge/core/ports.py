@@ -5,16 +5,15 @@ An adapter implements one of these protocols and is tested by the suite in `test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import uuid4
 
 from chatbridge.core.cards.row import Past, Row, Rows
-from chatbridge.core.delivery.notice import Notice
-from chatbridge.core.delivery.rate_limit import Pace
+from chatbridge.core.delivery.queue import Pace
 from chatbridge.core.forms.form import Event, Step
-from chatbridge.core.model import Answer, Ask, Note, Person, Post
+from chatbridge.core.model import Answer, Ask, Note, Notice, Person, Post
 
 
 class Clock(Protocol):
@@ -229,3 +228,22 @@ class Channel(Protocol):
     async def drain(self) -> None:
         """Return once everything the service had kept until now has been put in."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Each part is asked for when it is shown."""
+
+    agents: Callable[[], Sequence[str]] = tuple
+    """The agents that are connected."""
+    remarks: Callable[[], Sequence[str]] = tuple
+    """What the owner should know about them."""
+    troubles: Callable[[], Mapping[str, str | None]] = dict
+    """Each channel, and why it does not work now."""
+
+    faults: Callable[[], Sequence[str]] = tuple
+    """What is wrong with the hub itself, or its database."""
+
+    def banners(self) -> list[str]:
+        """What deserves to be seen without being looked for."""
+        return [*self.faults(), *filter(None, self.troubles().values()), *self.remarks()]

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
 from chatbridge.core.cards.row import Past, Row, Rows
-from chatbridge.core.delivery.notice import Notice
-from chatbridge.core.model import Ask, Call, CallName, Note, Post, Status
+from chatbridge.core.model import Ask, Call, CallName, Note, Notice, Post, Status
 from chatbridge.core.operation import OperationStore
 
 T = TypeVar("T")

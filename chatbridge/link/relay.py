@@ -11,10 +11,11 @@ import json
 import time
 from collections.abc import Callable
 
-from chatbridge import request_ids, safe_json
+from chatbridge import safe_json
+from chatbridge import safe_json as request_ids
 from chatbridge.framing import MAX_LINE, Overlong
 from chatbridge.link.outbox import Outbox
-from chatbridge.request_ids import is_request_id
+from chatbridge.safe_json import is_request_id
 
 Json = dict[str, object]
 RequestId = str | int

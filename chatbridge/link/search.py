@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 from collections.abc import Callable, Iterator
 
 from chatbridge import runtime_paths, sockets
-from chatbridge.core.errors import ChatbridgeError
-from chatbridge.link import hub_start, system_hub
+from chatbridge.core.errors import ChatbridgeError, SocketUnusable
+from chatbridge.link import hub_start
 
 FIRST_LIMIT = 15.0
 LOST_LIMIT = 600.0
@@ -75,8 +76,8 @@ class Search:
         self._note_holder(info.pid if info else None, now)
         for path in self._places(info):
             try:
-                if path == system_hub.SOCKET:
-                    return system_hub.connect(path)
+                if path == SOCKET:
+                    return connect(path)
                 return sockets.connect(path)
             except (OSError, ChatbridgeError):
                 continue  # where a path cannot be used at all, the hub's own report says so
@@ -153,8 +154,8 @@ class Search:
             self.deadline = min(now + self._limit, self._began + LOST_LIMIT)
 
     def _places(self, info: runtime_paths.LockInfo | None) -> Iterator[str]:
-        if system_hub.wanted():
-            yield system_hub.SOCKET
+        if wanted():
+            yield SOCKET
         if info is not None and info.socket is not None:
             if info.started_by == "link":
                 # It may be confined with its client; a service, once started, takes over from it.
@@ -214,3 +215,32 @@ def _usable(state: str, *places: Callable[[str], str]) -> Iterator[str]:
             yield place(state)
         except ChatbridgeError:
             continue
+
+
+SOCKET = "/run/chatbridge/hub.sock"
+
+
+def wanted() -> bool:
+    """Who names a state directory means the hub of that one."""
+    return not os.environ.get("CHATBRIDGE_STATE_DIR")
+
+
+def connect(path: str = SOCKET) -> socket.socket:
+    """A non-blocking connection to the machine's hub. The process that listens has a user of its
+    own: that it is the right one is known from its place, where nobody but root can put a socket.
+
+    :raises OSError: there is none, or this user may not connect.
+    :raises SocketUnusable: others could have put it there.
+    """
+    folder, place = os.lstat(os.path.dirname(path)), os.lstat(path)
+    roots = folder.st_uid == 0 and place.st_uid == 0 and not folder.st_mode & 0o022
+    if not (roots and stat.S_ISDIR(folder.st_mode) and stat.S_ISSOCK(place.st_mode)):
+        raise SocketUnusable(f"{path} is not used: others than root could have put it there")
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.setblocking(False)
+        sock.connect(path)
+    except BaseException:
+        sock.close()
+        raise
+    return sock

@@ -6,8 +6,8 @@ server that fails to initialize, and their agents then never learn why. Both pro
 
 from __future__ import annotations
 
-from chatbridge import __version__, request_ids
-from chatbridge.request_ids import is_request_id
+from chatbridge import __version__, safe_json
+from chatbridge.safe_json import is_request_id
 from chatbridge.tool_names import ASK_USER, offered_name
 
 _HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -29,7 +29,7 @@ def answer(
     """The response to one request. `tools` false: none are listed. `client`: the name that it gave
     in its handshake."""
     if not is_request_id(request.get("id")):
-        return _error({}, -32600, request_ids.PROBLEM)
+        return _error({}, -32600, safe_json.PROBLEM)
     given = request.get("params")
     params: dict[str, object] = given if isinstance(given, dict) else {}
     version = _stateless_version(params)

@@ -37,11 +37,9 @@ from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.core.text import one_line
 from chatbridge.settings import authority, secrets
-from chatbridge.settings.commands import Commands
-from chatbridge.settings.http import Http
 from chatbridge.settings.matrix import Matrix
 from chatbridge.settings.telegram import Telegram
-from chatbridge.settings.tools import Approvals, ClientLimits, Journal, Seconds
+from chatbridge.settings.tools import Approvals, ClientLimits, Commands, Http, Journal, Seconds
 from chatbridge.settings.values import address, listed
 
 __all__ = [

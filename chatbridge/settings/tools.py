@@ -3,12 +3,16 @@ waits."""
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+import os
+import re
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_settings import NoDecode
 
+from chatbridge import runtime_paths
+from chatbridge.core.policy import DAY
 from chatbridge.durations import LONGEST, seconds
 from chatbridge.settings.values import listed
 
@@ -59,3 +63,80 @@ class ClientLimits(BaseModel):
     limit: Seconds | None = None
     idle: Seconds | None = None
     cancels: bool = True
+
+
+MEGABYTE = 1_000_000
+
+
+def _expanded(folder: object) -> object:
+    return os.path.expanduser(folder) if isinstance(folder, str) else folder
+
+
+def _whole(folder: Path) -> Path:
+    if not folder.is_absolute():
+        raise ValueError("accepted: whole paths, such as ~/.config/chatbridge/tools")
+    return folder
+
+
+Folder = Annotated[Path, BeforeValidator(_expanded), AfterValidator(_whole)]
+Folders = Annotated[tuple[Folder, ...], NoDecode, BeforeValidator(listed)]
+
+
+def _beside_the_configuration() -> tuple[Path, ...]:
+    return (Path(runtime_paths.config_path()).parent / "tools",)
+
+
+class Commands(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    enabled: bool = True
+    dirs: Folders = Field(default_factory=_beside_the_configuration)
+    """Where definitions are. A project's folder is never among them by itself."""
+    path: Folders = ()
+    """Folders with programs, before the system's."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Variables for commands whose definitions name them."""
+    concurrency: int = Field(default=8, ge=1, le=256)
+    """How many commands run at once; synchronous ones have as many places of their own."""
+    announce_after: Seconds = 60.0
+    """The chats are told of the end of what ran for longer."""
+    retention: Seconds = 7 * DAY
+    """How long results and outputs are kept."""
+    max_disk: int = Field(default=500, ge=1)
+    """Megabytes of outputs; the oldest go first."""
+
+
+ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
+NAME = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """:raises ValueError: with what is accepted."""
+    found = ADDRESS.fullmatch(address.strip())
+    if not found or not 1 <= int(found["port"]) <= 65535:
+        raise ValueError("accepted: an address and a port, such as 127.0.0.1:8788 or [::1]:8788")
+    return found["host"].strip("[]"), int(found["port"])
+
+
+def _address(value: str | None) -> str | None:
+    if value is None or not value.strip():
+        return None
+    host_and_port(value)
+    return value.strip()
+
+
+def _names(values: tuple[str, ...]) -> tuple[str, ...]:
+    if any(not NAME.fullmatch(value) for value in values):
+        raise ValueError("accepted: names as in an address, such as agents.example.org")
+    return values
+
+
+class Http(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    address: Annotated[str | None, AfterValidator(_address)] = None
+    """None: no MCP over HTTP."""
+    hosts: Annotated[
+        tuple[str, ...], NoDecode, BeforeValidator(listed), AfterValidator(_names)
+    ] = ()
+    limit: Seconds = 60.0

@@ -14,14 +14,16 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from chatbridge.core.cards.row import Row, Summary
-from chatbridge.core.delivery.notice import Level, Notice, OperationEnd
 from chatbridge.core.model import (
     Agent,
     Ask,
     Call,
     CallName,
     Draft,
+    Level,
     Note,
+    Notice,
+    OperationEnd,
     Outcome,
     Post,
     Project,

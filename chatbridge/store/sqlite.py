@@ -18,9 +18,8 @@ from typing import TypeVar
 
 from chatbridge.core.bounds import Slices
 from chatbridge.core.cards.row import Past, Row, Rows
-from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, Note, Post
+from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, Note, Notice, Post
 from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, Parameters

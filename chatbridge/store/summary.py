@@ -10,8 +10,7 @@ from functools import cache
 
 from pydantic import TypeAdapter, ValidationError
 
-from chatbridge.core.cards.build import said_to, state_of
-from chatbridge.core.cards.build_approval import drawn_subject, verdict_of
+from chatbridge.core.cards.build import drawn_subject, said_to, state_of, verdict_of
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.row import Summary
 from chatbridge.core.model import Answer, Ask, View

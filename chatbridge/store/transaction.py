@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from chatbridge.core.bounds import weight_of
-from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Call, CallName, Note, Post, Status
+from chatbridge.core.model import Ask, Call, CallName, Note, Notice, Post, Status
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.opened_file import OpenedFile
 from chatbridge.store.recent import MAX_CHARACTERS, Changes, Recent

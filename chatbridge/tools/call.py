@@ -226,3 +226,26 @@ def json_result(value: dict[str, Any]) -> CallToolResult:
     the other."""
     text = json.dumps(value, ensure_ascii=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
+
+
+REMOTE = "chatbridge.remote"
+"""Where the scope of an HTTP request says who makes it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Remote:
+    link: str
+    project: Project
+    usual: float
+    """How long a call may take where nothing is known of its client."""
+    limit: float | None = None
+    folder: str | None = None
+    request: str | None = None
+    """The call's name, where the client's own ids name nothing: without a session, each of a
+    token's clients begins to count anew."""
+    present: bool = True
+    level: LoggingLevel = "info"
+
+    def age(self, request: object) -> float | None:
+        """Nobody repeats a call over HTTP."""
+        return None

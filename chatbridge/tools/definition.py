@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Collection
 from typing import Any
 
 from mcp_types import Icon, Tool, ToolAnnotations
+from pydantic import ValidationError
+
+from chatbridge.core.errors import ToolInputError
+from chatbridge.core.text import one_line, shortened
 
 _SVG = (
     "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'><path fill='#0A6A50' d='M4 3h16a2 "
@@ -44,3 +49,33 @@ def described(
         ),
         icons=[ICON],
     )
+
+
+def refused(sentence: str, path: str, given: object, accepted: str) -> ToolInputError:
+    return ToolInputError(
+        sentence,
+        path=path,
+        given=shortened(repr(given), 120),
+        accepted=shortened(one_line(accepted), 400),
+    )
+
+
+def misshapen(error: ValidationError, fields: Collection[str]) -> ToolInputError:
+    """The first problem that a shape check found. `fields` are the names a path can have."""
+    first = error.errors(include_url=False)[0]
+    # What pydantic adds for unions and validators is no part of the path.
+    parts = [p for p in first["loc"] if isinstance(p, int) or p in fields]
+    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts).lstrip(".")
+    names = [p for p in parts if isinstance(p, str)]
+    kind, given, message = first["type"], first["input"], first["msg"].removeprefix("Value error, ")
+    accepted = message[0].lower() + message[1:]
+    if kind == "missing":
+        return refused(f"Validation error: {path} is required", path, None, "some value")
+    if kind == "string_too_long":
+        return ToolInputError(
+            f"Validation error: {names[-1]} is too long",
+            path=path,
+            given=f"{len(given):,} characters",
+            accepted=accepted,
+        )
+    return refused(f"Validation error: {path} is not valid", path, given, accepted)

@@ -8,12 +8,10 @@ from mcp_types import CallToolResult, Tool
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from chatbridge.core.asks.reach import Reach
-from chatbridge.core.delivery.notice import Level, Notice
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.model import Project
+from chatbridge.core.model import Level, Notice, Project
 from chatbridge.tools.call import Peer, ToolCall, json_result
-from chatbridge.tools.definition import described
-from chatbridge.tools.validation import misshapen
+from chatbridge.tools.definition import described, misshapen
 
 MAX_MESSAGE = 10_000
 MAX_TITLE = 100

@@ -29,9 +29,8 @@ from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
 from chatbridge.tool_names import meant_tool, offered_name, worded_for
-from chatbridge.tools.call import Caller, Peer, ToolCall, ToolHandler, text_result
+from chatbridge.tools.call import REMOTE, Caller, Peer, Remote, ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import Client, Clients, agent_of
-from chatbridge.tools.remote import REMOTE, Remote
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,7 @@ from chatbridge.core.errors import ToolInputError, UnknownAsk
 from chatbridge.core.model import Ask, Call, Project
 from chatbridge.core.text import shortened
 from chatbridge.tools.call import Peer, ToolCall
-from chatbridge.tools.definition import described
-from chatbridge.tools.validation import refused
+from chatbridge.tools.definition import described, refused
 from chatbridge.tools.waiting import Waiting
 
 LONGEST_WAIT = 24 * 3600

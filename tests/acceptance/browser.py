@@ -23,8 +23,6 @@ from chatbridge.channels.web.channel import WebChannel
 from chatbridge.clock import SystemClock
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.broker import Broker
-from chatbridge.core.delivery.notice import Level, Notice
-from chatbridge.core.health import Health
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import (
     Agent,
@@ -32,6 +30,8 @@ from chatbridge.core.model import (
     Ask,
     AskRequest,
     CallName,
+    Level,
+    Notice,
     Option,
     Outcome,
     Person,
@@ -41,7 +41,7 @@ from chatbridge.core.model import (
     Subject,
 )
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Inbox
+from chatbridge.core.ports import Health, Inbox
 from tests.fakes.inbox import Desk, open_desk
 
 TOKEN = "a-token-of-the-tests"

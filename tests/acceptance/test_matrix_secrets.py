@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import pytest
 
-from chatbridge.hub.process.bot_lock import bot_lock_path, matrix_bot
+from chatbridge.hub.process.lock import bot_lock_path, matrix_bot
 from tests.acceptance.test_secrets import arguments_of_all, files_with
 from tests.fakes.house import Agent, House, Json, house
 from tests.fakes.link_client import PATIENCE

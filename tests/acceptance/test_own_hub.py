@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub.process.bot_lock import bot_lock_path
+from chatbridge.hub.process.lock import bot_lock_path
 from tests.fakes.approving import LIST
 from tests.fakes.house import House, house
 from tests.fakes.page import Page

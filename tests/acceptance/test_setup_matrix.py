@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 from uuid import uuid4
 
-from chatbridge.hub.process.bot_lock import bot_lock_path, matrix_bot
+from chatbridge.hub.process.lock import bot_lock_path, matrix_bot
 from tests.acceptance.wizard import Desk, desk
 from tests.fakes.matrix_person import Person
 from tests.fakes.matrix_timeline import Message

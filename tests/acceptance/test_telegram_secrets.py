@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from chatbridge.hub.process.bot_lock import bot_lock_path
+from chatbridge.hub.process.lock import bot_lock_path
 from tests.acceptance.test_secrets import arguments_of_all, files_with
 from tests.fakes.chat_settings import telegram_settings
 from tests.fakes.house import Agent, House, Json, house

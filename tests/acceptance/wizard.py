@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from chatbridge.hub.process.bot_lock import bot_lock_path
+from chatbridge.hub.process.lock import bot_lock_path
 from tests.fakes.house import House, house
 from tests.fakes.pty_person import PtyPerson, at_terminal
 from tests.fakes.telegram.people import Phone

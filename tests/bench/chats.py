@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chatbridge.hub.process.bot_lock import bot_lock_path, matrix_bot
+from chatbridge.hub.process.lock import bot_lock_path, matrix_bot
 from tests.bench.machine import Client, Machine, client, machine
 from tests.bench.programs import MATRIX, SERVER, TELEGRAM
 from tests.fakes.chat_settings import matrix_settings, telegram_settings

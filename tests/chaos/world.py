@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from chatbridge import runtime_paths
-from chatbridge.hub.process.bot_lock import bot_lock_path, matrix_bot
+from chatbridge.hub.process.lock import bot_lock_path, matrix_bot
 from tests.chaos.log import Carried, Log
 from tests.chaos.moved_clock import MovedClock, NoClock
 from tests.chaos.notices import NOTICE

@@ -9,7 +9,6 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -17,6 +16,7 @@ from chatbridge.core.model import (
     Call,
     CallName,
     Note,
+    Notice,
     Outcome,
     Person,
     Post,

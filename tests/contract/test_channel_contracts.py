@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.delivery.notice import Level
 from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskExplain, AskSession, Explain, Rephrase, ShowAll
-from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Answer, Ask, AskBack, Status
+from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Answer, Ask, AskBack, Level, Status
 from chatbridge.core.policy import Policy
 from tests.contract.drivers import DRIVERS, Driver
 from tests.fakes.inbox import COMMAND, CONFIRM, LONG_COMMAND, SELECT

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core.delivery.notice import Level, Notice
 from chatbridge.core.model import (
     Agent,
     Answer,
     Ask,
     CallName,
+    Level,
+    Notice,
     Outcome,
     Post,
     Project,

@@ -17,8 +17,7 @@ from pathlib import Path
 from chatbridge.channels.matrix.outbound.card_messages import Part, Seed
 from chatbridge.channels.matrix.outbound.card_messages import Place as MatrixPlace
 from chatbridge.channels.matrix.outbound.card_messages import to_text as matrix_text
-from chatbridge.core.delivery.notice import OperationEnd
-from chatbridge.core.model import Ask, CallName, Post, View
+from chatbridge.core.model import Ask, CallName, OperationEnd, Post, View
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 from chatbridge.core.store_port import Transaction
 from chatbridge.store.sqlite import SqliteStore

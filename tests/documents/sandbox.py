@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from chatbridge.hub.process.bot_lock import bot_lock_path
+from chatbridge.hub.process.lock import bot_lock_path
 from tests.documents import stand_ins
 from tests.documents.pages import ROOT
 from tests.documents.ways import TOKEN_FILE, How, Way

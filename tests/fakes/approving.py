@@ -19,8 +19,7 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Agent, Ask, CallName, Person, Project
 from chatbridge.tools.approvals.tool import OUTCOME, ApproveToolUse
-from chatbridge.tools.ask_user.results import told
-from chatbridge.tools.ask_user.tool import AskUser
+from chatbridge.tools.ask_user.tool import AskUser, told
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.clients import Client
 from chatbridge.tools.wait_for_answer import WaitForAnswer

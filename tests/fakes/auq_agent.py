@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, TextContent
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.forms import form
 from chatbridge.core.model import Agent, Ask, CallName, Project
-from chatbridge.tools.ask_user import results
+from chatbridge.tools.ask_user import tool as results
 from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.auq import ask as auq
 from chatbridge.tools.auq.arguments import Limits

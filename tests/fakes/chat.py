@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from chatbridge.core.delivery.notice import Notice
-from chatbridge.core.delivery.rate_limit import Pace
+from chatbridge.core.delivery.queue import Pace
 from chatbridge.core.errors import PostGone
-from chatbridge.core.model import Ask
+from chatbridge.core.model import Ask, Notice
 from chatbridge.core.ports import Inbox, Remark, Shown, Surface
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from chatbridge.cli.connect import Plan, plan, plan_removal, write
 from chatbridge.cli.connect.catalogue import CATALOGUE
-from chatbridge.cli.connect.places import places
-from chatbridge.cli.connect.program import Program
+from chatbridge.cli.connect.places import Program, places
 
 FILES = Path(__file__).parent / "client_files"
 START = Program("/opt/chatbridge/bin/chatbridge", ("mcp",))

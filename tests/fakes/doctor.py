@@ -13,7 +13,7 @@ import pytest
 from chatbridge import __version__, runtime_paths, sockets
 from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, Json
-from chatbridge.cli.doctor.runner import Check, examine
+from chatbridge.cli.doctor.run import Check, examine
 from chatbridge.cli.doctor.screen import drawn
 from chatbridge.core.ports import Clock
 from tests.fakes.scripted_hub import ScriptedHub, scripted_hub

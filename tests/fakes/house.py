@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from chatbridge import runtime_paths
-from chatbridge.hub.process.bot_lock import bot_lock_path, matrix_bot
+from chatbridge.hub.process.lock import bot_lock_path, matrix_bot
 from tests.fakes.link_client import PATIENCE, LinkClient
 from tests.fakes.program import CHATBRIDGE, bare
 from tests.fakes.warm_hubs import warm_environment, warm_hubs

@@ -13,13 +13,15 @@ from pathlib import Path
 from chatbridge.core.asks.ask_service import Intake
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.delivery import Delivery
-from chatbridge.core.delivery.notice import Level, Notice, OperationEnd
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import (
     Agent,
     Ask,
     AskRequest,
     CallName,
+    Level,
+    Notice,
+    OperationEnd,
     Option,
     Project,
     Question,

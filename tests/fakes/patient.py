@@ -20,7 +20,7 @@ from chatbridge.core.store_port import Transaction
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.links.session import Session
 from chatbridge.link.relay import Relay
-from chatbridge.tools.ask_user import results
+from chatbridge.tools.ask_user import tool as results
 from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server

@@ -23,7 +23,7 @@ from chatbridge.hub.http import tokens
 from chatbridge.hub.http.agents import HttpAgents
 from chatbridge.hub.http.guard import Names
 from chatbridge.hub.http.tokens import Tokens
-from chatbridge.tools.ask_user import results
+from chatbridge.tools.ask_user import tool
 from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
@@ -189,7 +189,7 @@ async def open_door(
     """Leaving it is an orderly stop of the HTTP side, and kill -9 for the rest."""
     async with world(path, clock, **policy) as hub:  # type: ignore[arg-type]
         waiting = Waiting(hub.broker, nobody)
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: results.told}))
+        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: tool.told}))
         server = build_server(
             lambda: tools,
             callers=hub.broker.callers,

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from chatbridge.channels.telegram.channel import TelegramChannel
 from chatbridge.channels.telegram.outbound.card_messages import from_text
-from chatbridge.core.delivery.rate_limit import Pace
+from chatbridge.core.delivery.queue import Pace
 from chatbridge.core.model import Answer, Ask
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock

@@ -29,11 +29,11 @@ from chatbridge.core.asks.ask_service import Intake
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.delivery.rate_limit import Pace
-from chatbridge.core.health import Health
+from chatbridge.core.delivery.queue import Pace
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.policy import Policy
+from chatbridge.core.ports import Health
 from chatbridge.hub.wiring.channel_supervisor import LineUp
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock

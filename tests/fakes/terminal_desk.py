@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from chatbridge.core.health import Health
+from chatbridge.core.ports import Health
 from chatbridge.hub.control.asks import CALM, TerminalAsks, Watchers
 from chatbridge.hub.control.server import Request
 from tests.fakes.world import PATIENCE, World, world

@@ -10,12 +10,11 @@ from pathlib import Path
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.clock import SystemClock
-from chatbridge.core.delivery.notice import Level
 from chatbridge.core.forms import form
-from chatbridge.core.health import Health
 from chatbridge.core.login_codes import LoginCodes
-from chatbridge.core.model import Agent, Answer, Person, Project, Question
+from chatbridge.core.model import Agent, Answer, Level, Person, Project, Question
 from chatbridge.core.policy import Policy
+from chatbridge.core.ports import Health
 from tests.fakes.inbox import (
     COMMAND,
     CONFIRM,

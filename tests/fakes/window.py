@@ -11,10 +11,8 @@ from mcp_types import CallToolResult, ElicitResult, InputRequiredResult
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.tools.call import Peer, ToolCall
-from chatbridge.tools.elicitation.elicitation import Elicitation
-from chatbridge.tools.elicitation.state import States
-from chatbridge.tools.journal.journal import Journal
-from chatbridge.tools.journal.keeper import JournalKeeper
+from chatbridge.tools.elicitation.elicitation import Elicitation, States
+from chatbridge.tools.journal.journal import Journal, JournalKeeper
 from chatbridge.tools.question_ask.ask import QuestionAsk
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.world import World

@@ -12,7 +12,7 @@ import pytest
 
 from chatbridge import runtime_paths
 from chatbridge.core.errors import BotInUse, SettingsError
-from chatbridge.hub.process import bot_lock
+from chatbridge.hub.process import lock as bot_lock
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.program import ROOT
 

@@ -11,7 +11,7 @@ import pytest
 from chatbridge.cli.connect import plan, write
 from chatbridge.cli.doctor.clients import clients
 from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.runner import Check
+from chatbridge.cli.doctor.run import Check
 from chatbridge.cli.doctor.service import service
 from chatbridge.cli.service import unit_files
 from tests.fakes.doctor import Machine, screen

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.doctor.commands import commands
+from chatbridge.cli.doctor.clients import commands
 from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.run import CHECKS
-from chatbridge.cli.doctor.runner import Check
+from chatbridge.cli.doctor.run import CHECKS, Check
 from tests.fakes.definitions import definition, written
 from tests.fakes.doctor import Machine, screen
 

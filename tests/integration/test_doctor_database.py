@@ -11,7 +11,7 @@ import pytest
 from chatbridge.cli.doctor import database as module
 from chatbridge.cli.doctor.database import database, notes
 from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.runner import Check
+from chatbridge.cli.doctor.run import Check
 from chatbridge.core.model import Note
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import an_ask

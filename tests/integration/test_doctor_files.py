@@ -9,8 +9,7 @@ import pytest
 
 from chatbridge.cli.doctor.files import configuration, files
 from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.run import CHECKS
-from chatbridge.cli.doctor.runner import Check
+from chatbridge.cli.doctor.run import CHECKS, Check
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.doctor import Machine, screen
 

@@ -14,7 +14,7 @@ from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, Mark
 from chatbridge.cli.doctor.hub import hub, order_of
 from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.cli.doctor.runner import Check, examine
+from chatbridge.cli.doctor.run import Check, examine
 from chatbridge.cli.doctor.telegram import telegram
 from chatbridge.cli.doctor.web import web
 from chatbridge.settings.secrets import keep

@@ -13,7 +13,7 @@ from chatbridge.channels.matrix.account import session
 from chatbridge.channels.matrix.account.session import Session
 from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.cli.doctor.runner import Check
+from chatbridge.cli.doctor.run import Check
 from chatbridge.core.model import Note
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.chat_settings import matrix_settings

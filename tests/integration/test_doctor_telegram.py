@@ -12,7 +12,7 @@ import pytest
 from chatbridge.channels.telegram.client.errors import Polled
 from chatbridge.cli.doctor.clock import clock
 from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.runner import Check
+from chatbridge.cli.doctor.run import Check
 from chatbridge.cli.doctor.telegram import telegram
 from chatbridge.core.model import Note
 from chatbridge.store.sqlite import SqliteStore

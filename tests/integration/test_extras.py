@@ -11,7 +11,7 @@ import pytest
 
 from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.cli.doctor.runner import Check
+from chatbridge.cli.doctor.run import Check
 from chatbridge.cli.setup import command
 from tests.fakes.doctor import Machine
 from tests.fakes.house import House, house

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.agents import hook_call
+from chatbridge.cli.agents import hook as hook_call
 from chatbridge.cli.agents.hook import OUTCOME, decided
 from chatbridge.tools import clients
 from chatbridge.tools.approvals import tool

@@ -14,7 +14,7 @@ from chatbridge.__main__ import main
 from chatbridge.core.errors import SettingsError
 from chatbridge.hub.http.serving import TRY_EVERY, HttpServing
 from chatbridge.hub.process.lock import Lock
-from chatbridge.settings.http import Http
+from chatbridge.settings.tools import Http
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
 from tests.fakes.world import PATIENCE, World, world

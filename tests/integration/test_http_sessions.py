@@ -21,7 +21,7 @@ from chatbridge.hub.http.sessions import (
     project_of,
 )
 from chatbridge.hub.http.tokens import Token, Tokens
-from chatbridge.tools.remote import Remote
+from chatbridge.tools.call import Remote
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, initialize, open_door
 from tests.fakes.world import PATIENCE, World, world
 

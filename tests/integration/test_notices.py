@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 from chatbridge.core.delivery.delivery import Delivery
-from chatbridge.core.delivery.notice import Level
 from chatbridge.core.delivery.notices import MOST_A_MINUTE, Notices
-from chatbridge.core.delivery.queue import PASSED_OVER
-from chatbridge.core.delivery.rate_limit import Pace
+from chatbridge.core.delivery.queue import PASSED_OVER, Pace
 from chatbridge.core.errors import RetryLater, ToolInputError, TooManyNotices
-from chatbridge.core.model import Agent, CallName, Project
+from chatbridge.core.model import Agent, CallName, Level, Project
 from chatbridge.hub.wiring.channel_supervisor import LineUp
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.notify_user import NotifyUser

@@ -12,8 +12,8 @@ import pytest
 from chatbridge.commands.operations.announcing import Announcing
 from chatbridge.commands.operations.runner_port import How
 from chatbridge.core.delivery.delivery import Delivery
-from chatbridge.core.delivery.notice import Level, Notice
 from chatbridge.core.delivery.notices import MOST_A_MINUTE, Notices
+from chatbridge.core.model import Level, Notice
 from chatbridge.core.operation import Operation, Stage
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.sweeping import EVERY, MEGABYTE, Sweeping
+from chatbridge.commands.operations.outputs import EVERY, MEGABYTE, Sweeping
 from chatbridge.core.operation import Operation
 from tests.fakes.clock import StillClock
 from tests.fakes.operating import PATIENCE, Operating, operating, until

@@ -11,7 +11,7 @@ import pytest
 
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.model import Answer
-from chatbridge.tools.journal.entry import Entry
+from chatbridge.tools.journal.journal import Entry
 from tests.fakes.window import FormWindow, Questions, said
 from tests.fakes.world import OWNER, PATIENCE, World, world
 

@@ -24,7 +24,7 @@ from chatbridge.core.model import (
     QuestionType,
     Subject,
 )
-from chatbridge.tools.journal.entry import Entry
+from chatbridge.tools.journal.journal import Entry
 from chatbridge.tools.question_ask.summary import QuestionSummary
 from tests.fakes.clock import StillClock
 from tests.fakes.window import PEER, Questions

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.delivery.delivery import Delivery
-from chatbridge.core.delivery.notice import Level, Notice
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Call, Note, Post, Question, Status
+from chatbridge.core.model import Ask, Call, Level, Note, Notice, Post, Question, Status
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.core.store_port import Transaction
 from chatbridge.store.sqlite import SqliteStore

@@ -17,7 +17,7 @@ import pytest
 from chatbridge.cli.hub import inbox
 from chatbridge.core.errors import SocketUnusable
 from chatbridge.hub.links.peers import Peers, may_request
-from chatbridge.link import system_hub
+from chatbridge.link import search as system_hub
 from chatbridge.link.search import Search
 
 pytestmark = pytest.mark.root

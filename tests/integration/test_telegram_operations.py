@@ -12,7 +12,7 @@ import pytest
 
 from chatbridge.channels.telegram.inbound import outputs
 from chatbridge.channels.telegram.render.callback_data import Output, encode
-from chatbridge.core.delivery.notice import OperationEnd
+from chatbridge.core.model import OperationEnd
 from tests.ended_operations import BADLY, HOSTILE, OPERATION, WELL
 from tests.fakes.clock import StillClock
 from tests.fakes.telegram.people import Card

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.delivery.notice import Level
-from chatbridge.core.model import Person, Project
+from chatbridge.core.model import Level, Person, Project
 from chatbridge.core.policy import DAY
 from tests.fakes.inbox import CONFIRM, TEXT
 from tests.fakes.web import Web, running_web

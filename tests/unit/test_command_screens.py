@@ -11,7 +11,7 @@ from chatbridge import __version__
 from chatbridge.cli.doctor.screen import drawn
 from chatbridge.cli.hub import status
 from chatbridge.cli.questions import history, pending
-from chatbridge.cli.ui import tables, times
+from chatbridge.cli.ui import tables, wording
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.cards.phrases import clock_time
@@ -134,14 +134,14 @@ def test_nobody_is_told_to_answer_an_approval_here() -> None:
     ],
 )
 def test_what_is_left_of_the_time(rest: float | None, said: str) -> None:
-    assert times.left(None if rest is None else NOW + rest, now=NOW) == said
+    assert wording.left(None if rest is None else NOW + rest, now=NOW) == said
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(3600.0, "1 h"), (5400.0, "90 min"), (90.0, "90 s"), (172_800.0, "2 d")]
 )
 def test_a_time_is_whole_in_the_largest_unit_that_fits(seconds: float, said: str) -> None:
-    assert times.duration(seconds) == said
+    assert wording.duration(seconds) == said
 
 
 def ended(ask: Ask, how: Status, *, at: float = NOW, **outcome: Any) -> Json:
@@ -159,10 +159,10 @@ def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
     ]
     at = clock_time(NOW)
     assert screen(history.screen(found), 80) == (
-        f"{times.day(yesterday)}\n"
+        f"{wording.day(yesterday)}\n"
         f"{at}   shop-api   Which database should the integra…   SQLite\n"
         "\n"
-        f"{times.day(NOW)}\n"
+        f"{wording.day(NOW)}\n"
         f"{at}   shop-api   Which database should the integra…   cancelled: not now\n"
         f"{at}   infra1     Approve: terraform apply plan.out    allowed for this session\n"
     )

@@ -9,8 +9,7 @@ import pytest
 
 from chatbridge.cli.connect import CLIENTS, found_clients
 from chatbridge.cli.connect.catalogue import CATALOGUE, client_of
-from chatbridge.cli.connect.places import Places, places
-from chatbridge.cli.connect.program import Program, program
+from chatbridge.cli.connect.places import Places, Program, places, program
 from chatbridge.core.errors import ChatbridgeError
 
 USUAL = {

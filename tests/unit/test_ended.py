@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core.cards.operation_summary import CHARACTERS, LINES, ended
+from chatbridge.core.cards.operation_summary import (
+    CHARACTERS,
+    LINES,
+    PIECE,
+    ended,
+    for_people,
+    without_sequences,
+)
 from chatbridge.core.cards.phrases import spoken
-from chatbridge.core.delivery.notice import OperationEnd
-from chatbridge.core.terminal_output import PIECE, for_people, without_sequences
+from chatbridge.core.model import OperationEnd
 from chatbridge.core.text import visible
 from tests.ended_operations import BADLY, HOSTILE, WELL, ends
 

@@ -14,7 +14,7 @@ from starlette.types import Message
 from chatbridge.core.model import CallName, Project
 from chatbridge.hub.http.sessions import Exchange
 from chatbridge.hub.http.wire import Wire, repaired, replayed
-from chatbridge.tools.remote import Remote
+from chatbridge.tools.call import Remote
 
 RESULT = {
     "jsonrpc": "2.0",

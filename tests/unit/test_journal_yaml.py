@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.tools.journal import yaml_text
-from chatbridge.tools.journal.entry import Entry, canonical, stamp
+from chatbridge.tools.journal.journal import Entry, canonical, stamp
 from chatbridge.tools.journal.yaml_text import listed, parsed, summary, written
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "questions"

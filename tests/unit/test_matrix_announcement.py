@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from chatbridge.channels.matrix.render.announcement import draw_notice
-from chatbridge.core.delivery.notice import GLYPHS, Level, Notice
+from chatbridge.core.model import GLYPHS, Level, Notice
 from tests.ended_operations import BADLY, HOSTILE, WELL, ended_notice, ended_notices
 from tests.matrix_asks import check, html_text, plain
 from tests.telegram_asks import notice

@@ -25,7 +25,7 @@ from chatbridge.core.model import (
     QuestionType,
     Status,
 )
-from chatbridge.tools.ask_user.results import QUESTION, QUESTIONS, TIMED_OUT, result_of, ticket_of
+from chatbridge.tools.ask_user.tool import QUESTION, QUESTIONS, TIMED_OUT, result_of, ticket_of
 
 NOW = 1000.0
 OPTIONS = (Option(label="A"), Option(label="B"), Option(label="C"))

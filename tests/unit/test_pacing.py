@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.channels.telegram.outbound.chat import PRIVATE
-from chatbridge.core.delivery.rate_limit import Meter, Pace
+from chatbridge.core.delivery.queue import Meter, Pace
 
 
 def sent_at(pace: Pace, wishes: list[tuple[float, bool]]) -> list[float]:

@@ -12,9 +12,8 @@ from chatbridge.core.cards.card import APPROVAL_GLYPH
 from chatbridge.core.cards.card import GLYPHS as CARDS
 from chatbridge.core.cards.operation_summary import ended
 from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
-from chatbridge.core.delivery.notice import GLYPHS as NOTICES
-from chatbridge.core.delivery.notice import Level, Notice, OperationEnd
-from chatbridge.core.model import Agent, CallName, Project
+from chatbridge.core.model import GLYPHS as NOTICES
+from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
 
 CALL = CallName(link="l", request="1")
 

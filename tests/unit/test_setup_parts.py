@@ -7,7 +7,7 @@ import segno
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.cli.people.qr import coloured, qr_lines
+from chatbridge.cli.people.pair import coloured, qr_lines
 from chatbridge.cli.setup.telegram import token_in
 from chatbridge.cli.ui import prompts
 

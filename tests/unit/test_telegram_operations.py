@@ -12,7 +12,7 @@ from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_noti
 from chatbridge.channels.telegram.render.callback_data import Output, decode
 from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.channels.telegram.render.operations import FILE, MOST_BUTTONS, bounded, output_file
-from chatbridge.core.delivery.notice import Notice
+from chatbridge.core.model import Notice
 from tests.ended_operations import BADLY, HOSTILE, OPERATION, WELL, ended_notice, ended_notices
 from tests.fakes.telegram import limits
 from tests.telegram_asks import keys, labels, read, read_plainly

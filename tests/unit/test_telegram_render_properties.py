@@ -22,11 +22,10 @@ from chatbridge.channels.telegram.render.long_questions import overflow
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.build import draw
 from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, Role
-from chatbridge.core.delivery.notice import GLYPHS as GLYPH_OF
-from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import form
-from chatbridge.core.model import Ask, Draft, Option, Question, QuestionType, View
+from chatbridge.core.model import GLYPHS as GLYPH_OF
+from chatbridge.core.model import Ask, Draft, Notice, Option, Question, QuestionType, View
 from tests.fakes.telegram import limits
 from tests.rows import a_row, listed
 from tests.telegram_asks import ask, card, keys, read, read_plainly

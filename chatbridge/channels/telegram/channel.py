@@ -16,7 +16,7 @@ from chatbridge.channels.telegram.outbound.card_messages import from_text
 from chatbridge.channels.telegram.outbound.card_requests import Wish
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
-from chatbridge.core.delivery.rate_limit import Pace
+from chatbridge.core.delivery.queue import Pace
 from chatbridge.core.errors import NotPaired, RetryLater
 from chatbridge.core.model import Note
 from chatbridge.core.pairing import Bot, Pairing

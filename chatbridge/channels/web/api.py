@@ -19,10 +19,9 @@ from chatbridge.channels.web.request_parsing import parse_answers, parse_reason,
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import AskEnded, NotHere
-from chatbridge.core.health import Health
 from chatbridge.core.login_codes import CODE_SECONDS, LoginCodes
 from chatbridge.core.model import Ask
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.ports import Clock, Health, Inbox
 
 
 class Api:

@@ -17,14 +17,13 @@ from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.events import Events
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.login import Login
-from chatbridge.channels.web.outputs import Outputs
+from chatbridge.channels.web.notices import Outputs
 from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.render import Templates, json_response
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.core.errors import ChatbridgeError, NotHere, UnknownAsk
-from chatbridge.core.health import Health
 from chatbridge.core.login_codes import LoginCodes
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.ports import Clock, Health, Inbox
 from chatbridge.core.text import one_line, shortened
 
 NO_PAGES = ("/api/", "/healthz", "/static/")

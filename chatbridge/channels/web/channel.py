@@ -14,12 +14,10 @@ from chatbridge.channels.web.render import Templates
 from chatbridge.channels.web.request_parsing import BODY_SECONDS
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
-from chatbridge.core.delivery.notice import Notice
-from chatbridge.core.delivery.rate_limit import Pace
-from chatbridge.core.health import Health
+from chatbridge.core.delivery.queue import Pace
 from chatbridge.core.login_codes import LoginCodes
-from chatbridge.core.model import Ask
-from chatbridge.core.ports import Clock, Inbox, Remark, Shown, Surface
+from chatbridge.core.model import Ask, Notice
+from chatbridge.core.ports import Clock, Health, Inbox, Remark, Shown, Surface
 
 QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's

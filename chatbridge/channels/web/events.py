@@ -18,9 +18,8 @@ from chatbridge.channels.web.render import json_text
 from chatbridge.channels.web.sessions import Session
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.bounds import Slices
-from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Post
+from chatbridge.core.model import Ask, Notice, Post
 from chatbridge.core.ports import Inbox
 
 log = logging.getLogger(__name__)

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from chatbridge.channels.web.errors import Refusal
 from chatbridge.core.asks.serialize import agent_object, iso
-from chatbridge.core.cards.operation_summary import Ended, ended
-from chatbridge.core.delivery.notice import GLYPHS, Level, Notice, OperationEnd
+from chatbridge.core.cards.operation_summary import Ended, ended, output_name
+from chatbridge.core.model import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Inbox
 from chatbridge.core.text import one_line, prose
@@ -89,3 +94,27 @@ def _end_object(end: OperationEnd) -> dict[str, Any]:
         "tail": end.tail or None,
         "output": f"/api{output_address(end.id)}" if end.whole else None,
     }
+
+
+class Outputs:
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/operations/{operation_id}/output", self._output),
+            Route("/api/operations/{operation_id}/output", self._output),
+        ]
+
+    async def _output(self, request: Request) -> Response:
+        operation_id = request.path_params["operation_id"]
+        content = await self._inbox.output(operation_id)
+        if content is None:
+            title = "This output is not here"
+            raise Refusal(404, "It is no longer kept, or there never was one.", title=title)
+        # Text whatever it looks like: the guard's headers keep a browser from guessing.
+        return Response(
+            content,
+            media_type="text/plain; charset=utf-8",
+            headers={"content-disposition": f'inline; filename="{output_name(operation_id)}"'},
+        )

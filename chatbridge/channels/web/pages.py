@@ -25,13 +25,11 @@ from chatbridge.core.cards.build import draw
 from chatbridge.core.cards.card import Act
 from chatbridge.core.cards.phrases import ended_sentence, only_there
 from chatbridge.core.cards.row import Past, Row, Rows
-from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
-from chatbridge.core.health import Health
-from chatbridge.core.model import Ask, Person
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import Ask, Notice, Person
+from chatbridge.core.ports import Clock, Health, Inbox
 
 OPEN_PAGE = 100
 HISTORY_PAGE = 50

@@ -22,9 +22,9 @@ from chatbridge import markdown
 from chatbridge.channels.web import approval_html
 from chatbridge.channels.web.assets import Assets
 from chatbridge.channels.web.request_parsing import event_fields
+from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.asks.serialize import iso
-from chatbridge.core.asks.timing import MORE_TIME_BEFORE
-from chatbridge.core.cards.build_approval import MARKED, REALLY
+from chatbridge.core.cards.build import MARKED, REALLY
 from chatbridge.core.cards.markup import (
     Block,
     Break,

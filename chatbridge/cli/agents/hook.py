@@ -14,7 +14,9 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from chatbridge.cli.agents.hook_call import NoAnswer, call_tool
+from chatbridge.cli.hub.tool_client import NoAnswer, own_link
+from chatbridge.digests import sha256_hex
+from chatbridge.link.relay import Relay
 
 Json = dict[str, Any]
 
@@ -193,3 +195,27 @@ def _called(tool: str, arguments: Json, event: Json, *, within: float | None) ->
         session=session if isinstance(session, str) else "",
         within=within,
     )
+
+
+__all__ = ["CLIENT", "NoAnswer", "call_tool"]
+
+
+CLIENT = "chatbridge-hook"
+
+
+def call_tool(
+    name: str, arguments: Json, *, folder: str, session: str, within: float | None
+) -> Json:
+    """The result of the call. `folder` is where the agent works. What a person has allowed for
+    `session` counts for all hooks of it. `within`: how long the hub may take for it.
+
+    :raises NoAnswer:
+    """
+    # The session's and not this process': what was allowed for the session is found again.
+    link = sha256_hex(f"hook {session}".encode())[:32] if session else None
+    with own_link(CLIENT, folder=folder, name=link, relay=_one_of_many) as calls:
+        return calls.call(name, arguments, within=within)
+
+
+def _one_of_many(preface: dict[str, object]) -> Relay:
+    return Relay(preface, shared=True)

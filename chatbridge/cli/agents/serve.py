@@ -68,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _address(value: str) -> str:
-    from chatbridge.settings.http import host_and_port
+    from chatbridge.settings.tools import host_and_port
 
     try:
         host_and_port(value)

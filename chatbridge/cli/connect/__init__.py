@@ -22,8 +22,7 @@ All but `found_clients` raise `ChatbridgeError` with a sentence for people; noth
 from __future__ import annotations
 
 from chatbridge.cli.connect.catalogue import CLIENTS
-from chatbridge.cli.connect.change import Change
 from chatbridge.cli.connect.found import Found, found_clients
-from chatbridge.cli.connect.plans import Plan, plan, plan_removal, write
+from chatbridge.cli.connect.plans import Change, Plan, plan, plan_removal, write
 
 __all__ = ["CLIENTS", "Change", "Found", "Plan", "found_clients", "plan", "plan_removal", "write"]

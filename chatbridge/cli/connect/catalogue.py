@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.cli.connect.editing import Keys
-from chatbridge.cli.connect.places import Places
-from chatbridge.cli.connect.program import Program
+from chatbridge.cli.connect.places import Places, Program
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.tools.clients import KNOWN
 

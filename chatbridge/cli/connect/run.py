@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from chatbridge.cli.connect import screen
 from chatbridge.cli.connect.catalogue import CLIENTS, UnknownClient, client_of
 from chatbridge.cli.connect.document import connected
 from chatbridge.cli.connect.found import Found, found_clients
 from chatbridge.cli.connect.parts import Entry
 from chatbridge.cli.connect.places import places
 from chatbridge.cli.connect.plans import (
+    Change,
     Plan,
     entry_of,
     file_of,
@@ -22,8 +24,8 @@ from chatbridge.cli.connect.plans import (
     write,
 )
 from chatbridge.cli.connect.workspace import folder_of, is_off, plan_folder
-from chatbridge.cli.ui.running import say
-from chatbridge.cli.ui.times import lasted
+from chatbridge.cli.ui.running import colourful, say
+from chatbridge.cli.ui.wording import lasted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
 
@@ -41,7 +43,7 @@ def connect(given: argparse.Namespace) -> int:
         return _folders(given, removal=False)
     planned = plan(given.client, project=given.folder)
     if not planned.changes:
-        screen.done(f"{planned.shown} is already connected, nothing to change.")
+        done(f"{planned.shown} is already connected, nothing to change.")
         return 0
     if given.folder is None and given.client not in [it.client for it in found_clients()]:
         print(f"{planned.shown} was not found on this computer. Its file would be a new one.\n")
@@ -56,18 +58,18 @@ def disconnect(given: argparse.Namespace) -> int:
         return _folders(given, removal=True)
     planned = plan_removal(given.client, project=given.folder)
     if not planned.changes:
-        screen.done(f"{planned.shown} is not connected, nothing to change.")
+        done(f"{planned.shown} is not connected, nothing to change.")
         return 0
     return _carry_out(planned, given, f"{planned.shown} is disconnected. {planned.restart}")
 
 
 def _carry_out(planned: Plan, given: argparse.Namespace, then: str) -> int:
-    screen.show_diffs(planned.changes)
-    screen.show_summaries(planned.changes)
-    code = screen.agreed(yes=given.yes, again=given.again)
+    show_diffs(planned.changes)
+    show_summaries(planned.changes)
+    code = agreed(yes=given.yes, again=given.again)
     if code is None:
         write(planned)
-        screen.done(then)
+        done(then)
     return code or 0
 
 
@@ -101,7 +103,7 @@ def _list() -> int:
     for it, state in zip(here, states, strict=True):
         sign = "!" if it.problem else "✓" if it.connected else "–"
         text = f"{it.shown:<{width}}  {state:<{state_width}}  {places().shown(it.file)}"
-        screen.remark(sign, screen.fitting(visible(text)))
+        remark(sign, fitting(visible(text)))
     free = next((it.client for it in here if not it.connected and not it.problem), None)
     if free is None:
         print(f"\nTake one out:  chatbridge disconnect {here[0].client}")
@@ -141,7 +143,7 @@ def _folders(given: argparse.Namespace, *, removal: bool) -> int:
         lines[name] = ("✓", "not connected" if removal else "already connected")
     if plans:
         _show_each_once(plans)
-        code = screen.agreed(yes=given.yes, again=given.again)
+        code = agreed(yes=given.yes, again=given.again)
         if code is not None:
             return code
     for name, planned in plans.items():
@@ -159,7 +161,7 @@ def _show_each_once(plans: Mapping[str, Plan]) -> None:
     for name, planned in plans.items():
         alike.setdefault(tuple(it.body() for it in planned.changes), []).append(name)
     for first, *others in alike.values():
-        screen.show_diffs(plans[first].changes)
+        show_diffs(plans[first].changes)
         if others:
             print(f"Likewise in {len(others)} more: {', '.join(map(visible, others))}\n")
 
@@ -167,5 +169,65 @@ def _show_each_once(plans: Mapping[str, Plan]) -> None:
 def _said(lines: Sequence[tuple[str, str, str]]) -> int:
     width = max(len(name) for name, _, _ in lines)
     for name, sign, text in lines:
-        screen.remark(sign, visible(f"{name:<{width}}  {text}"))
+        remark(sign, visible(f"{name:<{width}}  {text}"))
     return 1 if any(sign == "✗" for _, sign, _ in lines) else 0
+
+
+_GREEN, _RED, _CYAN, _DIM, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
+
+
+def show_diffs(changes: Iterable[Change]) -> None:
+    for change in changes:
+        for line in change.diff().splitlines():
+            print(_coloured(line))
+        print()
+
+
+def show_summaries(changes: Iterable[Change]) -> None:
+    for change in changes:
+        print(f"  {change.summary()}")
+
+
+def agreed(*, yes: bool, again: str) -> int | None:
+    """Whether to write: None, or the exit code if not."""
+    if yes:
+        return None
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        say(f"Nothing was written: nobody is there to ask. To write it: {again}")
+        return 2
+    try:
+        answer = input("Write these? [Y/n] ").strip().lower()
+    except (EOFError, KeyboardInterrupt):
+        print()
+        answer = "n"
+    if answer in ("", "y", "yes"):
+        return None
+    print("Nothing was written.")
+    return 1
+
+
+def fitting(text: str) -> str:
+    """A line that does not run over the terminal's edge, with its sign before it."""
+    if not sys.stdout.isatty():
+        return text
+    room = shutil.get_terminal_size().columns - len("✓ ")
+    return text if len(text) <= room else f"{text[: room - 1]}…"
+
+
+def done(text: str) -> None:
+    print(f"{_painted('✓', _GREEN)} {text}")
+
+
+def remark(sign: str, text: str) -> None:
+    colour = {"✗": _RED, "✓": _GREEN}.get(sign, _DIM)
+    print(f"{_painted(sign, colour)} {text}")
+
+
+def _coloured(line: str) -> str:
+    if line.startswith(("+++", "---", "@@")):
+        return _painted(line, _CYAN if line.startswith("@@") else _DIM)
+    return _painted(line, {"+": _GREEN, "-": _RED}.get(line[:1], ""))
+
+
+def _painted(text: str, colour: str) -> str:
+    return f"{colour}{text}{_PLAIN}" if colour and colourful() else text

@@ -16,9 +16,8 @@ from chatbridge.cli.connect.catalogue import ASK_TOOLS, NAME, client_of
 from chatbridge.cli.connect.document import loaded
 from chatbridge.cli.connect.editing import Unparsable, at
 from chatbridge.cli.connect.parts import Part, Words
-from chatbridge.cli.connect.places import places
+from chatbridge.cli.connect.places import Program, places
 from chatbridge.cli.connect.plans import LEAST, Plan, change_in, entry_of
-from chatbridge.cli.connect.program import Program
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.link.root import find_root
 

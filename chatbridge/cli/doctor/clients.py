@@ -6,13 +6,15 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from chatbridge.cli.agents.tools import library_of, program_findings, told
 from chatbridge.cli.connect import Found, found_clients
 from chatbridge.cli.connect.catalogue import CATALOGUE
 from chatbridge.cli.connect.found import connected_in
 from chatbridge.cli.doctor.context import Situation
-from chatbridge.cli.doctor.finding import Finding, fine, remark
-from chatbridge.cli.ui.times import HOUR, duration
-from chatbridge.cli.ui.wording import shown
+from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
+from chatbridge.cli.ui.wording import HOUR, counted, duration, shown
+from chatbridge.commands.definitions.library import Library
+from chatbridge.settings import Settings
 
 WAIT_WITH_PROGRESS = ("opencode",)
 """Their limit is one of silence, and a waiting call is never silent."""
@@ -60,3 +62,46 @@ def _possible(name: str, wait: float) -> float | None:
     if client.timeout is None:
         return None
     return client.numbers(wait)[client.timeout] / client.unit
+
+
+NAME = "commands"
+SHOWN_AT_MOST = 5
+
+
+async def commands(situation: Situation) -> Sequence[Finding]:
+    return await asyncio.to_thread(_commands, situation.settings)
+
+
+def _commands(settings: Settings) -> list[Finding]:
+    if not settings.commands.enabled:
+        return [fine(NAME, "off")]
+    library = library_of(settings)
+    library.load()
+    found = [*_problems(library), *program_findings(NAME, library.commands.values(), settings)]
+    if not found:
+        found.append(_fine(library, settings))
+    return found
+
+
+def _fine(library: Library, settings: Settings) -> Finding:
+    folders = ", ".join(map(shown, settings.commands.dirs)) or "no folder (commands.dirs is empty)"
+    details = {
+        "folders": [str(folder) for folder in settings.commands.dirs],
+        "files": [str(file.file) for file in library.files],
+        "tools": list(library.commands),
+    }
+    if not library.commands:
+        return fine(NAME, f"none defined in {folders}", **details)
+    files = counted(sum(bool(file.commands) for file in library.files), "file")
+    return fine(NAME, f"{counted(len(library.commands), 'tool')} in {files}: {folders}", **details)
+
+
+def _problems(library: Library) -> list[Finding]:
+    problems = library.problems
+    found = [
+        problem(NAME, f"{shown(each.file)}: {told(each)}", each.mend, **each.as_json())
+        for each in problems[:SHOWN_AT_MOST]
+    ]
+    if more := len(problems) - len(found):
+        found.append(problem(NAME, counted(more, "more problem"), "chatbridge tools check"))
+    return found

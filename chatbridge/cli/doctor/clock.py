@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from chatbridge.cli.doctor.context import Situation
 from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
-from chatbridge.cli.ui.times import lasted
+from chatbridge.cli.ui.wording import lasted
 
 NAME = "clock"
 ANSWERS_WITHIN = 5.0

@@ -13,8 +13,7 @@ from chatbridge.cli.doctor.context import HubState, Json, Situation
 from chatbridge.cli.doctor.database import GONE
 from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.cli.hub.status import restart_of
-from chatbridge.cli.ui.times import lasted
-from chatbridge.cli.ui.wording import shown
+from chatbridge.cli.ui.wording import lasted, shown
 from chatbridge.core.errors import HubUnreachable
 from chatbridge.core.text import one_line, shortened
 from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network

@@ -4,23 +4,72 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
 from chatbridge import __version__
-from chatbridge.cli.doctor.clients import clients
+from chatbridge.cli.doctor.clients import clients, commands
 from chatbridge.cli.doctor.clock import clock
-from chatbridge.cli.doctor.commands import commands
 from chatbridge.cli.doctor.context import Json, Situation
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.files import configuration, files
-from chatbridge.cli.doctor.finding import Finding, Mark
+from chatbridge.cli.doctor.finding import Finding, Mark, problem
 from chatbridge.cli.doctor.hub import hub
 from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.cli.doctor.runner import Check, examine
 from chatbridge.cli.doctor.screen import Screen
 from chatbridge.cli.doctor.service import service
 from chatbridge.cli.doctor.telegram import telegram
 from chatbridge.cli.doctor.web import web
+from chatbridge.core.errors import ChatbridgeError
+
+log = logging.getLogger(__name__)
+
+WITHIN = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    look: Callable[[Situation], Awaitable[Sequence[Finding]]]
+
+
+async def examine(
+    situation: Situation,
+    checks: Sequence[Check],
+    *,
+    within: float = WITHIN,
+    waiting: Callable[[str], None] = lambda name: None,
+) -> AsyncIterator[Finding]:
+    """`waiting` is told which check is waited for."""
+    tasks = [asyncio.ensure_future(_bounded(check, situation, within)) for check in checks]
+    try:
+        for check, task in zip(checks, tasks, strict=True):
+            if not task.done():
+                waiting(check.name)
+            for finding in await task:
+                yield finding
+    finally:
+        for task in tasks:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _bounded(check: Check, situation: Situation, within: float) -> Sequence[Finding]:
+    try:
+        async with asyncio.timeout(within):
+            return await check.look(situation)
+    except TimeoutError:
+        return [problem(check.name, f"no answer within {within:g} s")]
+    except ChatbridgeError as error:
+        return [problem(check.name, str(error))]
+    except Exception as error:
+        # One check must not hide what the others find.
+        log.debug("the check %s failed", check.name, exc_info=error)
+        return [problem(check.name, f"could not be looked at ({type(error).__name__}: {error})")]
+
 
 CHECKS = (
     Check("configuration", configuration),

@@ -14,7 +14,7 @@ from chatbridge import runtime_paths
 from chatbridge.cli.hub.hub_client import ask_hub, connection
 from chatbridge.cli.ui.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.link import system_hub
+from chatbridge.link import search
 
 if TYPE_CHECKING:
     from chatbridge.settings import Web
@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
 def _inbox(*, opens: bool) -> int:
     state = runtime_paths.state_dir()
     with connection(start=True) as sock:
-        if system_hub.wanted() and sock.getpeername() == system_hub.SOCKET:
+        if search.wanted() and sock.getpeername() == search.SOCKET:
             raise ChatbridgeError(OF_A_MACHINE)
     address = inbox_address(state)
     seen_at = _outside() or address

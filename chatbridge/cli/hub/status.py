@@ -51,7 +51,7 @@ def _status(given: argparse.Namespace) -> int:
 
 def findings(status: Json, *, now: float) -> Iterator[Finding]:
     from chatbridge.cli.doctor.finding import fine, from_error, problem, remark
-    from chatbridge.cli.ui.times import lasted
+    from chatbridge.cli.ui.wording import lasted
 
     since = lasted(now - status["since"])
     service = " as a service" if status["startedBy"] == "service" else ""

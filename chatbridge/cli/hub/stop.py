@@ -8,8 +8,10 @@ import select
 import signal
 
 from chatbridge import runtime_paths
+from chatbridge.cli.hub.hub_client import connection
+from chatbridge.cli.service import manager
 from chatbridge.cli.ui.running import new_parser, run
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 PATIENCE = 10.0
 
@@ -76,3 +78,35 @@ def _ended_as_service(pid: int) -> bool:
         return False
     manager.stop()
     return True
+
+
+TRIES = 5
+
+
+def restart_hub(*, start: bool = True) -> bool:
+    """Whether a hub runs now. `start`: also if none ran before.
+
+    :raises ChatbridgeError: it cannot be stopped, or does not come up; the message says why.
+    """
+    state = runtime_paths.state_dir()
+    holder = runtime_paths.lock_holder(state)
+    if holder is not None and holder.started_by == "service" and manager.runs(holder.pid):
+        manager.restart()
+    elif not _ended(state) and not start:
+        return False
+    connection(start=True).close()
+    return True
+
+
+def _ended(state: str) -> bool:
+    """Whether there was a hub; it has ended. :raises ChatbridgeError: it still runs."""
+    for _ in range(TRIES):
+        if end_hub(state) is not None:
+            return True
+        # Where a lock file is just being written, or the kernel's list of locks is in motion, a
+        # hub may not be seen. Settings that then did not count would be noticed by nobody.
+        try:
+            connection(start=False).close()
+        except HubUnreachable:
+            return False
+    raise ChatbridgeError("The hub runs and cannot be found. Run: chatbridge stop, and try again")

@@ -7,14 +7,16 @@ said who it was: `telegram.allowed_users`. The codes are the hub's.
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from chatbridge.cli.hub.hub_client import HubLine, ask_hub, connected
-from chatbridge.cli.people.pair_screen import Screen, shown_code
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
@@ -103,7 +105,7 @@ def _write(paired: Paired) -> None:
 
 def _greet(paired: Paired) -> None:
     """With a hub that knows them."""
-    from chatbridge.cli.hub.restart import restart_hub
+    from chatbridge.cli.hub.stop import restart_hub
 
     try:
         restart_hub()
@@ -170,3 +172,101 @@ def _trouble() -> str | None:
         return None
     said = next((it["trouble"] for it in channels if it["name"] == "telegram"), None)
     return None if said is None or "allowed_users is empty" in said else prompts.shown(said)
+
+
+NARROWEST = 40
+WAITING = "  … waiting for Start"
+
+
+@contextmanager
+def shown_code(link: str) -> Iterator[Screen]:
+    screen = Screen(link)
+    screen.show()
+    try:
+        yield screen
+    finally:
+        screen.end()
+
+
+class Screen:
+    def __init__(self, link: str) -> None:
+        self._link = link
+        self._inverted = False
+        self._trouble: str | None = None
+        self._width = shutil.get_terminal_size().columns
+        self._rows = 0
+
+    def show(self) -> None:
+        """The last line is left open: it goes when the wait is over."""
+        lines = self._lines()
+        # A link that is wider than the window takes more rows than one.
+        self._rows = sum(max(1, -(-len(text) // self._width)) for text, _ in lines)
+        for text, is_picture in lines:
+            if is_picture:
+                print(f"    {coloured(text)}")
+            else:
+                prompts.say(text)
+        self._wait()
+
+    def invert(self) -> None:
+        self._inverted = not self._inverted
+        self._trouble = None  # it goes with the rest, and is said again
+        print(f"\x1b[{self._rows}A\r\x1b[J", end="")
+        self.show()
+
+    def trouble(self, text: str | None) -> None:
+        """Said once."""
+        if text is not None and text != self._trouble:
+            self._trouble = text
+            print("\x1b[2K", end="")
+            self._rows += prompts.remark(text)
+            self._wait()
+
+    def end(self) -> None:
+        print("\x1b[2K", end="\r", flush=True)
+
+    def _wait(self) -> None:
+        inverts = self._width >= NARROWEST and not self._trouble
+        keys = ["i: invert   Esc: later"] if inverts else []
+        print(prompts.with_key(WAITING, *keys, prompts.LATER), end="\r", flush=True)
+
+    def _lines(self) -> list[tuple[str, bool]]:
+        """Each line, and whether it is one of the picture."""
+        picture = qr_lines(self._link, inverted=self._inverted)
+        fits = self._width >= max(NARROWEST, len(picture[0]) + 4)
+        how = "or open" if fits else "open"
+        lines = [("", False), *((line, True) for line in picture if fits)]
+        once = "(works once, 10 min)"
+        in_a_row = f"  {how}  {self._link}      {once}"
+        if len(in_a_row) < self._width:
+            return [*lines, (in_a_row, False), ("", False)]
+        return [*lines, (f"  {how}  {once}", False), (self._link, False), ("", False)]
+
+
+MARGIN = 2
+LIGHT_AND_DARK = {(True, True): "█", (True, False): "▀", (False, True): "▄", (False, False): " "}
+WHITE_ON_BLACK, PLAIN = "\x1b[97;40m", "\x1b[0m"
+
+
+def qr_lines(text: str, *, inverted: bool = False) -> list[str]:
+    """As rows of characters of one width. Light modules are drawn, for a dark terminal; `inverted`
+    draws the dark ones."""
+    import segno
+
+    code = segno.make(text, error="l", micro=False, boost_error=False)
+    light = [
+        [bool(module) == inverted for module in row] for row in code.matrix_iter(border=MARGIN)
+    ]
+    if len(light) % 2:
+        light.append([not inverted] * len(light[0]))
+    return [
+        "".join(LIGHT_AND_DARK[pair] for pair in zip(upper, lower, strict=True))
+        for upper, lower in zip(light[::2], light[1::2], strict=True)
+    ]
+
+
+def coloured(line: str) -> str:
+    """So that it is right on a light terminal, too."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return line
+    return f"{WHITE_ON_BLACK}{line}{PLAIN}"

@@ -66,7 +66,7 @@ def _list() -> int:
 
 
 def _remove(id: str) -> int:
-    from chatbridge.cli.hub.restart import restart_hub
+    from chatbridge.cli.hub.stop import restart_hub
     from chatbridge.cli.ui import prompts
 
     path = config_file()

@@ -128,7 +128,7 @@ class _NotAsked(Exception):
 def _ask(given: argparse.Namespace, timeout: float | None, command: argparse.ArgumentParser) -> int:
     from chatbridge.cli.hub.hub_client import ask_hub
     from chatbridge.cli.hub.tool_client import NoAnswer, own_link
-    from chatbridge.cli.ui.times import duration
+    from chatbridge.cli.ui.wording import duration
 
     text = _question(given.question, command)
     limits = ask_hub("limits", start=True)
@@ -184,7 +184,7 @@ class Asked:
     def look(self) -> Json | None:
         """What the hub says of it now; None if it cannot be asked."""
         from chatbridge.cli.hub.hub_client import ask_hub
-        from chatbridge.cli.ui.times import seconds_of
+        from chatbridge.cli.ui.wording import seconds_of
         from chatbridge.core.errors import ChatbridgeError
 
         try:

@@ -62,7 +62,7 @@ def _history(given: argparse.Namespace) -> int:
 def screen(asks: list[Json]) -> list[Table | str]:
     """A table for each day. Their columns are in line: it is read as one list."""
     from chatbridge.cli.ui.tables import Column, Table, cell
-    from chatbridge.cli.ui.times import day, seconds_of
+    from chatbridge.cli.ui.wording import day, seconds_of
     from chatbridge.core.cards.phrases import clock_time
 
     days: dict[str, list[tuple[str, ...]]] = {}

@@ -72,7 +72,7 @@ def screen(asks: list[Json], *, now: float, room: int | None = None) -> list[Tab
 
 def table(asks: list[Json], *, now: float) -> Table:
     from chatbridge.cli.ui.tables import Column, Table, cell
-    from chatbridge.cli.ui.times import left, seconds_of
+    from chatbridge.cli.ui.wording import left, seconds_of
 
     return Table(
         columns=(

@@ -11,7 +11,7 @@ from chatbridge.cli.service import manager, unit_files
 from chatbridge.cli.service.manager import SERVICE, SOCKET
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
-from chatbridge.link import system_hub
+from chatbridge.link import search
 
 Say = Callable[[str], None]
 
@@ -87,10 +87,10 @@ def _write(say: Say) -> bool:
 
 def _machine_has_one() -> bool:
     try:
-        system_hub.connect().close()
+        search.connect().close()
     except (OSError, ChatbridgeError):
         return False
-    return system_hub.wanted()
+    return search.wanted()
 
 
 def _linger(wanted: bool | None, say: Say) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chatbridge.cli.config_file import change
-from chatbridge.cli.hub.restart import restart_hub
+from chatbridge.cli.hub.stop import restart_hub
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice

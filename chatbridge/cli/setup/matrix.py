@@ -8,7 +8,7 @@ from typing import Any
 
 from chatbridge import extras, settings
 from chatbridge.cli.config_file import change, table_in
-from chatbridge.cli.hub.restart import restart_hub
+from chatbridge.cli.hub.stop import restart_hub
 from chatbridge.cli.setup.discovery import homeserver_of, is_user_id
 from chatbridge.cli.setup.matrix_bot import Bot
 from chatbridge.cli.setup.state import Setup

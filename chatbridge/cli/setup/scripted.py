@@ -19,7 +19,7 @@ from chatbridge import extras, settings
 from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.connect import Plan, plan, write
 from chatbridge.cli.connect.plans import LEAST
-from chatbridge.cli.hub.restart import restart_hub
+from chatbridge.cli.hub.stop import restart_hub
 from chatbridge.cli.people.people import people_in
 from chatbridge.cli.service import available, install
 from chatbridge.cli.setup import agents, matrix, telegram

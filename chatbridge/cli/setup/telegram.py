@@ -8,7 +8,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from chatbridge.cli.config_file import Key, Value, change
-from chatbridge.cli.hub.restart import restart_hub
+from chatbridge.cli.hub.stop import restart_hub
 from chatbridge.cli.people import pair
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.setup.trial import ask_on_the_phone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 
 
 def shown(path: str | os.PathLike[str]) -> str:
@@ -15,3 +16,50 @@ def shown(path: str | os.PathLike[str]) -> str:
 def counted(number: int, word: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
+SOON = 600.0
+HOUR, DAY = 3600, 86400
+
+
+def seconds_of(stamp: str) -> float:
+    """A time of the hub's JSON, in seconds since the epoch."""
+    return datetime.fromisoformat(stamp).timestamp()
+
+
+def left(deadline: float | None, *, now: float) -> str:
+    """What is left of a question's time. Seconds only where they matter."""
+    if deadline is None:
+        return "no limit"
+    rest = max(int(deadline - now), 0)
+    if rest < SOON:
+        return f"{rest // 60}:{rest % 60:02}"
+    if rest < HOUR:
+        return f"{rest // 60} min"
+    if rest < DAY:
+        return f"{rest // HOUR} h {rest % HOUR // 60:02}"
+    return f"{rest // DAY} d {rest % DAY // HOUR} h"
+
+
+def lasted(seconds: float) -> str:
+    """How long something has been so, roughly."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < HOUR:
+        return f"{whole // 60} min"
+    return f"{whole // HOUR} h" if whole < DAY else f"{whole // DAY} d"
+
+
+def duration(seconds: float) -> str:
+    """`1 h`, `90 min`, `45 s`: exactly, in the largest unit in which it is whole."""
+    for unit, word in ((DAY, "d"), (HOUR, "h"), (60, "min")):
+        if seconds >= unit and seconds % unit == 0:
+            return f"{seconds / unit:.0f} {word}"
+    return f"{seconds:.0f} s"
+
+
+def day(at: float) -> str:
+    """Saturday 14 November 2026"""
+    when = datetime.fromtimestamp(at).astimezone()
+    return f"{when:%A} {when.day} {when:%B %Y}"

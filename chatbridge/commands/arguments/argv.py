@@ -31,7 +31,7 @@ from chatbridge.commands.definitions.command import ARGUMENT, WORKING_DIRECTORY,
 from chatbridge.commands.definitions.definition import Option
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import one_line, shortened
-from chatbridge.tools.validation import refused
+from chatbridge.tools.definition import refused
 
 LONGEST_IN_ALL = 1_000_000
 """Bytes, with what Linux needs for each."""

@@ -16,6 +16,7 @@ from chatbridge.commands.arguments.argv import empty_taken
 from chatbridge.commands.arguments.values import items_of, plain
 from chatbridge.commands.definitions.command import ARGUMENT, PROJECT, WORKING_DIRECTORY, Command
 from chatbridge.commands.definitions.definition import Option, Value
+from chatbridge.core.cards.phrases import spoken
 
 _PYTHONS_OWN = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")
 """What other dialects do not have, or mean something else by."""
@@ -94,3 +95,46 @@ def _pattern(pattern: str | None) -> str | None:
 
 def _present(**rules: object) -> dict[str, Any]:
     return {name: rule for name, rule in rules.items() if rule is not None}
+
+
+_GUIDANCE = """\
+Runs in the background: the call returns an operationId at once. Go on with other work; do not \
+wait. {told} Call await only for the final validation, when nothing else is left to do."""
+_PUSHED = (
+    "The result is pushed to you when it ends, and status, which never waits, shows it at any time."
+)
+_LOOKED_UP = "Look at the result with status, which never waits."
+_ASKED = {
+    "never": "",
+    "always": "A person is asked on their phone before each run, and may deny it.",
+    "once-per-session": "A person is asked on their phone before the first run of a session, and "
+    "may deny it.",
+}
+_FINAL = "What it does cannot be taken back: call it only if you are meant to."
+
+
+def description_of(command: Command, *, pushed: bool = True) -> str:
+    """`pushed`: whether its client can be told of an end outside of a call."""
+    return "\n".join(part for part in _parts(command, pushed) if part)
+
+
+def _parts(command: Command, pushed: bool) -> list[str]:
+    about = [
+        _sentence(command.description),
+        _FINAL if command.destructive else "",
+        _ASKED[command.approve],
+    ]
+    if command.synchronous:
+        return about
+    hints = "; ".join(hint.strip().rstrip(".") for hint in command.hints)
+    return [
+        *about,
+        _GUIDANCE.format(told=_PUSHED if pushed else _LOOKED_UP),
+        f"Meanwhile: {hints}." if hints else "",
+        f"It is ended after {spoken(command.timeout)}.",
+    ]
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if re.search(r"[.!?:…]$", text) else f"{text}."

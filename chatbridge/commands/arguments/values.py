@@ -20,7 +20,7 @@ from chatbridge.commands.definitions.definition import Items, Option, Value
 from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import one_line, shortened
-from chatbridge.tools.validation import refused
+from chatbridge.tools.definition import refused
 
 LONGEST = 100_000
 """Bytes of one argument. Linux takes 128 KiB."""

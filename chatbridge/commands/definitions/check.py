@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.commands.definitions.definition import SCHEMA, Definition
-from chatbridge.commands.definitions.option_rules import parts
 from chatbridge.commands.definitions.positions import Lines, NotJson, Places, oversized, read
 from chatbridge.commands.definitions.problems import Finding, Problem, Where, path_text, safe, shown
-from chatbridge.commands.definitions.rules import named_tool, rules
+from chatbridge.commands.definitions.rules import named_tool, parts, rules
 from chatbridge.commands.definitions.shape import shaped
 from chatbridge.commands.definitions.versions import Translated, first_version
 from chatbridge.core.text import encodable

@@ -17,9 +17,9 @@ from chatbridge.commands.definitions.definition import (
     SEPARATOR,
     VARIABLE,
     Definition,
+    schema,
 )
 from chatbridge.commands.definitions.problems import Finding, Where, listed, meant, shown
-from chatbridge.commands.definitions.schema import schema
 
 _TYPES = {
     "string": 'a text in "…"',

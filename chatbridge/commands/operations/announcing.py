@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from chatbridge.commands.operations.results import signal_name
-from chatbridge.core.cards.operation_summary import CHARACTERS, LINES
+from chatbridge.commands.operations.execution import signal_name
+from chatbridge.core.cards.operation_summary import CHARACTERS, LINES, for_people, last_lines
 from chatbridge.core.cards.phrases import spoken
-from chatbridge.core.delivery.notice import Level, OperationEnd
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.model import CallName
+from chatbridge.core.model import CallName, Level, OperationEnd
 from chatbridge.core.operation import Operation, Stage
-from chatbridge.core.terminal_output import for_people, last_lines
 from chatbridge.core.text import one_line
 
 TOLD = frozenset((Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT, Stage.INTERRUPTED))

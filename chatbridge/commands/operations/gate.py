@@ -18,7 +18,7 @@ from chatbridge.core.asks import transitions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.waiting_calls import FETCHED_WITHIN
 from chatbridge.core.bounds import MAX_CHARACTERS, off_loop
-from chatbridge.core.cards.build_approval import COMMANDS
+from chatbridge.core.cards.build import COMMANDS
 from chatbridge.core.errors import (
     AskEnded,
     CommandUnusable,

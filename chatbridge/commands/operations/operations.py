@@ -11,9 +11,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from chatbridge.commands.operations.active_operations import Entry, Spawn, UnderWay
-from chatbridge.commands.operations.execution import Execution
+from chatbridge.commands.operations.execution import Execution, log_line
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.results import log_line
 from chatbridge.commands.operations.runner_port import Runner
 from chatbridge.core.errors import ChatbridgeError, StoreError, UnknownOperation
 from chatbridge.core.model import CallName

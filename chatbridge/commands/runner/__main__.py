@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-from chatbridge import descriptors, runtime_paths
+from chatbridge import runtime_paths, sockets
 from chatbridge.commands.runner import PROTOCOL, records, start
 from chatbridge.core.errors import ChatbridgeError
 
@@ -21,7 +21,7 @@ GRACE, LINGER = 5.0, 10.0
 
 def main(words: list[str]) -> int:
     if words[-1].startswith(start.DESCRIPTORS):
-        descriptors.put_back(int(words.pop().removeprefix(start.DESCRIPTORS)))
+        sockets.put_back(int(words.pop().removeprefix(start.DESCRIPTORS)))
     # Only now: `spawn` notes the limit that it finds, for the commands.
     from chatbridge.commands.runner.service import Service
 

@@ -13,7 +13,7 @@ import time
 
 from chatbridge.commands.runner import processes, records, spawn
 from chatbridge.commands.runner.order import Order
-from chatbridge.commands.runner.output import Output
+from chatbridge.commands.runner.records import Output
 
 DRAIN = 0.25
 """Seconds for what others of its processes still print when the first one has gone."""

@@ -10,7 +10,7 @@ import os
 import sys
 
 import chatbridge
-from chatbridge import descriptors, runtime_paths
+from chatbridge import runtime_paths, sockets
 from chatbridge.digests import sha256_hex
 
 INHERITED = ("CHATBRIDGE_RUNTIME_DIR", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH", "TZ")
@@ -50,7 +50,7 @@ def start_runner(state: str, *bounds: float) -> str | None:
     import subprocess  # slow to import, and the runner itself needs only the rest
 
     words = [sys.executable, "-P", "-m", "chatbridge.commands.runner", state, *map(str, bounds)]
-    before = descriptors.limit_before()
+    before = sockets.limit_before()
     if before is not None:
         words.append(f"{DESCRIPTORS}{before}")
     try:

@@ -16,8 +16,7 @@ from chatbridge.core.cards.phrases import spoken
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
-from chatbridge.tools.definition import described
-from chatbridge.tools.validation import refused
+from chatbridge.tools.definition import described, refused
 
 USUAL, LONGEST = 300.0, 3600.0
 MOST_WAITING = 20

@@ -14,8 +14,7 @@ from chatbridge.commands.tools.tool import Means, started_here
 from chatbridge.core.model import Project
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Peer, ToolCall, json_result
-from chatbridge.tools.definition import described
-from chatbridge.tools.validation import refused
+from chatbridge.tools.definition import described, refused
 
 LONGEST_REASON = 200
 DESCRIPTION = """\

@@ -6,7 +6,7 @@ from typing import Any
 
 from chatbridge.commands.operations.operations import SHORTEST_PREFIX
 from chatbridge.core.errors import ToolInputError
-from chatbridge.tools.validation import refused
+from chatbridge.tools.definition import refused
 
 ONE, SEVERAL = "operationId", "operationIds"
 MOST = 100

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from chatbridge.commands.operations.results import signal_name
+from chatbridge.commands.operations.execution import signal_name
+from chatbridge.core.cards.operation_summary import for_people, last_lines
 from chatbridge.core.cards.phrases import spoken
 from chatbridge.core.operation import Operation, Stage
-from chatbridge.core.terminal_output import for_people, last_lines
 from chatbridge.core.text import shortened
 
 Json = dict[str, Any]

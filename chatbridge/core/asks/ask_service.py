@@ -9,16 +9,15 @@ from dataclasses import replace
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.broker import Broker
+from chatbridge.core.cards.operation_summary import without_sequences
 from chatbridge.core.cards.phrases import NOWHERE
 from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.delivery.delivery import REPAIR_FOR
-from chatbridge.core.delivery.notice import Notice
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, Note, Person, Post
+from chatbridge.core.model import Answer, Ask, Note, Notice, Person, Post
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
-from chatbridge.core.terminal_output import without_sequences
 
 Outputs = Callable[[str], Awaitable[bytes | None]]
 """Reads what an operation printed, by its id or any text that somebody gives as one; None if there

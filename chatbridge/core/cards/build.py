@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatbridge.core.asks.timing import soon_at
+from chatbridge.core.asks.deadlines import soon_at
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.cards.build_approval import (
-    COMMANDS,
-    approval_buttons,
-    drawn_subject,
-    verdict_of,
-)
 from chatbridge.core.cards.card import (
     APPROVAL_GLYPH,
     GLYPHS,
@@ -23,9 +17,13 @@ from chatbridge.core.cards.card import (
     Role,
     State,
 )
-from chatbridge.core.exact_text import told_apart
+from chatbridge.core.exact_text import exact, exact_line, told_apart
 from chatbridge.core.forms import form
+from chatbridge.core.forms.approval import goes_beyond, unread
+from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.model import (
+    ALLOW,
+    ALLOW_SESSION,
     DENY,
     VERDICTS,
     Answer,
@@ -34,9 +32,10 @@ from chatbridge.core.model import (
     Question,
     QuestionType,
     Status,
+    Subject,
     View,
 )
-from chatbridge.core.text import one_line, prose, split_recommended, visible
+from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
 
 ASIDE = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.REALLY)
 """Screens beside the question: one goes back from them, or through with them."""
@@ -289,3 +288,89 @@ def _end_buttons(ask: Ask, state: State) -> tuple[Button, ...]:
 def _declared(ask: Ask) -> str | None:
     texts = [said_to(q, q.on_timeout) for q in ask.questions if q.on_timeout is not None]
     return " · ".join(one_line(t) for t in texts if t) or None
+
+
+# ── approvals ─────────────────────────────────────────────────────────────────────────────────────
+
+
+HEAD, TAIL = 1_500, 800
+FIRST_LINES, LAST_LINES = 14, 8
+"""So much of a long one is shown until the person asks for all of it: characters, or of many short
+lines these."""
+LONG_DIFF = FIRST_LINES + LAST_LINES + 1
+"""Lines: what stands for the others takes one as well."""
+BEYOND = 240
+REALLY = "Really run this command?"
+MARKED = "It is marked as destructive, so it takes a second tap."
+COMMANDS = "command"
+"""The dialect of approvals whose command chatbridge runs by itself."""
+
+
+def drawn_subject(ask: Ask) -> Subject | None:
+    question = ask.questions[0]
+    subject = question.subject
+    if subject is None:
+        return None
+    code = exact(subject.code)
+    return replace(
+        subject,
+        code=_ends(code) if unread(question, ask.draft) else code,
+        file=_line(subject.file),
+        leads_to=_line(subject.leads_to),
+        folder=_line(subject.folder),
+        beyond=shortened(one_line(subject.beyond), BEYOND) if subject.beyond else None,
+    )
+
+
+def _line(path: str | None) -> str | None:
+    return exact_line(path) if path else None
+
+
+def _ends(code: str) -> str:
+    hidden, lines = len(code) - HEAD - TAIL, code.split("\n")
+    if hidden > 0:
+        return f"{code[:HEAD]}\n… {hidden:,} characters …\n{code[-TAIL:]}"
+    more = len(lines) - FIRST_LINES - LAST_LINES
+    if len(lines) <= LONG_DIFF:
+        return code
+    return "\n".join(
+        [
+            *lines[:FIRST_LINES],
+            f"… {more} lines …",
+            *lines[-LAST_LINES:],
+        ]
+    )
+
+
+def verdict_of(ask: Ask) -> str | None:
+    """How an approval was answered."""
+    answers = ask.outcome.answers if ask.outcome and ask.approval else ()
+    return next(iter(answers[0].values), None) if answers else None
+
+
+def approval_buttons(ask: Ask) -> list[Button]:
+    step = ask.draft.step
+    back = Button(role=Role.BACK, label="Back", does=form.Back(step=step))
+    deny = Button(role=Role.DENY, label="Deny", does=form.Choose(step=step, option=DENY))
+    why = Button(role=Role.DENY_WHY, label="Deny, say why…", does=form.Other(step=step))
+    if ask.draft.view is View.SESSION:
+        yes = form.Choose(step=step, option=ALLOW_SESSION)
+        now = Button(role=Role.SESSION_NOW, label="Yes, for this session", does=yes)
+        return [now, back, deny]
+    allow = form.Choose(step=step, option=ALLOW)
+    if ask.draft.view is View.REALLY:
+        return [Button(role=Role.RUN_NOW, label="Yes, run it", does=allow), back, deny]
+    if ask.draft.view is View.OTHER:
+        return [back]
+    if unread(ask.questions[0], ask.draft):
+        show = Button(role=Role.SHOW_ALL, label="Show all", does=ShowAll(step=step))
+        return [show, deny, why]
+    if goes_beyond(ask.questions[0]):
+        return [Button(role=Role.ALLOW, label="Allow", does=allow), deny, why]
+    session = AskSession(step=step)
+    return [
+        Button(role=Role.SESSION, label="Allow for this session…", does=session),
+        Button(role=Role.ALLOW, label="Allow once", does=allow),
+        deny,
+        why,
+    ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from chatbridge.core.cards.phrases import spoken
-from chatbridge.core.delivery.notice import OperationEnd
-from chatbridge.core.terminal_output import for_people, last_lines
-from chatbridge.core.text import one_line
+from chatbridge.core.model import OperationEnd
+from chatbridge.core.text import one_line, visible
 
 LINES, CHARACTERS = 12, 3_000
 """How much of a failure's output is shown."""
@@ -38,3 +38,48 @@ def ended(end: OperationEnd) -> Ended:
 def output_name(operation_id: str) -> str:
     """What the file with its whole output is called."""
     return f"output-{operation_id[:8]}.txt"
+
+
+PIECE = 256 * 1024
+
+_SEQUENCE = (
+    r"\x1b(?:"
+    r"\[[0-?]*[ -/]*[@-~]"  # colours, the cursor, erasing
+    r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # titles, links' addresses
+    r"|[ -/]+[0-~]|[0-~])"  # character sets and single commands
+)
+_IN_TEXT, _IN_BYTES = re.compile(_SEQUENCE), re.compile(_SEQUENCE.encode())
+
+
+def for_people(text: str) -> str:
+    """`text` without escape sequences, of a line that was written over only what it said last, and
+    the rest of what cannot be seen made visible."""
+    plain = _IN_TEXT.sub("", text).replace("\r\n", "\n")
+    if "\r" in plain:
+        plain = "\n".join(_last_said(line) for line in plain.split("\n"))
+    return visible(plain)
+
+
+def _last_said(line: str) -> str:
+    """A progress bar comes back to the line's beginning again and again."""
+    return next((said for said in reversed(line.split("\r")) if said.strip()), "")
+
+
+def last_lines(text: str, most: int, *, characters: int) -> str:
+    """The last lines of what was printed, without blank ones around them; of long ones the end,
+    where it says what went wrong."""
+    found = "\n".join(for_people(text).rstrip().split("\n")[-most:]).lstrip("\n")
+    return found if len(found) <= characters else "…" + found[1 - characters :].lstrip("\n")
+
+
+def without_sequences(content: bytes) -> bytes:
+    """A whole output to the letter but for its escape sequences. In pieces, so that whoever shares
+    the interpreter gets a turn."""
+    if b"\x1b" not in content:
+        return content
+    found, at = [], 0
+    while at < len(content):
+        end = content.rfind(b"\n", at, at + PIECE) + 1 or at + PIECE
+        found.append(_IN_BYTES.sub(b"", content[at:end]))
+        at = end
+    return b"".join(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chatbridge.core.asks.timing import soon
+from chatbridge.core.asks.deadlines import soon
 from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, State
 from chatbridge.core.cards.outcome_text import how_it_ended
 from chatbridge.core.model import Agent, Project, Status

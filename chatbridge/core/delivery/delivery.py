@@ -13,9 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from chatbridge.core.delivery.notice import Notice
-from chatbridge.core.delivery.queue import PASSED_OVER, FairQueue, Urgency
-from chatbridge.core.delivery.rate_limit import Meter
+from chatbridge.core.delivery.queue import PASSED_OVER, FairQueue, Meter, Urgency
 from chatbridge.core.errors import (
     ChatbridgeError,
     ChatRefused,
@@ -24,7 +22,7 @@ from chatbridge.core.errors import (
     StoreError,
     TokenRejected,
 )
-from chatbridge.core.model import Ask, Draft, Post
+from chatbridge.core.model import Ask, Draft, Notice, Post
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock, Shown, Surface
 from chatbridge.core.store_port import Store, Transaction

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from chatbridge.core.bounds import bounded_text
-from chatbridge.core.delivery.notice import Level, Notice, OperationEnd
 from chatbridge.core.errors import TooManyNotices
-from chatbridge.core.model import Agent, CallName, Project
+from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
 from chatbridge.core.policy import OVERALL, TOGETHER
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction

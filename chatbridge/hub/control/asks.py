@@ -28,10 +28,9 @@ from chatbridge.core.errors import (
     UnknownAsk,
 )
 from chatbridge.core.forms.form import MAX_TEXT
-from chatbridge.core.health import Health
 from chatbridge.core.model import Ask, Person
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.ports import Clock, Health, Inbox
 from chatbridge.core.text import encodable, one_line, shortened
 from chatbridge.hub.control.answer_parser import from_json, from_words
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming

@@ -10,15 +10,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from chatbridge import safe_json
+from chatbridge import __version__, safe_json
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.hub.links.peers import may_request
+from chatbridge.core.ports import Clock, Health
+from chatbridge.core.store_port import Store
+from chatbridge.hub.links.peers import may_request, may_see, owns
+from chatbridge.hub.process.lock import Lock
 
 log = logging.getLogger(__name__)
 
@@ -157,3 +161,41 @@ async def _encoded(value: object) -> str:
         texts.append(json.dumps(item))
         await slices.pause()
     return f"[{', '.join(texts)}]"
+
+
+class TerminalStatus:
+    def __init__(
+        self,
+        *,
+        health: Health,
+        store: Store,
+        clock: Clock,
+        lock: Lock,
+        links: Callable[[int | None], list[Json]],
+    ) -> None:
+        """`links` are those that are connected now, of one user or of all."""
+        self._health = health
+        self._store = store
+        self._clock = clock
+        self._lock = lock
+        self._links = links
+        self._since = clock.time()
+
+    async def status(self, request: Request) -> Json:
+        asks = [it for it in await self._store.open_asks() if may_see(it, request.uid)]
+        return {
+            "version": __version__,
+            "pid": os.getpid(),
+            "since": self._since,
+            "startedBy": self._lock.started_by,
+            "state": str(self._lock.state),
+            "web": self._lock.web,
+            "open": len(asks),
+            "links": self._links(None if owns(request.uid) else request.uid),
+            "channels": [
+                {"name": name, "trouble": trouble}
+                for name, trouble in self._health.troubles().items()
+            ],
+            "faults": list(self._health.faults()) if owns(request.uid) else [],
+            "remarks": list(self._health.remarks()) if owns(request.uid) else [],
+        }

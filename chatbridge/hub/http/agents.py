@@ -47,7 +47,7 @@ from chatbridge.hub.http.wire import (
     unheard,
 )
 from chatbridge.hub.links.session import speaks_of_time
-from chatbridge.tools.remote import REMOTE, Remote
+from chatbridge.tools.call import REMOTE, Remote
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from chatbridge.core.asks.waiting_calls import Callers
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.ports import Clock
 from chatbridge.hub.http.tokens import Tokens
-from chatbridge.settings.http import Http, host_and_port
+from chatbridge.settings.tools import Http, host_and_port
 
 if TYPE_CHECKING:
     from chatbridge.hub.http.agents import HttpAgents

@@ -16,7 +16,7 @@ from chatbridge.core.asks.waiting_calls import NEVER_BACK, Callers
 from chatbridge.core.model import CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.hub.http.tokens import Token, Tokens
-from chatbridge.tools.remote import Remote
+from chatbridge.tools.call import Remote
 
 log = logging.getLogger(__name__)
 

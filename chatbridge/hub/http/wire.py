@@ -15,11 +15,12 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
-from chatbridge import request_ids, safe_json
+from chatbridge import safe_json
+from chatbridge import safe_json as request_ids
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.http.guard import UNKNOWN, refused
 from chatbridge.hub.http.sessions import Exchange
-from chatbridge.request_ids import has_bad_id
+from chatbridge.safe_json import has_bad_id
 
 FINISH_SECONDS = 1.0
 """How long the end of a response that was cut short may take: its client may not be reading."""

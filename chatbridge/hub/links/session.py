@@ -18,7 +18,8 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
-from chatbridge import request_ids, safe_json
+from chatbridge import safe_json
+from chatbridge import safe_json as request_ids
 from chatbridge.commands.tools.notifications import LEVELS, Pushes
 from chatbridge.core.asks.waiting_calls import Callers
 from chatbridge.core.errors import ChatbridgeError
@@ -26,7 +27,7 @@ from chatbridge.core.model import CallName, Project
 from chatbridge.framing import MAX_LINE, Overlong
 from chatbridge.hub.links.pending_elicitations import Forms
 from chatbridge.hub.links.sdk_streams import Reading, Writing
-from chatbridge.request_ids import has_bad_id, is_request_id
+from chatbridge.safe_json import has_bad_id, is_request_id
 
 log = logging.getLogger(__name__)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import stat
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from chatbridge import __version__, runtime_paths
-from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning
+from chatbridge.core.errors import BotInUse, ChatbridgeError, HubAlreadyRunning, SettingsError
+from chatbridge.digests import sha256_hex
 from chatbridge.hub.process.log import redacted
 
 HANDOVER_WITHIN = 10.0
@@ -80,3 +85,102 @@ class Lock:
                 if time.monotonic() > until:
                     raise
                 time.sleep(LOOK_EVERY)
+
+
+TEMPORARY = "/tmp"  # noqa: S108 - made and checked below
+"""Not TMPDIR: every client may give its link another one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bot:
+    id: str
+    """As a part of a file's name."""
+    called: str
+    why: str
+    """Why there can be only one."""
+    setting: str
+
+
+def telegram_bot(bot_id: str) -> Bot:
+    return Bot(
+        id=bot_id,
+        called=f"the Telegram bot {bot_id}",
+        why="Telegram lets only one do so",
+        setting="telegram.token to its token",
+    )
+
+
+def matrix_bot(user_id: str) -> Bot:
+    return Bot(
+        id=sha256_hex(user_id.encode())[:16],
+        called=f"the Matrix account {user_id}",
+        why="two would ask everything twice, and break each other's encryption",
+        setting="matrix.user_id and its log-in",
+    )
+
+
+def bot_lock_path(bot_id: str) -> str:
+    """The same for all hubs of a user, whatever their directories: they must not share a bot."""
+    folder = runtime_paths.user_runtime_dir() or os.path.join(
+        TEMPORARY, f"chatbridge-{os.getuid()}"
+    )
+    return os.path.join(folder, f"bot-{bot_id}.lock")
+
+
+@contextmanager
+def bot_held(bot: Bot) -> Iterator[None]:
+    """Holds the bot's lock meanwhile. :raises BotInUse: :raises SettingsError:"""
+    lock = hold_bot(bot)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def hold_bot(bot: Bot) -> int:
+    """Take the bot's lock; it is held until the returned descriptor is closed.
+
+    :raises BotInUse: another hub holds it.
+    :raises SettingsError: its folder is not private, or cannot be made or locked.
+    """
+    path = bot_lock_path(bot.id)
+    _make_unshared(os.path.dirname(path))
+    lock = runtime_paths.try_lock(path)
+    if lock is None:
+        holder = runtime_paths.read_json(path)
+        pid, state = holder.get("pid"), holder.get("state")
+        raise BotInUse(
+            bot=bot.called,
+            why=bot.why,
+            setting=bot.setting,
+            pid=pid if type(pid) is int else None,
+            state_dir=state if isinstance(state, str) and state else None,
+        )
+    note = json.dumps({"pid": os.getpid(), "state": runtime_paths.state_dir()}) + "\n"
+    try:
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, note.encode(), 0)
+    except OSError:
+        pass  # the disk is full: the lock counts, the note is for a kinder message
+    return lock
+
+
+def _make_unshared(directory: str) -> None:
+    """Like `make_private`, for a name that others could have taken before us."""
+    try:
+        os.mkdir(directory, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise SettingsError(
+            f"the directory {directory} cannot be made ({error.strerror}), and the lock of the "
+            "bot has to be in it"
+        ) from error
+    found = os.lstat(directory)  # a link is refused though it may lead to a folder of ours
+    mode = found.st_mode
+    if not stat.S_ISDIR(mode) or found.st_uid != os.getuid() or mode & 0o022:
+        raise SettingsError(
+            f"{directory} has to be a directory of yours (uid {os.getuid()}) that nobody else can "
+            f"write to, for the lock of the bot. It is: {stat.filemode(mode)}, of uid "
+            f"{found.st_uid}. Remove it, or have it removed"
+        )

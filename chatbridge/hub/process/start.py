@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from chatbridge import __version__, descriptors, runtime_paths
+from chatbridge import __version__, runtime_paths, sockets
 from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, SocketUnusable
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.log import log_to_stderr, redacted
@@ -35,7 +35,7 @@ THREADS_TURN_SECONDS = 0.001
 def main(argv: list[str]) -> int:
     """`chatbridge hub`"""
     options = parser().parse_args(argv)
-    descriptors.raise_limit()
+    sockets.raise_limit()
     log_to_stderr()
     report = Report(options.report_fd)
     systemd = Systemd()
@@ -78,7 +78,7 @@ def main(argv: list[str]) -> int:
 def standalone_main(argv: list[str]) -> int:
     """`chatbridge mcp --standalone`: without a hub it still answers, with what is wrong."""
     options = _standalone_options(argv)
-    descriptors.raise_limit()
+    sockets.raise_limit()
     log_to_stderr()
     with _heavy_imports():
         import asyncio

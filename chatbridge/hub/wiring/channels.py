@@ -9,12 +9,10 @@ from pathlib import Path
 
 from chatbridge import bounded_read, extras, runtime_paths
 from chatbridge.core.errors import SettingsError
-from chatbridge.core.health import Health
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.pairing import Pairing
-from chatbridge.core.ports import Channel, Clock
-from chatbridge.hub.process.bot_lock import bot_held, matrix_bot, telegram_bot
-from chatbridge.hub.process.lock import Lock
+from chatbridge.core.ports import Channel, Clock, Health
+from chatbridge.hub.process.lock import Lock, bot_held, matrix_bot, telegram_bot
 from chatbridge.hub.process.log import hide
 from chatbridge.settings import Matrix, Settings, Telegram, Web
 from chatbridge.settings.secrets import place_of

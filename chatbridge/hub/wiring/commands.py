@@ -17,9 +17,8 @@ from chatbridge.commands.definitions.watch import watch
 from chatbridge.commands.operations.announcing import Announcing
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
-from chatbridge.commands.operations.outputs import Outputs
+from chatbridge.commands.operations.outputs import Outputs, Sweeping
 from chatbridge.commands.operations.runner_client import RunnerLine
-from chatbridge.commands.operations.sweeping import Sweeping
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.commands.tools.tool import Means
 from chatbridge.commands.tools.tool_list import Offer

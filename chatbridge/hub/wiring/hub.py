@@ -27,15 +27,14 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.core.asks.waiting_calls import Callers
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.health import Health
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask
 from chatbridge.core.pairing import Pairing
+from chatbridge.core.ports import Health
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.pairing import TerminalPairing
-from chatbridge.hub.control.server import Json, Request, Terminals
-from chatbridge.hub.control.status import TerminalStatus
+from chatbridge.hub.control.server import Json, Request, Terminals, TerminalStatus
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
@@ -43,8 +42,7 @@ from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.log import hide, set_level
-from chatbridge.hub.process.readiness import served, store_responds
-from chatbridge.hub.process.systemd import Systemd
+from chatbridge.hub.process.systemd import Systemd, served, store_responds
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import LineUp
 from chatbridge.hub.wiring.channels import channels_of
@@ -53,8 +51,7 @@ from chatbridge.hub.wiring.tool_registry import clients_of, tools_of
 from chatbridge.link.preface import NAMED_SETTINGS
 from chatbridge.settings import Settings, load
 from chatbridge.store.sqlite import SqliteStore
-from chatbridge.tools.journal.journal import Journal
-from chatbridge.tools.journal.keeper import JournalKeeper
+from chatbridge.tools.journal.journal import Journal, JournalKeeper
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import Waiting
 

@@ -12,7 +12,7 @@ from chatbridge.core.store_port import Store
 from chatbridge.hub.wiring.channel_supervisor import LineUp
 from chatbridge.settings import Settings
 from chatbridge.tools.approvals.tool import ApproveToolUse
-from chatbridge.tools.ask_user import results
+from chatbridge.tools.ask_user import tool as results
 from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.auq import ask
 from chatbridge.tools.auq.arguments import Limits as AuqLimits
@@ -20,9 +20,8 @@ from chatbridge.tools.auq.ask import AskUserQuestions
 from chatbridge.tools.auq.fetch import GetAnsweredQuestions
 from chatbridge.tools.call import ToolHandler
 from chatbridge.tools.clients import Client, Clients
-from chatbridge.tools.elicitation.elicitation import Elicitation
-from chatbridge.tools.elicitation.state import States, key_in
-from chatbridge.tools.journal.keeper import JournalKeeper
+from chatbridge.tools.elicitation.elicitation import Elicitation, States, key_in
+from chatbridge.tools.journal.journal import JournalKeeper
 from chatbridge.tools.notify_user import NotifyUser
 from chatbridge.tools.question_ask.ask import QuestionAsk
 from chatbridge.tools.question_ask.summary import QuestionSummary

@@ -7,20 +7,21 @@ it is drawn, to the letter, is the card's business.
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any
 
-from chatbridge.core.cards.build_approval import HEAD, LONG_DIFF, TAIL
+from chatbridge.core.cards.build import HEAD, LONG_DIFF, TAIL
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.exact_text import exact, exact_line
 from chatbridge.core.model import Project, Subject
 from chatbridge.core.text import encodable
-from chatbridge.tools.approvals.diff import COMPARED, effort, replaced, written
-from chatbridge.tools.approvals.file import has_to_be_read, real_path
 
 Json = dict[str, Any]
 
@@ -215,3 +216,110 @@ def as_written(folder: str) -> str:
     if home and (folder == home or folder.startswith(f"{home}/")):
         return f"~{folder[len(home) :]}"
     return folder
+
+
+COMPARED = 100_000
+"""As much is compared at most, so that no agent can keep the hub busy with it."""
+NO_NEWLINE = "\\ No newline at end of file"
+
+
+def effort(old: str, new: str) -> int:
+    """Comparing two texts takes up to the product of their lines."""
+    return len(_lines(old)) * len(_lines(new))
+
+
+def replaced(old: str, new: str, *, compare: bool = True) -> str:
+    """One text in place of another: line by line, or first the old and then the new."""
+    before, after = _lines(old), _lines(new)
+    if not compare:
+        return "\n".join([*(f"-{line}" for line in before), *(f"+{line}" for line in after)])
+    everything = len(before) + len(after)
+    compared = difflib.unified_diff(before, after, n=everything, lineterm="")
+    return "\n".join(_without_header(compared))
+
+
+def written(content: str) -> str:
+    """A whole text, whatever was there before."""
+    if not content:
+        return ""
+    ended = content.endswith("\n")
+    lines = [f"+{line}" for line in _lines(content[:-1] if ended else content)]
+    if not lines:  # nothing but a line's end
+        lines = ["+"]
+    return "\n".join(lines if ended else [*lines, NO_NEWLINE])
+
+
+def _lines(text: str) -> list[str]:
+    """Joined by line feeds, they are the text again: no other character ends a line here."""
+    return text.split("\n") if text else []
+
+
+def _without_header(diff: Iterator[str]) -> list[str]:
+    """The names of two files and one range of lines, none of which are known."""
+    return list(diff)[3:]
+
+
+RUN_FOLDERS = frozenset({"hooks", "githooks", "git-hooks", "ci"})
+SETTINGS = frozenset({".git", ".config"})
+"""No project lies in there: an agent that was started below them works on settings."""
+RUN_WORDS = frozenset({
+    "sh", "bash", "zsh", "fish", "ps1", "bat", "cmd", "mk", "cmake", "gradle",
+    "appveyor", "cloudbuild", "azure-pipelines", "bitbucket-pipelines", "lefthook",
+    "build", "setup", "package", "pyproject", "cargo", "cmakelists", "tox", "conftest", "config",
+    "compose", "docker-compose",
+})  # fmt: skip
+"""Of a name, between its dots: `Dockerfile.prod`, `build.gradle.kts` and `deploy.sh` are one rule.
+All without regard to case: some file systems have none."""
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def real_path(path: str, project: Project) -> str | None:
+    """Where `path` leads after all links; None: it lies where the hub cannot look.
+
+    :raises ValueError: it can be no path.
+    """
+    return None if project.outsider else os.path.realpath(path)
+
+
+def has_to_be_read(path: str, real: str | None, diff: str, project: Project) -> bool:
+    """Whether a long change can be allowed only after all of it was shown: yes, if in doubt."""
+    if real is None or not project.key.startswith("/"):
+        return True
+    root = os.path.realpath(project.key)
+    if not PurePosixPath(real).is_relative_to(root):
+        return True
+    by_name = _runs_by_name(path, project.key) or _runs_by_name(real, root)
+    return by_name or "\n+#!" in f"\n{diff}" or _is_more_than_a_text(real)
+
+
+def _runs_by_name(path: str, root: str) -> bool:
+    """Hidden files and folders are settings of tools. `Makefile` and its like end alike. What the
+    folders above `root` are called says nothing, but for a few."""
+    below = os.path.relpath(path, root) if PurePosixPath(path).is_relative_to(root) else path
+    *folders, name = PurePosixPath(below.lower()).parts or ("",)
+    *above, last = PurePosixPath(root.lower()).parts
+    folders += [last, *SETTINGS.intersection(above)]
+    words = name.split(".")
+    return (
+        any(part.startswith(".") for part in (*folders, name))
+        or not RUN_FOLDERS.isdisjoint(folders)
+        or not RUN_WORDS.isdisjoint(words)
+        or any(word.endswith("file") for word in words)
+    )
+
+
+def _is_more_than_a_text(real: str) -> bool:
+    """A program, or no file, or one that has a second name somewhere else."""
+    try:
+        found = os.stat(real)
+        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o111 or found.st_nlink > 1:
+            return True
+        file = os.open(real, _OPEN)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    try:
+        return os.read(file, 2) == b"#!"
+    finally:
+        os.close(file)

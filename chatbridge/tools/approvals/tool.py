@@ -34,8 +34,7 @@ from chatbridge.tools.approvals import questions as approval_questions
 from chatbridge.tools.approvals.subject import subject_of
 from chatbridge.tools.call import Peer, ToolCall, text_result
 from chatbridge.tools.clients import HOOK, soonest
-from chatbridge.tools.definition import described
-from chatbridge.tools.validation import refused
+from chatbridge.tools.definition import described, refused
 from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from pydantic import (
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Option, Question, QuestionType
-from chatbridge.tools.ask_user.results import QUESTION, QUESTIONS
-from chatbridge.tools.validation import misshapen, refused
+from chatbridge.tools.ask_user.tool import QUESTION, QUESTIONS
+from chatbridge.tools.definition import misshapen, refused
 
 SHORTEST_TIMEOUT = 10.0
 MAX_QUESTIONS = 10
@@ -266,3 +266,96 @@ def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputE
         given = None if kind == "missing" else given
         return refused(NO_TEXT, refusal.path, given, "some text")
     return refusal
+
+
+_OPTION = {
+    "type": "object",
+    "properties": {
+        "label": {"type": "string", "description": "What the person taps; short"},
+        "description": {"type": "string", "description": "What choosing it means"},
+    },
+    "required": ["label"],
+}
+_OPTIONS = {
+    "type": "array",
+    "description": "Options, as texts or as objects with label and description",
+    "items": {"anyOf": [{"type": "string"}, _OPTION]},
+    "maxItems": MAX_OPTIONS,
+}
+
+
+def input_schema(limits: Limits) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "questions": {
+                "type": "array",
+                "description": "The questions, asked one after another; 1 to 3 are best",
+                "minItems": 1,
+                "maxItems": MAX_QUESTIONS,
+                "items": _question_schema(),
+            },
+            "title": {
+                "type": "string",
+                "description": "A heading that says what it is all about",
+                "maxLength": MAX_TITLE,
+            },
+            "timeout": {
+                "type": "integer",
+                "description": "How long to wait for the person, in milliseconds",
+                "minimum": int(SHORTEST_TIMEOUT * 1000),
+                "maximum": int(limits.longest * 1000),
+                "default": int(limits.default * 1000),
+            },
+            "question": {
+                "type": "string",
+                "description": "One question, instead of questions; without options a free text",
+            },
+            "options": {**_OPTIONS, "description": "Options of the one question"},
+            "multiSelect": {
+                "type": "boolean",
+                "description": "Whether several options of the one question may be chosen",
+                "default": False,
+            },
+            "wait": {
+                "type": "boolean",
+                "description": "false: return a ticket at once and fetch the answer later with "
+                "wait_for_answer",
+                "default": True,
+            },
+        },
+    }
+
+
+def _question_schema() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "description": "Comes back as questionId; optional"},
+            "question": {
+                "type": "string",
+                "description": "The question; basic markdown is shown",
+                "minLength": 1,
+                "maxLength": MAX_QUESTION,
+            },
+            "type": {
+                "type": "string",
+                "enum": [*ASKED_TYPES],
+                "default": str(QuestionType.TEXT),
+                "description": "text, one option, several options, or yes/no",
+            },
+            "options": _OPTIONS,
+            "required": {
+                "type": "boolean",
+                "default": True,
+                "description": "false: the person may skip it",
+            },
+            "placeholder": {"type": "string", "description": "An example shown in a text field"},
+            "onTimeout": {
+                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+                "description": "What to assume if nobody answers; used only where the owner "
+                "allows it, never for confirm",
+            },
+        },
+        "required": ["question"],
+    }

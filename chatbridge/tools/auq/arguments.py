@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chatbridge.core.model import Option, Question, QuestionType
 from chatbridge.tools.auq.results import SHORT
-from chatbridge.tools.validation import misshapen, refused
+from chatbridge.tools.definition import misshapen, refused
 
 FEWEST_OPTIONS = 2
 MAX_NAME = 1_000

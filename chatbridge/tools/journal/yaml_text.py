@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from chatbridge.tools.journal.entry import Entry, canonical
+from chatbridge.tools.journal.journal import Entry, canonical
 
 MAX_EVENTS = 1_000
 """Steps of reading one file; an answer takes a dozen."""

@@ -29,12 +29,17 @@ from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, Questi
 from chatbridge.core.text import encodable
 from chatbridge.tool_names import ASK_USER, offered_name
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
-from chatbridge.tools.definition import described
-from chatbridge.tools.elicitation.elicitation import DECLINED, INSTANT, Elicitation, Window
-from chatbridge.tools.elicitation.state import FormState, States, about
-from chatbridge.tools.journal.entry import Entry
-from chatbridge.tools.journal.keeper import QUESTION_ASK, JournalKeeper
-from chatbridge.tools.validation import refused
+from chatbridge.tools.definition import described, refused
+from chatbridge.tools.elicitation.elicitation import (
+    DECLINED,
+    INSTANT,
+    Elicitation,
+    FormState,
+    States,
+    Window,
+    about,
+)
+from chatbridge.tools.journal.journal import QUESTION_ASK, Entry, JournalKeeper
 from chatbridge.tools.waiting import UNREACHED_SECONDS, Waiting
 
 log = logging.getLogger(__name__)

@@ -12,11 +12,8 @@ from chatbridge.core.model import Ask, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
 from chatbridge.tools.call import Peer, ToolCall, json_result
-from chatbridge.tools.definition import described
-from chatbridge.tools.journal.entry import Entry, stamp
-from chatbridge.tools.journal.journal import Journal, Pages
-from chatbridge.tools.journal.keeper import QUESTION_ASK
-from chatbridge.tools.validation import refused
+from chatbridge.tools.definition import described, refused
+from chatbridge.tools.journal.journal import QUESTION_ASK, Entry, Journal, Pages, stamp
 
 LARGEST = 500_000
 """Bytes of YAML. Twice escaped and sent twice it still fits into one line to the client."""

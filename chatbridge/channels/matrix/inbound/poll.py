@@ -12,8 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from chatbridge.channels.chat.event_ingest import Once
-from chatbridge.channels.chat.poll_loop import Rounds
+from chatbridge.channels.chat.poll_loop import Once, Rounds
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.errors import Rejected
 from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline

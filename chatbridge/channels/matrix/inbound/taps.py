@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from chatbridge.channels.chat.answer_candidates import answerable
+from chatbridge.channels.chat.card_visibility import answerable
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.cards import Cards, Found

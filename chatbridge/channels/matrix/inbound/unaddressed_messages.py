@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chatbridge.channels.chat.answer_candidates import any_unseen, shown_on
+from chatbridge.channels.chat.card_visibility import any_unseen, shown_on
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.disambiguation import from_content, offer

@@ -51,10 +51,9 @@ from chatbridge.channels.matrix.render.drawing import Drawing, Seen
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import draw
 from chatbridge.core.cards.card import Card
-from chatbridge.core.delivery.notice import Level, Notice
-from chatbridge.core.delivery.rate_limit import Pace
+from chatbridge.core.delivery.queue import Pace
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
-from chatbridge.core.model import Ask, Note, QuestionType
+from chatbridge.core.model import Ask, Level, Note, Notice, QuestionType
 from chatbridge.core.ports import Clock, Inbox, Remark, Shown
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, dra
 from chatbridge.channels.matrix.render.drawing import Drawing, Seen
 from chatbridge.channels.matrix.render.finished_steps import draw_past
 from chatbridge.channels.matrix.render.reactions import keys
-from chatbridge.core.asks.timing import remind_at
+from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.cards.card import Card
 from chatbridge.core.model import Ask, new_draft
 

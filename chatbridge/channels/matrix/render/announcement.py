@@ -20,7 +20,7 @@ from chatbridge.channels.matrix.render.html import (
 )
 from chatbridge.channels.matrix.render.outcome import PROJECT
 from chatbridge.core.cards.operation_summary import ended
-from chatbridge.core.delivery.notice import GLYPHS, Level, Notice, OperationEnd
+from chatbridge.core.model import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.text import one_line, prose, shortened
 
 AGENT = 14

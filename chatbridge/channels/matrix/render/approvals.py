@@ -26,7 +26,7 @@ from chatbridge.channels.matrix.render.html import (
     size,
     strong,
 )
-from chatbridge.core.cards.build_approval import REALLY
+from chatbridge.core.cards.build import REALLY
 from chatbridge.core.cards.card import Card, Role
 from chatbridge.core.cards.phrases import UNSENT, only_there
 from chatbridge.core.forms.typed_approval import RUN_IT, is_destructive

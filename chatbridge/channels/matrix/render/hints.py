@@ -16,7 +16,7 @@ from chatbridge.channels.matrix.render.html import (
     sentences,
     strong,
 )
-from chatbridge.core.asks.timing import MORE_TIME_BEFORE
+from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card, Role, State
 from chatbridge.core.cards.phrases import time_near

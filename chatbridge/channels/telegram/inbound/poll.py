@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from telegram import Update
 
-from chatbridge.channels.chat.event_ingest import Once
-from chatbridge.channels.chat.poll_loop import Rounds
+from chatbridge.channels.chat.poll_loop import Once, Rounds
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.core.model import Note
 from chatbridge.core.policy import DAY, HOUR

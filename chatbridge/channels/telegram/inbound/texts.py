@@ -9,7 +9,7 @@ from functools import partial
 
 from telegram import Message
 
-from chatbridge.channels.chat.answer_candidates import any_unseen, shown_on
+from chatbridge.channels.chat.card_visibility import any_unseen, shown_on
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.inbound.people import person_of

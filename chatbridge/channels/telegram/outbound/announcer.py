@@ -24,7 +24,7 @@ from chatbridge.channels.telegram.render.html import (
 )
 from chatbridge.channels.telegram.render.long_questions import AGENT, PROJECT, File
 from chatbridge.channels.telegram.render.operations import draw_end, draw_ends
-from chatbridge.core.delivery.notice import GLYPHS, Level, Notice
+from chatbridge.core.model import GLYPHS, Level, Notice
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import isolated, one_line, prose, shortened, visible
 

@@ -38,15 +38,14 @@ from chatbridge.channels.telegram.render.card import (
 )
 from chatbridge.channels.telegram.render.keyboard import takes_typing
 from chatbridge.channels.telegram.render.long_questions import File, Overflow, overflow
-from chatbridge.core.asks.timing import remind_at
+from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import draw
 from chatbridge.core.cards.card import Card
-from chatbridge.core.delivery.notice import Notice
-from chatbridge.core.delivery.rate_limit import Pace
+from chatbridge.core.delivery.queue import Pace
 from chatbridge.core.errors import PostGone
 from chatbridge.core.forms.typed_input import takes_text
-from chatbridge.core.model import Ask, Post, View, new_draft
+from chatbridge.core.model import Ask, Notice, Post, View, new_draft
 from chatbridge.core.ports import Clock, Inbox, Remark, Shown
 
 PRIVATE = Pace(message=1.0, edit=0.4, burst=4.0)

@@ -21,7 +21,7 @@ from chatbridge.channels.telegram.render.html import (
     units,
     width,
 )
-from chatbridge.core.cards.build_approval import FIRST_LINES, LAST_LINES, LONG_DIFF, MARKED, REALLY
+from chatbridge.core.cards.build import FIRST_LINES, LAST_LINES, LONG_DIFF, MARKED, REALLY
 from chatbridge.core.cards.card import Card, Role
 from chatbridge.core.cards.phrases import UNSENT, only_there
 from chatbridge.core.model import Subject, View

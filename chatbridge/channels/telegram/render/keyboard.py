@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chatbridge.channels.telegram.render.callback_data import Does, Tap, Write, encode
-from chatbridge.core.asks.timing import MORE_TIME_BEFORE
+from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards.card import Act, Card, Choice, Role
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated

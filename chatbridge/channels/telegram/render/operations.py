@@ -29,7 +29,7 @@ from chatbridge.channels.telegram.render.keyboard import (
 )
 from chatbridge.channels.telegram.render.long_questions import PROJECT, File
 from chatbridge.core.cards.operation_summary import ended, output_name
-from chatbridge.core.delivery.notice import Notice, OperationEnd
+from chatbridge.core.model import Notice, OperationEnd
 from chatbridge.core.text import isolated, one_line, shortened
 
 TITLE, HOW, TAIL = 60, 200, 3_500
