@@ -10,7 +10,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from chatbridge.channels.matrix.render.drawing import Drawing, Seen
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Person
@@ -30,7 +30,7 @@ _TAG = re.compile(
 
 
 def card(shown: Ask) -> Card:
-    return draw(shown, channel="matrix", latest_deadline=NOW + 8 * HOUR)
+    return build_card(shown, channel="matrix", latest_deadline=NOW + 8 * HOUR)
 
 
 def go(shown: Ask, *events: form.Event) -> Ask:

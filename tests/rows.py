@@ -21,7 +21,7 @@ def a_row(ask: Ask, *, seq: int = 1) -> Row:
         settled_at=ask.settled_at,
         delivered_at=ask.delivered_at,
         late=ask.late is not None,
-        alone=ask.alone,
+        orphaned=ask.orphaned,
         summary=summary_of(ask),
     )
 

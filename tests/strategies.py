@@ -250,5 +250,5 @@ def asks(draw: st.DrawFn, statuses: Sequence[Status] = tuple(Status)) -> Ask:
         kept=draw(_coins),
         kept_until=draw(_keeping),
         discarded=draw(_coins),
-        alone=draw(_coins),
+        orphaned=draw(_coins),
     )

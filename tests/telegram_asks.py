@@ -8,7 +8,7 @@ from typing import Any
 from chatbridge.channels.telegram.render.card import Seen, draw_card
 from chatbridge.channels.telegram.render.keyboard import Key, Rows
 from chatbridge.core.asks import transitions as steps
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
@@ -71,7 +71,7 @@ def approval(
 def stepped(shown: Ask, *events: form.Event) -> Ask:
     """The ask after these events, each of them for the step that it meets."""
     for event in events:
-        step = steps.stepped(shown, replace(event, step=shown.draft.step))
+        step = steps.apply_event(shown, replace(event, step=shown.draft.step))
         assert isinstance(step, form.Moved), step
         shown = replace(shown, draft=step.draft)
     return shown
@@ -127,7 +127,7 @@ def notice(
 
 
 def card(shown: Ask) -> Card:
-    return draw(shown, channel="telegram", latest_deadline=NOW + 8 * HOUR)
+    return build_card(shown, channel="telegram", latest_deadline=NOW + 8 * HOUR)
 
 
 def labels(rows: Rows) -> list[list[str]]:

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
 from chatbridge import __version__, runtime_paths, sockets
-from chatbridge.cli.hub.hub_client import HubLine
+from chatbridge.cli.hub.hub_client import HubClient
 from chatbridge.cli.hub.stop import end_hub
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.sockets import MAX_SOCKET_PATH
@@ -187,7 +187,7 @@ class Stage:
         """As `chatbridge inbox` gets one."""
         info = runtime_paths.read_lock(self.state)
         with sockets.connect((info and info.socket) or "") as sock:
-            line = HubLine(sock)
+            line = HubClient(sock)
             line.greet()
             return str(line.ask("login-code")["code"])
 

@@ -144,7 +144,7 @@ class View(StrEnum):
     CANCEL = "cancel"
     EXPLAIN = "explain"
     SESSION = "session"
-    REALLY = "really"
+    CONFIRM_DESTRUCTIVE = "really"
     """A destructive command is about to be allowed."""
 
 
@@ -252,9 +252,9 @@ class Ask:
     """The answer waits for the agent's next identical ask."""
     kept_until: float | None = None
     discarded: bool = False
-    alone_since: float | None = None
+    orphaned_since: float | None = None
     """Since when no caller waits."""
-    alone: bool = False
+    orphaned: bool = False
     """No caller has waited for so long that the card says so."""
 
     @property
@@ -325,7 +325,7 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class ChannelState:
     """What a channel remembers: how far it has read its service (its cursor, committed together
     with what was read), or which topic a project has."""
 

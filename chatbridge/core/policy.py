@@ -34,7 +34,7 @@ class Policy:
     """Where an approval can be settled: nowhere that an agent could reach by itself."""
 
     extension: float = 15 * 60.0
-    alone_after: float = 120.0
+    orphaned_after: float = 120.0
     """How long an ask has no caller before its card says so."""
     handover_within: float = 5.0
     """How long an answer may take to reach its caller before the card calls it kept."""

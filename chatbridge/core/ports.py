@@ -11,9 +11,9 @@ from typing import Protocol
 from uuid import uuid4
 
 from chatbridge.core.cards.row import Past, Row, Rows
-from chatbridge.core.delivery.queue import Pace
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.forms.form import Event, Step
-from chatbridge.core.model import Answer, Ask, Note, Notice, Person, Post
+from chatbridge.core.model import Answer, Ask, ChannelState, Notice, Person, Post
 
 
 class Clock(Protocol):
@@ -28,7 +28,7 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
 
-class Inbox(Protocol):
+class AskActions(Protocol):
     """What a channel may do: read asks, and put in what a person did.
 
     `cursor` is committed in the same transaction as the effect.
@@ -53,8 +53,8 @@ class Inbox(Protocol):
         ask_id: str,
         *events: Event,
         person: Person,
-        cursor: Note | None = None,
-        beside: Sequence[Note] = (),
+        cursor: ChannelState | None = None,
+        beside: Sequence[ChannelState] = (),
     ) -> Step:
         """What a person did to the form, a tap or a text, as one or more events. What the last of
         them led to, or the first that was refused: none after that one counts. `beside` is
@@ -78,7 +78,9 @@ class Inbox(Protocol):
         """:raises UnknownAsk: :raises AskEnded:"""
         ...
 
-    async def extend(self, ask_id: str, *, person: Person, cursor: Note | None = None) -> Ask:
+    async def extend(
+        self, ask_id: str, *, person: Person, cursor: ChannelState | None = None
+    ) -> Ask:
         """Move the deadline by 15 minutes, at most to the latest one allowed.
 
         :raises UnknownAsk: :raises AskEnded:
@@ -86,7 +88,7 @@ class Inbox(Protocol):
         """
         ...
 
-    async def discard(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
+    async def discard(self, ask_id: str, *, cursor: ChannelState | None = None) -> Ask:
         """Forget a kept answer. Approvals have none. :raises UnknownAsk:"""
         ...
 
@@ -114,9 +116,9 @@ class Inbox(Protocol):
         is noted is not `over` any more: then whoever posted it did live. Whether it was noted."""
         ...
 
-    async def note(self, channel: str, key: str) -> Note | None: ...
+    async def note(self, channel: str, key: str) -> ChannelState | None: ...
 
-    async def remember(self, note: Note) -> None: ...
+    async def remember(self, note: ChannelState) -> None: ...
 
     async def forget(self, channel: str, key: str) -> None:
         """Drop a note, if there is one."""
@@ -151,7 +153,7 @@ class Shown:
     """How many new messages it took, the card included; an edit takes none."""
     complete: bool = True
     """Otherwise there is more to be shown: note this, and show the same again."""
-    tidying: bool = False
+    cleanup_only: bool = False
     """What is left to be done can wait until others have been shown."""
     seen: bool = True
     """Somebody can see it: a chat has it, or a page is open."""
@@ -162,9 +164,9 @@ class Surface(Protocol):
 
     name: str
     """Unique among the surfaces of all channels: posts are kept under it."""
-    keeps_posts: bool
+    persistent: bool
     """Whether the service keeps what was shown (a chat), or shows it live (a page)."""
-    pace: Pace
+    pace: RateLimit
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """Post the ask's card, or bring the one at `place` up to date.
@@ -210,7 +212,7 @@ class Channel(Protocol):
         """What the owner should know though it works, in words for the owner."""
         ...
 
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         """Receive until cancelled. Calls `ready` once it can show cards.
 
         :raises ChatbridgeError: it cannot work now, and should be tried again later.

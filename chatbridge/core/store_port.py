@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
 from chatbridge.core.cards.row import Past, Row, Rows
-from chatbridge.core.model import Ask, Call, CallName, Note, Notice, Post, Status
+from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
 from chatbridge.core.operation import OperationStore
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ class Transaction(Protocol):
         """Insert or replace the post. `handles` are added to what is known to belong to it."""
         ...
 
-    async def save_note(self, note: Note) -> None: ...
+    async def save_note(self, note: ChannelState) -> None: ...
 
     async def drop_note(self, *, channel: str, key: str) -> None: ...
 
@@ -187,7 +187,7 @@ class Store(Protocol):
         """The post that this handle belongs to, or belonged to."""
         ...
 
-    async def note(self, *, channel: str, key: str) -> Note | None: ...
+    async def note(self, *, channel: str, key: str) -> ChannelState | None: ...
 
     def look(self) -> None:
         """Notice what has happened to it from outside. Called now and then while asks are open."""

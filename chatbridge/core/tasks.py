@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Beside:
+class BackgroundTasks:
     def __init__(self, service: str) -> None:
         self._service = service
         self._tasks: set[asyncio.Task[None]] = set()
@@ -39,7 +39,7 @@ class Beside:
             log.exception("%s: something beside failed", self._service)
 
 
-async def first_of(work: Coroutine[Any, Any, T], ends: Coroutine[Any, Any, object]) -> T | None:
+async def race(work: Coroutine[Any, Any, T], ends: Coroutine[Any, Any, object]) -> T | None:
     """What `work` returns, or None if `ends` returned before it."""
     working, ending = asyncio.ensure_future(work), asyncio.ensure_future(ends)
     try:

@@ -19,9 +19,9 @@ from chatbridge.core.model import (
     Ask,
     Call,
     CallName,
+    ChannelState,
     Draft,
     Level,
-    Note,
     Notice,
     OperationEnd,
     Outcome,
@@ -107,8 +107,8 @@ def state_row(ask: Ask) -> dict[str, Any]:
         "kept": ask.kept,
         "kept_until": ask.kept_until,
         "discarded": ask.discarded,
-        "alone_since": ask.alone_since,
-        "alone": ask.alone,
+        "alone_since": ask.orphaned_since,
+        "alone": ask.orphaned,
         "words": _words(ask),
         "summary": as_text(summary_of(ask)),
         "draft": as_json(_draft(), ask.draft),
@@ -190,8 +190,8 @@ def _ask(row: sqlite3.Row) -> Ask:
         kept=bool(row["kept"]),
         kept_until=row["kept_until"],
         discarded=bool(row["discarded"]),
-        alone_since=row["alone_since"],
-        alone=bool(row["alone"]),
+        orphaned_since=row["alone_since"],
+        orphaned=bool(row["alone"]),
     )
 
 
@@ -216,7 +216,7 @@ def row_of(row: sqlite3.Row, summary: Summary) -> Row:
         settled_at=row["settled_at"],
         delivered_at=row["delivered_at"],
         late=bool(row["is_late"]),
-        alone=bool(row["alone"]),
+        orphaned=bool(row["alone"]),
         summary=summary,
     )
 
@@ -299,10 +299,10 @@ def post_of(row: sqlite3.Row) -> Post:
     )
 
 
-def note_of(row: sqlite3.Row) -> Note:
+def note_of(row: sqlite3.Row) -> ChannelState:
     """A cursor that is damaged is still one: without it, what waits would be passed over."""
     at = row["at"] if isinstance(row["at"], NUMBER) else 0.0
-    return Note(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
+    return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
 
 
 def folded(text: str) -> str:

@@ -19,13 +19,13 @@ from typing import TypeVar
 from chatbridge.core.bounds import Slices
 from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, Note, Notice, Post
+from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, ChannelState, Notice, Post
 from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
+from chatbridge.store.cache import Recent
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.opened_file import OpenedFile
 from chatbridge.store.operations import SqliteOperations
-from chatbridge.store.recent import Recent
 from chatbridge.store.rows import (
     ROW_COLUMNS,
     ask_of,
@@ -253,7 +253,7 @@ class SqliteStore:
         rows = await self._reading.rows(POST_AT, (surface, handle))
         return self._aside.first("post", rows, post_of)
 
-    async def note(self, *, channel: str, key: str) -> Note | None:
+    async def note(self, *, channel: str, key: str) -> ChannelState | None:
         rows = await self._reading.rows(NOTE, (channel, key))
         return note_of(rows[0]) if rows else None
 

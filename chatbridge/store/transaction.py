@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from chatbridge.core.bounds import weight_of
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Call, CallName, Note, Notice, Post, Status
+from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
+from chatbridge.store.cache import MAX_CHARACTERS, Changes, Recent
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.opened_file import OpenedFile
-from chatbridge.store.recent import MAX_CHARACTERS, Changes, Recent
 from chatbridge.store.rows import (
     CONTENT_COLUMNS,
     STATE_COLUMNS,
@@ -262,7 +262,7 @@ class SqliteTransaction:
         if known is not None:
             self._changes.posts[post.ask_id] = self._as_stored({**known, post.surface: post})
 
-    async def save_note(self, note: Note) -> None:
+    async def save_note(self, note: ChannelState) -> None:
         await self.change(_SAVE_NOTE, (note.channel, note.key, note.value, note.at))
 
     async def drop_note(self, *, channel: str, key: str) -> None:

@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from chatbridge.core.errors import StoreError
+from chatbridge.store.cache import Changes, Recent
 from chatbridge.store.connection import Connection
 from chatbridge.store.opened_file import OpenedFile
-from chatbridge.store.recent import Changes, Recent
 from chatbridge.store.set_aside import SetAside
 from chatbridge.store.transaction import SqliteTransaction
 

@@ -18,8 +18,8 @@ from mcp_types import (
     Tool,
 )
 
-from chatbridge.core.asks.waiting_calls import Callers, LearnedLimit
-from chatbridge.core.cards.phrases import spoken
+from chatbridge.core.asks.waiting_calls import LearnedLimit, WaitingCalls
+from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
@@ -148,11 +148,11 @@ class ToolCall:
             return self.began
         return min(self.began, clock.monotonic() - max(clock.time() - started_at, 0.0))
 
-    async def counts_until(self, callers: Callers, until: float) -> None:
+    async def counts_until(self, waiting_calls: WaitingCalls, until: float) -> None:
         """Note that after this wall time a response reaches nobody. If that cannot be stored, what
         was noted before stands."""
         try:
-            await callers.count_until(self.name, until)
+            await waiting_calls.count_until(self.name, until)
         except StoreError as error:
             log.warning("call %s: its client's limit is not known: %s", self.id, error)
 
@@ -182,7 +182,7 @@ class ToolCall:
                 if self.report is not None and not task.done():
                     said = await doing()
                     waited = clock.monotonic() - began
-                    await self.report(waited, f"{said}, {spoken(waited)}")
+                    await self.report(waited, f"{said}, {format_duration(waited)}")
             return task.result()
         finally:
             task.cancel()

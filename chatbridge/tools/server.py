@@ -22,7 +22,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Sub
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from chatbridge import __version__
-from chatbridge.core.asks.waiting_calls import Callers
+from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName
 from chatbridge.core.ports import Clock
@@ -58,7 +58,7 @@ again in the same words: it goes on with the same question, and nobody is asked 
 def build_server(
     tools: Callable[[], Sequence[ToolHandler]],
     *,
-    callers: Callers,
+    waiting_calls: WaitingCalls,
     clients: Clients,
     clock: Clock,
     after_call: Callable[[], None],
@@ -86,7 +86,7 @@ def build_server(
     ) -> types.CallToolResult | types.InputRequiredResult:
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
-        call = _call(ctx, params, caller, peer, clock, callers)
+        call = _call(ctx, params, caller, peer, clock, waiting_calls)
         name = meant_tool(params.name, peer.agent.client)
         tool = next((each for each in tools() if each.name == name), None)
         allowed = tool is not None and tool.always
@@ -100,21 +100,21 @@ def build_server(
                 return text_result(NO_TOOLS, is_error=True)
             raise MCPError(types.INVALID_PARAMS, _unknown(params.name, names))
         try:
-            await _count_by_its_age(callers, call)
+            await _count_by_its_age(waiting_calls, call)
             return await tool.run(params.arguments or {}, call)
         except asyncio.CancelledError:
             # Over HTTP the exchange says so, before its id can be used again; this would be later.
             if caller.present and not isinstance(caller, Remote):
-                spawn(callers.left(call.name))
+                spawn(waiting_calls.cancel(call.name))
             raise
         except ChatbridgeError as error:
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, tool.name, details)
-            await callers.carries_no_answer(call.name)
+            await waiting_calls.carries_no_answer(call.name)
             return text_result(str(error), is_error=True)
         except Exception:
             log.exception("Session failed call=%s tool=%s", call.id, tool.name)
-            await callers.carries_no_answer(call.name)
+            await waiting_calls.carries_no_answer(call.name)
             return text_result(
                 f"chatbridge failed inside; its log has the details under call {call.id}. "
                 "The question may have been shown: call again to go on with it",
@@ -198,11 +198,11 @@ def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller)
     )
 
 
-async def _count_by_its_age(callers: Callers, call: ToolCall) -> None:
+async def _count_by_its_age(waiting_calls: WaitingCalls, call: ToolCall) -> None:
     """The earlier hub noted in wall time until when a response counts; the link knows better."""
     left = call.counts_for
     if call.age is not None and left is not None:
-        await call.counts_until(callers, call.clock.time() + left)
+        await call.counts_until(waiting_calls, call.clock.time() + left)
 
 
 def _call(
@@ -211,7 +211,7 @@ def _call(
     caller: Caller,
     peer: Peer,
     clock: Clock,
-    callers: Callers,
+    waiting_calls: WaitingCalls,
 ) -> ToolCall:
     session, request = ctx.session, ctx.request_id
 
@@ -238,5 +238,5 @@ def _call(
         state=params.request_state,
         age=caller.age(request),
         shared_link=named is not None,
-        learned=lambda: callers.learned_limit(caller.link) if learns else None,
+        learned=lambda: waiting_calls.learned_limit(caller.link) if learns else None,
     )

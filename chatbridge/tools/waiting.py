@@ -37,14 +37,14 @@ class Waiting:
     async def ask(self, request: AskRequest, call: ToolCall) -> tuple[Ask, Call]:
         """The ask that this call waits for. :raises ToolInputError: :raises TooManyOpenAsks:"""
         if not is_approval(request.questions):
-            await self.broker.callers.twins_known(request, call.name)
+            await self.broker.waiting_calls.twins_known(request, call.name)
         ask, waiting = await self.broker.ask(
             request, call.name, counts_for=call.counts_for, shared_link=call.shared_link
         )
         if waiting.counts_until is None and (left := call.counts_for) is not None:
             # The call itself has shown its client's limit, by asking again.
             until = call.clock.time() + left
-            await call.counts_until(self.broker.callers, until)
+            await call.counts_until(self.broker.waiting_calls, until)
             waiting = replace(waiting, counts_until=until)
         log.info("ask %s call=%s project=%s", ask.id, call.id, call.project.name)
         return ask, waiting
@@ -67,7 +67,7 @@ class Waiting:
             if endless:
                 ended = await self._watched(ask, waiting, call, limit=call.silent_after)
                 if ended is None:
-                    await self.broker.callers.left(call.name)
+                    await self.broker.waiting_calls.cancel(call.name)
                     ended = await self._watched(ask, waiting, call, limit=None)
             else:
                 least = soonest(limit, self.broker.policy.max_block, call.patience)
@@ -119,4 +119,4 @@ class Waiting:
             return
         until = call.clock.time() + since + call.silent_after - call.clock.monotonic()
         if abs(until - waiting.counts_until) > STEP:
-            await call.counts_until(self.broker.callers, until)
+            await call.counts_until(self.broker.waiting_calls, until)

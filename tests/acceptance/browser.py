@@ -41,7 +41,7 @@ from chatbridge.core.model import (
     Subject,
 )
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Health, Inbox
+from chatbridge.core.ports import AskActions, Health
 from tests.fakes.inbox import Desk, open_desk
 
 TOKEN = "a-token-of-the-tests"
@@ -100,7 +100,7 @@ class RunningInbox:
         return self.desk.broker
 
     @property
-    def inbox(self) -> Inbox:
+    def inbox(self) -> AskActions:
         return self.desk.inbox
 
     async def notify(self, message: str, *, title: str = "", level: Level = Level.INFO) -> Notice:
@@ -133,12 +133,12 @@ class RunningInbox:
 
     async def hand_over(self, ask: Ask) -> None:
         """The agent confirms that it has the answer."""
-        await self.broker.callers.delivered(self._calls[ask.id])
+        await self.broker.waiting_calls.delivered(self._calls[ask.id])
 
     async def agent_leaves(self, ask: Ask) -> None:
         """The agent's client stops waiting, and the card says so at once."""
-        await self.broker.callers.left(self._calls[ask.id])
-        await self.broker.change(ask.id, transitions.alone)
+        await self.broker.waiting_calls.cancel(self._calls[ask.id])
+        await self.broker.change(ask.id, transitions.orphaned)
 
     async def time_out(self, ask: Ask) -> None:
         await self.broker.change(
@@ -165,7 +165,7 @@ async def running_inbox(folder: Path, *, policy: Policy = POLICY) -> AsyncIterat
     )
     async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
         serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))
-        desk.broker.callers.link_opened(LINK)
+        desk.broker.waiting_calls.link_opened(LINK)
         try:
             yield RunningInbox(address=await address, desk=desk, codes=codes)
         finally:

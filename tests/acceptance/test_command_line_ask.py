@@ -18,8 +18,8 @@ import pytest
 from chatbridge.cli.questions import ask, notify
 from chatbridge.tools import clients, notify_user
 from chatbridge.tools.ask_user import arguments
-from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.on_terminal import OnTerminal
 from tests.fakes.program import CHATBRIDGE, bare
 

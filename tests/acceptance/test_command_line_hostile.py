@@ -11,12 +11,12 @@ import pytest
 
 from chatbridge.cli.agents import tools
 from chatbridge.cli.connect import command as connect
-from chatbridge.cli.doctor.context import Situation
-from chatbridge.cli.doctor.run import run as examine
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.run import run as run_checks
 from chatbridge.cli.hub import status
 from chatbridge.cli.people import people
 from chatbridge.cli.questions import answer, cancel, history, pending
-from tests.fakes.house import INITIALIZE, House, house
+from tests.fakes.machine import INITIALIZE, House, house
 
 Json = dict[str, Any]
 
@@ -74,7 +74,10 @@ COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
     "tools check": (tools.main, ["check", f"{FOLDER}.json"]),
     "connect": (connect.main, []),
     "connect in the project": (connect.main, ["claude-code", "--project"]),
-    "doctor": (lambda _: examine(Situation.here(), as_json=False), []),  # main ends processes
+    "doctor": (
+        lambda _: run_checks(DoctorContext.here(), as_json=False),
+        [],
+    ),  # main ends processes
     "answer": (answer.main, ["OPEN"]),
     "an option that is not there": (answer.main, ["OPEN", "99"]),
     "an answer to what has ended": (answer.main, ["ENDED", "1"]),

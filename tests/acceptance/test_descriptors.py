@@ -12,8 +12,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from chatbridge import runtime_paths
-from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.program import CHATBRIDGE, bare
 
 SOFT_LIMIT = 64

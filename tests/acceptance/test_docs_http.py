@@ -18,8 +18,8 @@ from chatbridge import runtime_paths
 from tests.acceptance.bridge import new_home
 from tests.acceptance.served import Served, served
 from tests.documents.pages import Block, blocks, spans
-from tests.fakes.house import COLOURS, House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import COLOURS, House, house
 
 Json = dict[str, Any]
 REQUEST = re.compile(r"(GET|POST) (/\S+)")

@@ -15,8 +15,8 @@ import pytest
 
 from chatbridge import __version__
 from tests.fakes.chat_settings import telegram_settings
-from tests.fakes.house import House, Json, frozen, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, Json, frozen, house
 from tests.fakes.program import ROOT
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
@@ -165,15 +165,15 @@ def test_ctrl_c_ends_it_at_once_and_without_a_word(home: House) -> None:
 
 def on_a_terminal(home: House, *words: str, interrupt_at: str | None = None, code: int = 0) -> str:
     """All that is shown there."""
-    mine, theirs = pty.openpty()
+    mine, untrusted = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "chatbridge", *words],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        stdin=untrusted,
+        stdout=untrusted,
+        stderr=untrusted,
         env={"PYTHONPATH": str(ROOT), "TERM": "xterm", **home.environment},
     )
-    os.close(theirs)
+    os.close(untrusted)
     said = b""
     try:
         while piece := os.read(mine, 65536):

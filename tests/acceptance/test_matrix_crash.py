@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge import runtime_paths
-from tests.fakes.house import COLOURS, Agent, Json, frozen
+from tests.fakes.machine import COLOURS, Agent, Json, frozen
 from tests.fakes.matrix_hub import PATIENCE, Scene
 from tests.fakes.matrix_timeline import Message
 from tests.fakes.synapse import Synapse

@@ -19,8 +19,8 @@ import pytest
 
 from chatbridge.hub.process.lock import bot_lock_path, matrix_bot
 from tests.acceptance.test_secrets import arguments_of_all, files_with
-from tests.fakes.house import Agent, House, Json, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import Agent, House, Json, house
 from tests.fakes.matrix_hub import Scene
 from tests.fakes.synapse import Synapse
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.store.sqlite import SqliteStore
-from tests.fakes.house import COLOURS, INITIALIZE, House, house
+from tests.fakes.machine import COLOURS, INITIALIZE, House, house
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from chatbridge.hub.process.lock import bot_lock_path
 from tests.fakes.approving import LIST
-from tests.fakes.house import House, house
+from tests.fakes.machine import House, house
 from tests.fakes.page import Page
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi

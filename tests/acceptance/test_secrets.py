@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge import runtime_paths
-from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 
 OTHERS_TOKEN = "a-token-in-an-agents-env-block"
 

@@ -10,7 +10,7 @@ import pytest
 
 from chatbridge import runtime_paths
 from tests.acceptance.bridge import until
-from tests.fakes.house import COLOURS, House, house
+from tests.fakes.machine import COLOURS, House, house
 from tests.fakes.program import shadowed
 
 HOLD_CHANNELS = """

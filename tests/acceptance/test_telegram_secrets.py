@@ -15,8 +15,8 @@ import pytest
 from chatbridge.hub.process.lock import bot_lock_path
 from tests.acceptance.test_secrets import arguments_of_all, files_with
 from tests.fakes.chat_settings import telegram_settings
-from tests.fakes.house import Agent, House, Json, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import Agent, House, Json, house
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
 

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.fakes.chat_settings import telegram_settings
-from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.program import ROOT
 from tests.fakes.telegram.server import BotApi
 

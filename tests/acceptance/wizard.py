@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from chatbridge.hub.process.lock import bot_lock_path
-from tests.fakes.house import House, house
+from tests.fakes.machine import House, house
 from tests.fakes.pty_person import PtyPerson, at_terminal
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
@@ -37,8 +37,8 @@ class Desk:
 
     def modes(self) -> dict[str, int]:
         """Of every file and folder of this home that is not chatbridge's to leave alone."""
-        ours = [*self.config.parent.rglob("*"), self.config.parent, *self.home.state.rglob("*")]
-        return {str(it): stat.S_IMODE(it.lstat().st_mode) for it in [*ours, self.home.state]}
+        trusted = [*self.config.parent.rglob("*"), self.config.parent, *self.home.state.rglob("*")]
+        return {str(it): stat.S_IMODE(it.lstat().st_mode) for it in [*trusted, self.home.state]}
 
 
 @contextmanager

@@ -97,21 +97,21 @@ def _terminal(part: Json, _: Json) -> Iterator[Row]:
 def _chat(title: str, library: str, out: str, back: str) -> Callable[[Json, Json], Iterator[Row]]:
     def rows(part: Json, _: Json) -> Iterator[Row]:
         for name, what in (("out_ms", out), ("back_ms", back)):
-            ours = part["ours"][name]
-            yield _row(f"{title}: {what}, p50 / p99", _both(ours))
+            trusted = part["ours"][name]
+            yield _row(f"{title}: {what}, p50 / p99", _both(trusted))
             for other, said in (
                 ("server", f"{library} behind a minimal SDK server"),
                 ("script", f"{library} alone, without a tool call"),
             ):
                 bare = part[other][name]
-                ratio = ours["p50"] / bare["p50"]
+                ratio = trusted["p50"] / bare["p50"]
                 yield _row(f"… {said}", times(ratio), _both(bare), at_most(ratio, 2, "times"))
 
     return rows
 
 
 def _startup(part: Json, _: Json) -> Iterator[Row]:
-    link, first, alone = part["link"], part["first"], part["standalone"]
+    link, first, orphaned = part["link"], part["first"], part["standalone"]
     sdk = "a minimal server on the MCP SDK"
     faster = link["sdk_ms"] / link["ms"]
     yield _row("link → `tools/list` answered", ms(link["ms"]), f"{ms(link['sdk_ms'])}: {sdk}")
@@ -125,8 +125,8 @@ def _startup(part: Json, _: Json) -> Iterator[Row]:
     )
     yield _row(
         "`chatbridge mcp --standalone`",
-        f"{ms(alone['ms'])}, {times(alone['ms'] / alone['sdk_ms'])}",
-        f"{ms(alone['sdk_ms'])}: {sdk}",
+        f"{ms(orphaned['ms'])}, {times(orphaned['ms'] / orphaned['sdk_ms'])}",
+        f"{ms(orphaned['sdk_ms'])}: {sdk}",
     )
     yield from _commands_start(part)
 

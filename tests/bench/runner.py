@@ -25,11 +25,11 @@ async def runner(rounds: int) -> Json:
     try:
         async with RunnerLine(state=state, clock=SystemClock(), outputs=outputs) as line:
             first = (await _run(line, state, 0))[1]
-            ours: list[tuple[float, float]] = []
-            alone: list[float] = []
+            trusted: list[tuple[float, float]] = []
+            orphaned: list[float] = []
             for n in range(1, rounds + 1):
-                ours.append(await _run(line, state, n))
-                alone.append(bare())
+                trusted.append(await _run(line, state, n))
+                orphaned.append(bare())
             pid = start.holder(state)[1]
             assert pid is not None
             weight = pss(pid)
@@ -37,9 +37,9 @@ async def runner(rounds: int) -> Json:
         shutil.rmtree(state, ignore_errors=True)
     return {
         "first_ms": round(first * 1000, 1),
-        "order_to_started_ms": percentiles([started for started, _ in ours]),
-        "order_to_ended_ms": percentiles([ended for _, ended in ours]),
-        "subprocess_ms": percentiles(alone),
+        "order_to_started_ms": percentiles([started for started, _ in trusted]),
+        "order_to_ended_ms": percentiles([ended for _, ended in trusted]),
+        "subprocess_ms": percentiles(orphaned),
         "pss_mb": round(weight, 1),
     }
 

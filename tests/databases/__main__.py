@@ -60,9 +60,9 @@ async def _fill(telegram: Telegram) -> tuple[str, str]:
 
     kept = await desk.ask(SELECT, title="Kept", timeout=LONG)
     await telegram.card(kept)
-    await desk.broker.callers.link_closed("link")
+    await desk.broker.waiting_calls.link_closed("link")
     await _tap(telegram, kept, "SQLite")
-    desk.broker.callers.link_opened("link")
+    desk.broker.waiting_calls.link_opened("link")
 
     form = await desk.ask(TEXT, MULTI, CONFIRM, title="Form", timeout=LONG)
     await telegram.say("feat: orders", reply_to=await telegram.card(form))

@@ -16,8 +16,8 @@ from chatbridge.hub.process.lock import bot_lock_path
 from tests.documents import stand_ins
 from tests.documents.pages import ROOT
 from tests.documents.ways import TOKEN_FILE, How, Way
-from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.program import CHATBRIDGE, bare
 from tests.fakes.pty_person import CTRL_C, at_terminal
 from tests.fakes.telegram.server import BotApi

@@ -24,7 +24,7 @@ from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.clients import Client
 from chatbridge.tools.wait_for_answer import WaitForAnswer
 from chatbridge.tools.waiting import Waiting
-from tests.fakes.world import OWNER, PATIENCE, World
+from tests.fakes.core_env import OWNER, PATIENCE, World
 
 Json = dict[str, Any]
 SHOP = Project(key="/src/shop", name="shop")
@@ -60,7 +60,7 @@ class ClaudeCode:
             ApproveToolUse(waiting, timeout=timeout),
         ]
         self._tools = {tool.name: tool for tool in tools}
-        world.broker.callers.link_opened(link)
+        world.broker.waiting_calls.link_opened(link)
 
     async def call(
         self, tool: str, arguments: Json, *, number: int | None = None, delivered: bool = True
@@ -80,7 +80,7 @@ class ClaudeCode:
             result = await self._tools[tool].run(arguments, call)
         assert isinstance(result, CallToolResult)
         if delivered:
-            await self.world.broker.callers.delivered(name)
+            await self.world.broker.waiting_calls.delivered(name)
         return result
 
     async def wants(self, arguments: Json = LIST, **more: Any) -> CallToolResult:
@@ -108,7 +108,7 @@ class ClaudeCode:
         return await call
 
     async def gone(self) -> None:
-        await self.world.broker.callers.link_closed(self.link)
+        await self.world.broker.waiting_calls.link_closed(self.link)
 
     async def _reached(self, ask_id: str) -> Reach:
         return self._reach

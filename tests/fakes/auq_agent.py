@@ -23,7 +23,7 @@ from chatbridge.tools.clients import Client
 from chatbridge.tools.wait_for_answer import WaitForAnswer
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
-from tests.fakes.world import OWNER, PATIENCE, World
+from tests.fakes.core_env import OWNER, PATIENCE, World
 
 SHOP = Project(key="/src/shop", name="shop")
 CODER = Agent(client="coder", name="Coder")
@@ -78,7 +78,7 @@ class AuqAgent:
             GetAnsweredQuestions(waiting, world.store),
         ]
         self._tools = {tool.name: tool for tool in tools}
-        world.broker.callers.link_opened(link)
+        world.broker.waiting_calls.link_opened(link)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> tuple[str, bool]:
         """The text that comes back, and whether it is an error. The link confirms it."""
@@ -97,7 +97,7 @@ class AuqAgent:
         assert result.structured_content is None
         (block,) = result.content
         assert isinstance(block, TextContent)
-        await self.world.broker.callers.delivered(name)
+        await self.world.broker.waiting_calls.delivered(name)
         return block.text, bool(result.is_error)
 
     async def ask(self, arguments: dict[str, Any]) -> tuple[str, bool]:
@@ -122,7 +122,7 @@ class AuqAgent:
         return await self.world.until(lambda ask: ask.open)
 
     async def gone(self) -> None:
-        await self.world.broker.callers.link_closed(self.link)
+        await self.world.broker.waiting_calls.link_closed(self.link)
 
     async def _reached(self, ask_id: str) -> Reach:
         return self._reach

@@ -35,13 +35,13 @@ def _session(
     confirms: bool,
 ) -> Session:
     at = str(folder or hub.project)
-    hub.world.broker.callers.link_opened(link)
+    hub.world.broker.waiting_calls.link_opened(link)
     return Session(
         link=link,
         project=project_of(at, link=link, label=None),
         reader=reader,
         send=send,
-        callers=hub.world.broker.callers,
+        waiting_calls=hub.world.broker.waiting_calls,
         confirms=confirms,
         folder=at,
         pushes=hub.pushes,

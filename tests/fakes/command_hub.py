@@ -32,7 +32,7 @@ from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
-from tests.fakes.world import World, world
+from tests.fakes.core_env import World, world
 
 Json = dict[str, Any]
 PATIENCE = 20.0
@@ -188,7 +188,7 @@ async def command_hub(
         await offer.compare()
         server = build_server(
             offer.tools,
-            callers=here.broker.callers,
+            waiting_calls=here.broker.waiting_calls,
             clients=Clients(),
             clock=clock,
             after_call=lambda: None,

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from chatbridge.core.asks.ask_service import Intake
+from chatbridge.core.asks.ask_service import AskService
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
@@ -29,7 +29,7 @@ from chatbridge.core.model import (
     Subject,
 )
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Channel, Clock, Inbox
+from chatbridge.core.ports import AskActions, Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 
@@ -80,7 +80,7 @@ class Desk:
     def __init__(
         self,
         broker: Broker,
-        inbox: Inbox,
+        inbox: AskActions,
         delivery: Delivery,
         clock: Clock,
         notices: Notices | None = None,
@@ -95,7 +95,7 @@ class Desk:
         self._notices = notices
         self._requests = itertools.count(1)
         self.deliveries: list[asyncio.Task[None]] = []
-        broker.callers.link_opened("link")
+        broker.waiting_calls.link_opened("link")
 
     async def end_deliveries(self) -> None:
         """As in a hub, before the channel ends: they use what it closes."""
@@ -201,7 +201,7 @@ async def open_desk(
     async def output(operation_id: str) -> bytes | None:
         return outputs.get(operation_id)
 
-    intake = Intake(broker, store=store, clock=clock, outputs=output)
+    intake = AskService(broker, store=store, clock=clock, outputs=output)
     desk = Desk(broker, intake, delivery, clock, notices, outputs)
     desk.deliveries = [asyncio.create_task(work) for work in serving]
     try:

@@ -51,12 +51,12 @@ class Page:
         found: Json = json.loads(self._token(f"/api/asks/{ask_id}"))
         return found
 
-    def taps(self, ask: Json, does: str, **fields: object) -> int:
+    def taps(self, ask: Json, action: str, **fields: object) -> int:
         """The status of the reply. Logs in first: a cookie belongs to one hub's address."""
         if not list(self._cookies):
             code = json.loads(self._token("/api/login-codes", b""))["code"]
             self._post("/login", {"code": code})
-        return self._post(f"/asks/{ask['id']}/form", {"do": does, **fields})
+        return self._post(f"/asks/{ask['id']}/form", {"do": action, **fields})
 
     def allows(self, ask: Json) -> int:
         return self.taps(ask, "choose", step=0, option=0)

@@ -30,7 +30,7 @@ from chatbridge.tools.server import build_server
 from chatbridge.tools.wait_for_answer import WaitForAnswer
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
-from tests.fakes.world import PATIENCE, World, world
+from tests.fakes.core_env import PATIENCE, World, world
 
 MODES = ("legacy", "auto", "2026-07-28")
 ERAS = ("2025-11-25", "2026-07-28")
@@ -97,11 +97,11 @@ class Door:
         return await self.hub.until(lambda ask: ask.open)
 
     async def left_alone(self) -> Ask:
-        return await self.hub.until(lambda ask: ask.open and ask.alone_since is not None)
+        return await self.hub.until(lambda ask: ask.open and ask.orphaned_since is not None)
 
     async def joined(self) -> Ask:
         """One that somebody waits for."""
-        return await self.hub.until(lambda ask: ask.open and ask.alone_since is None)
+        return await self.hub.until(lambda ask: ask.open and ask.orphaned_since is None)
 
 
 class RawAgent:
@@ -192,7 +192,7 @@ async def open_door(
         tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: tool.told}))
         server = build_server(
             lambda: tools,
-            callers=hub.broker.callers,
+            waiting_calls=hub.broker.waiting_calls,
             clients=Clients(),
             clock=hub.clock,
             after_call=lambda: None,
@@ -219,7 +219,7 @@ async def served(
     token = token or tokens.add(str(path), "ci", now=1.0)
     agents = HttpAgents(
         server,
-        hub.broker.callers,
+        hub.broker.waiting_calls,
         tokens=Tokens(str(path)),
         clock=hub.clock,
         limit=limit,

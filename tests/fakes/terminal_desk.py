@@ -12,7 +12,7 @@ from typing import Any
 from chatbridge.core.ports import Health
 from chatbridge.hub.control.asks import CALM, TerminalAsks, Watchers
 from chatbridge.hub.control.server import Request
-from tests.fakes.world import PATIENCE, World, world
+from tests.fakes.core_env import PATIENCE, World, world
 
 Json = dict[str, Any]
 ME = os.getuid()
@@ -30,13 +30,13 @@ class Desk:
             watchers=self._watchers,
         )
 
-    async def does(self, do: str, *, uid: int = ME, **given: Any) -> Json:
+    async def action(self, do: str, *, uid: int = ME, **given: Any) -> Json:
         """:raises ChatbridgeError:"""
         request = Request(do=do, given=given, uid=uid)
         return await asyncio.wait_for(self._asks.answers[do](request), PATIENCE)
 
     async def pending(self, *, uid: int = ME) -> list[Json]:
-        found: list[Json] = (await self.does("pending", uid=uid))["asks"]
+        found: list[Json] = (await self.action("pending", uid=uid))["asks"]
         return found
 
     @asynccontextmanager

@@ -25,7 +25,7 @@ from tests.fakes.network import no_namespaces
 from tests.fakes.program import bare
 
 TOLD = "from chatbridge.hub.process.confinement import confinement; print(confinement([{pid}]))"
-alone = pytest.mark.skipif(bool(no_namespaces()), reason=no_namespaces() or "")
+orphaned = pytest.mark.skipif(bool(no_namespaces()), reason=no_namespaces() or "")
 
 
 def inside(*before: str) -> str:
@@ -42,14 +42,14 @@ def inside(*before: str) -> str:
     return done.stdout.strip()
 
 
-@alone
+@orphaned
 def test_a_network_of_loopback_alone_is_told_with_what_to_do() -> None:
     said = inside()
     assert said.startswith(f"{SANDBOXED}: {LOOPBACK}. ")
     assert "chatbridge service install" in said
 
 
-@alone
+@orphaned
 @pytest.mark.skipif(shutil.which("ip") is None, reason="there is no program ip")
 def test_a_network_that_is_not_the_computers_is_told() -> None:
     assert inside("ip link add v0 type veth peer name v1").startswith(f"{SANDBOXED}: {ANOTHER}. ")

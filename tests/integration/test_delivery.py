@@ -14,8 +14,8 @@ from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.ports import Shown, Surface
 from tests.fakes.chat import Chat
+from tests.fakes.core_env import BLUE, COLOUR, OWNER, PATIENCE, World, name, request, world
 from tests.fakes.disk import failing
-from tests.fakes.world import BLUE, COLOUR, OWNER, PATIENCE, World, name, request, world
 from tests.telegram_asks import approval
 
 
@@ -355,7 +355,7 @@ async def test_an_ask_that_ended_before_anybody_saw_it_is_not_posted(tmp_path: P
 
 async def test_that_a_page_shows_it_is_noted_once_the_disk_takes_it(tmp_path: Path) -> None:
     page = Chat()
-    page.keeps_posts = False
+    page.persistent = False
     async with world(tmp_path) as hub, serving(hub, page):
         async with failing(tmp_path, "posts"):
             ask = await hub.ask()

@@ -12,7 +12,7 @@ from chatbridge.cli.doctor import database as module
 from chatbridge.cli.doctor.database import database, notes
 from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.run import Check
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import an_ask
 from tests.fakes.doctor import Machine, screen
@@ -126,7 +126,7 @@ async def test_one_that_takes_too_long_is_left_alone(
 
 async def test_what_a_channel_remembers_is_read_without_the_hub(path: Path) -> None:
     store = await SqliteStore.open(path)
-    note = Note(channel="telegram", key="chat:telegram:-1", value="-100", at=1.0)
+    note = ChannelState(channel="telegram", key="chat:telegram:-1", value="-100", at=1.0)
     await store.write(lambda tx: tx.save_note(note))
     await store.close()
     with closing(sqlite3.connect(path)) as file, file:

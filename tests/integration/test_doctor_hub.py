@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from chatbridge import __version__, runtime_paths
-from chatbridge.cli.doctor.context import Situation
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.finding import Finding, Mark
 from chatbridge.cli.doctor.hub import hub, order_of
 from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.cli.doctor.run import Check, examine
+from chatbridge.cli.doctor.run import Check, run_checks
 from chatbridge.cli.doctor.telegram import telegram
 from chatbridge.cli.doctor.web import web
 from chatbridge.settings.secrets import keep
@@ -197,15 +197,15 @@ async def test_a_secret_that_was_changed_after_the_start_is_told(machine: Machin
 
 
 async def test_a_check_that_hangs_is_a_problem_and_the_others_go_on(machine: Machine) -> None:
-    async def hangs(_: Situation) -> list[Finding]:
+    async def hangs(_: DoctorContext) -> list[Finding]:
         await asyncio.Event().wait()
         return []
 
-    async def breaks(_: Situation) -> list[Finding]:
+    async def breaks(_: DoctorContext) -> list[Finding]:
         raise LookupError("nothing there")
 
     checks = [Check("slow", hangs), Check("broken", breaks), HUB]
-    found = [f async for f in examine(machine.situation(), checks, within=0.1)]
+    found = [f async for f in run_checks(machine.situation(), checks, within=0.1)]
     assert [(f.name, f.what) for f in found] == [
         ("slow", "no answer within 0.1 s"),
         ("broken", "could not be looked at (LookupError: nothing there)"),

@@ -14,7 +14,7 @@ from chatbridge.channels.matrix.account.session import Session
 from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.matrix import matrix
 from chatbridge.cli.doctor.run import Check
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.chat_settings import matrix_settings
 from tests.fakes.doctor import Machine, screen
@@ -174,7 +174,7 @@ async def test_before_anybody_has_invited_the_bot_there_is_no_room(
         assert found.what == "nobody has invited the bot yet"
         machine.state.mkdir(mode=0o700)
         store = await SqliteStore.open(machine.state / "chatbridge.db")
-        note = Note(channel="matrix", key=f"room:{ada.user_id}", value=room, at=1.0)
+        note = ChannelState(channel="matrix", key=f"room:{ada.user_id}", value=room, at=1.0)
         await store.write(lambda tx: tx.save_note(note))
         await store.close()
         assert [found.mark for found in await machine.look(MATRIX)] == [Mark.FINE]

@@ -14,7 +14,7 @@ from chatbridge.cli.doctor.clock import clock
 from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.run import Check
 from chatbridge.cli.doctor.telegram import telegram
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.chat_settings import telegram_settings
 from tests.fakes.clock import StillClock
@@ -159,7 +159,7 @@ async def test_a_group_with_a_new_number_is_told_and_found_if_the_hub_knows_it(
     machine.state.mkdir(mode=0o700)
     store = await SqliteStore.open(machine.state / "chatbridge.db")
     key = f"chat:telegram:{old.id}"
-    note = Note(channel="telegram", key=key, value=str(new.id), at=1.0)
+    note = ChannelState(channel="telegram", key=key, value=str(new.id), at=1.0)
     await store.write(lambda tx: tx.save_note(note))
     await store.close()
     assert [found.mark for found in await machine.look(TELEGRAM)] == [Mark.FINE]

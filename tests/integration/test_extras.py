@@ -14,7 +14,7 @@ from chatbridge.cli.doctor.matrix import matrix
 from chatbridge.cli.doctor.run import Check
 from chatbridge.cli.setup import command
 from tests.fakes.doctor import Machine
-from tests.fakes.house import House, house
+from tests.fakes.machine import House, house
 from tests.fakes.program import ROOT
 from tests.fakes.pty_person import DOWN, ENTER, at_terminal
 

@@ -12,9 +12,9 @@ import pytest
 from chatbridge.core.model import (
     Answer,
     CallName,
+    ChannelState,
     Draft,
     Entry,
-    Note,
     Option,
     Person,
     Post,
@@ -38,9 +38,9 @@ def path(tmp_path: Path) -> Path:
             name
             for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         ]
-        ours = [name for name in tables if not name.startswith("sqlite_")]
-        assert sorted(ours) == ["asks", "calls", "cursors", "posts"]
-        for table in ours:
+        trusted = [name for name in tables if not name.startswith("sqlite_")]
+        assert sorted(trusted) == ["asks", "calls", "cursors", "posts"]
+        for table in trusted:
             assert database.execute(f"SELECT count(*) FROM {table}").fetchone() > (0,)  # noqa: S608
         assert database.execute("PRAGMA user_version").fetchone() == (1,)
     return path
@@ -63,7 +63,11 @@ async def test_open_questions_stay_open_with_what_was_put_in(path: Path) -> None
             at=1,
             step=3,
         )
-        assert (second.deadline, second.alone, second.alone_since) == (None, True, 1794700600.0)
+        assert (second.deadline, second.orphaned, second.orphaned_since) == (
+            None,
+            True,
+            1794700600.0,
+        )
     finally:
         await store.close()
 
@@ -122,7 +126,7 @@ async def test_calls_posts_and_cursors_are_still_there(path: Path) -> None:
             number(1),
             number(6),
         ]
-        assert await store.note(channel="telegram", key="offset:123456789") == Note(
+        assert await store.note(channel="telegram", key="offset:123456789") == ChannelState(
             channel="telegram", key="offset:123456789", value="815", at=1794700700.0
         )
     finally:

@@ -20,9 +20,9 @@ from chatbridge.core.exact_text import exact
 from chatbridge.core.model import Ask
 from chatbridge.core.policy import Policy
 from tests import matrix_asks, telegram_asks
+from tests.fakes.core_env import World, world
 from tests.fakes.gated import gate_before, operation
 from tests.fakes.web import MARK, Web, running_web
-from tests.fakes.world import World, world
 
 PLAIN = "plain"
 GIT = "/usr/bin/git"

@@ -11,8 +11,8 @@ import pytest
 
 from chatbridge.channels.web import server
 from chatbridge.framing import MAX_LINE
+from tests.fakes.core_env import PATIENCE
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, open_door
-from tests.fakes.world import PATIENCE
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from chatbridge.hub.process.lock import Lock
 from chatbridge.settings.tools import Http
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
-from tests.fakes.world import PATIENCE, World, world
+from tests.fakes.core_env import PATIENCE, World, world
 
 
 @pytest.fixture
@@ -36,14 +36,14 @@ def address_of(sock: socket.socket) -> str:
 def serving(hub: World, path: Path, **http: str) -> HttpServing:
     server = build_server(
         list,
-        callers=hub.broker.callers,
+        waiting_calls=hub.broker.waiting_calls,
         clients=Clients(),
         clock=hub.clock,
         after_call=lambda: None,
         spawn=asyncio.ensure_future,
     )
     settings = Http.model_validate(http)
-    return HttpServing(server, hub.broker.callers, settings, state=path, clock=hub.clock)
+    return HttpServing(server, hub.broker.waiting_calls, settings, state=path, clock=hub.clock)
 
 
 async def status_at(address: str) -> int:

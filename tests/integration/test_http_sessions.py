@@ -22,8 +22,8 @@ from chatbridge.hub.http.sessions import (
 )
 from chatbridge.hub.http.tokens import Token, Tokens
 from chatbridge.tools.call import Remote
+from tests.fakes.core_env import PATIENCE, World, world
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, initialize, open_door
-from tests.fakes.world import PATIENCE, World, world
 
 FEW = 3
 
@@ -42,8 +42,8 @@ class Book:
         await asyncio.wait_for(self.hub.clock.until_asleep(TICK), PATIENCE)
         self.hub.clock.advance(seconds)
 
-    async def alone(self) -> None:
-        await self.hub.until(lambda ask: ask.open and ask.alone_since is not None)
+    async def orphaned(self) -> None:
+        await self.hub.until(lambda ask: ask.open and ask.orphaned_since is not None)
 
 
 @pytest.fixture
@@ -58,7 +58,9 @@ async def book(tmp_path: Path) -> AsyncIterator[Book]:
             exchange.ended.set()
 
     async with world(tmp_path) as hub:
-        sessions = HttpSessions(hub.broker.callers, tokens=tokens, clock=hub.clock, discard=discard)
+        sessions = HttpSessions(
+            hub.broker.waiting_calls, tokens=tokens, clock=hub.clock, discard=discard
+        )
         (token,) = tokens.all()
         yield Book(hub, str(tmp_path), sessions, token, discarded)
         await sessions.close()
@@ -76,11 +78,11 @@ async def test_an_idle_session_ends_and_its_calls_wait_no_longer(
 ) -> None:
     session = book.sessions.opened(named, book.token)
     await book.hub.ask(link=session.link, timeout=10 * IDLE)
-    book.hub.broker.callers._present[session.link] = 1  # the world has opened it once more
+    book.hub.broker.waiting_calls._present[session.link] = 1  # the world has opened it once more
     await book.tick(IDLE - 1)
     assert list(book.sessions) == [session]
     await book.tick(1.0)
-    await book.alone()
+    await book.orphaned()
     assert not list(book.sessions)
     assert book.discarded == ([named] if named else [])
 

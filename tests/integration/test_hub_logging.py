@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.hub.process.log import HIDDEN
-from tests.fakes.house import house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import house
 from tests.fakes.program import bare
 
 LETTERS = "AAF-x_yz0123456789abcdefghijklmnopq"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from chatbridge.__main__ import COMMANDS
-from tests.fakes.house import INITIALIZE, House, house
+from tests.fakes.machine import INITIALIZE, House, house
 from tests.fakes.program import ROOT, bare
 
 SLOW = {"asyncio", "sqlite3", "ssl"}

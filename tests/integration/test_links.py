@@ -19,8 +19,8 @@ from chatbridge.link.preface import preface
 from chatbridge.settings import load
 from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.call import ToolCall
-from tests.fakes.door import Link, call_of, door
-from tests.fakes.world import BLUE, OWNER, world
+from tests.fakes.core_env import BLUE, OWNER, world
+from tests.fakes.link_server import Link, call_of, door
 
 STRANGER = 65534
 STRANGERS_VISIT = """
@@ -107,8 +107,8 @@ async def test_a_link_started_with_other_settings_is_named_to_the_owner_without_
         world(tmp_path) as hub,
         door(hub, tmp_path / "s", told=told, settings=settings) as links,
     ):
-        theirs = {"CHATBRIDGE_STORE": "same", "CHATBRIDGE_TELEGRAM__TOKEN": "0123456789abcdef"}
-        link = await Link.connect(tmp_path / "s", settings=theirs)
+        untrusted = {"CHATBRIDGE_STORE": "same", "CHATBRIDGE_TELEGRAM__TOKEN": "0123456789abcdef"}
+        link = await Link.connect(tmp_path / "s", settings=untrusted)
         await link.hear()
         await link.ask(1)
         await hub.until(lambda ask: ask.open)
@@ -126,8 +126,8 @@ async def test_an_agent_cannot_speak_in_chatbridges_name_through_settings_that_i
     told: list[str] = []
     async with world(tmp_path) as hub, door(hub, tmp_path / "s", told=told) as links:
         forged = {"nothing.\nYour token has expired: send it to @evil_bot": "1"}
-        for theirs in (forged, {**forged, "CHATBRIDGE_STORE": "other"}):
-            link = await Link.connect(tmp_path / "s", settings=theirs)
+        for untrusted in (forged, {**forged, "CHATBRIDGE_STORE": "other"}):
+            link = await Link.connect(tmp_path / "s", settings=untrusted)
             await link.hear()
             await link.ask(1)
             await hub.until(lambda ask: ask.open)
@@ -143,8 +143,8 @@ def test_an_agent_that_started_its_hub_is_not_said_to_have_other_settings(
 ) -> None:
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__CHAT_ID", spelt)
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", " 123456:abcdefghijkl ")
-    theirs = preface(None)["settings"]
-    assert digests(load(Path("/nowhere/config.toml"))) == theirs
+    untrusted = preface(None)["settings"]
+    assert digests(load(Path("/nowhere/config.toml"))) == untrusted
 
 
 async def test_a_call_cancelled_while_no_hub_was_there_has_no_caller_after_the_return(
@@ -161,8 +161,8 @@ async def test_a_call_cancelled_while_no_hub_was_there_has_no_caller_after_the_r
         link = await Link.connect(tmp_path / "t")
         await link.hear()
         link.say({"chatbridge": "resumed"})
-        alone = await after.until(lambda seen: seen.id == ask.id)
-        assert alone.alone_since is not None
+        orphaned = await after.until(lambda seen: seen.id == ask.id)
+        assert orphaned.orphaned_since is not None
         kept = await after.inbox.answer(ask.id, BLUE, person=OWNER)
         assert kept.status is Status.ANSWERED
         assert kept.kept
@@ -226,7 +226,7 @@ async def test_a_stopping_hub_says_so_and_answers_no_open_call(tmp_path: Path) -
         await links.close()
         assert await link.hear() == {"chatbridge": "stopping"}
         assert await link.hear() == {}
-        assert (await hub.now(ask)).alone_since is None
+        assert (await hub.now(ask)).orphaned_since is None
         link.close()
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.hub.links import listener
-from tests.fakes.door import Link, door
-from tests.fakes.world import BLUE, OWNER, PATIENCE, world
+from tests.fakes.core_env import BLUE, OWNER, PATIENCE, world
+from tests.fakes.link_server import Link, door
 
 FORGED = "x\n2026-11-15 12:00:00 ERROR chatbridge: forged"
 

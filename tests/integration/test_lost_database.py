@@ -13,8 +13,8 @@ import pytest
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Question, Status
 from chatbridge.store.sqlite import SqliteStore
-from tests.fakes.house import house
-from tests.fakes.world import BLUE, OWNER, PATIENCE, world
+from tests.fakes.core_env import BLUE, OWNER, PATIENCE, world
+from tests.fakes.machine import house
 
 OTHER = Question(id="q", text="And now?")
 

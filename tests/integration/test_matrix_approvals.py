@@ -181,7 +181,7 @@ async def test_a_destructive_command_half_allowed_takes_the_words_too(matrix: Ma
     assert matrix.buttons(asked) == "👎 ↩️"
     await matrix.tap(ask, "👍")
     await matrix.say(ask, "allow")
-    assert (await matrix.now(ask)).draft.view is View.REALLY
+    assert (await matrix.now(ask)).draft.view is View.CONFIRM_DESTRUCTIVE
     await matrix.say(ask, "run it")
     assert await matrix.answers(ask) == (ALLOWED,)
     assert "Allowed once" in (await matrix.root(ask)).body

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from chatbridge.channels.matrix.outbound.visibility import BATCHES
-from chatbridge.core.forms.typed_input import meant
+from chatbridge.core.forms.typed_input import interpret
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
@@ -224,7 +224,7 @@ async def test_an_event_that_meets_a_bug_is_passed_over(
     def buggy(ask: Ask, text: str) -> object:
         if ask.title == "1":
             raise KeyError(text)
-        return meant(ask, text)
+        return interpret(ask, text)
 
     monkeypatch.setattr("chatbridge.channels.matrix.inbound.texts.meant", buggy)
     async with running_matrix(tmp_path, synapse, policy=PATIENT) as matrix:

@@ -13,17 +13,17 @@ import pytest
 
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import MOST_A_MINUTE, Notices
-from chatbridge.core.delivery.queue import PASSED_OVER, Pace
+from chatbridge.core.delivery.queue import PASSED_OVER, RateLimit
 from chatbridge.core.errors import RetryLater, ToolInputError, TooManyNotices
 from chatbridge.core.model import Agent, CallName, Level, Project
-from chatbridge.hub.wiring.channel_supervisor import LineUp
+from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.notify_user import NotifyUser
 from tests.contract.asks import an_ask
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import PATIENCE, World, world
 from tests.fakes.disk import failing
-from tests.fakes.world import PATIENCE, World, world
 
 SHOP = Project(key="/src/shop", name="shop")
 CLAUDE = Peer(agent=Agent(client="claude-code", name="Claude Code"))
@@ -34,7 +34,7 @@ class Desk:
 
     def __init__(self, hub: World, *chats: Chat) -> None:
         self.delivery = Delivery(hub.store, clock=hub.clock)
-        self.line_up = LineUp(self.delivery, clock=hub.clock)
+        self.line_up = ChannelSupervisor(self.delivery, clock=hub.clock)
         for chat in chats:
             self.line_up.add(chat.name, lambda chat=chat: chat)  # type: ignore[misc]
         self.notices = Notices(hub.store, self.delivery, clock=hub.clock)
@@ -169,7 +169,7 @@ async def test_a_notice_has_its_turn_though_there_are_always_questions_to_show(
     tmp_path: Path,
 ) -> None:
     telegram, clock = chat("telegram"), StillClock()
-    telegram.pace = Pace(message=1.0, edit=1.0)
+    telegram.pace = RateLimit(message=1.0, edit=1.0)
     async with desk(tmp_path, telegram, clock=clock) as here:
         for _ in range(3 * PASSED_OVER):
             here.delivery.changed(an_ask())

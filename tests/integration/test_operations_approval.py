@@ -16,9 +16,9 @@ from chatbridge.core.errors import ChatbridgeError, StoreError, TooManyOpenAsks
 from chatbridge.core.operation import Operation, Stage
 from tests.fakes.approving import allow, deny
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import World, world
 from tests.fakes.operating import Operating, PretendGate, Word, operating, operation, until
 from tests.fakes.runner import PretendRunner
-from tests.fakes.world import World, world
 
 AWAITING = Stage.AWAITING_APPROVAL
 
@@ -209,7 +209,7 @@ async def gated(
     folder: Path, runner: PretendRunner, clock: StillClock
 ) -> AsyncIterator[tuple[World, Operating]]:
     async with world(folder, clock) as hub:
-        hub.broker.callers.link_opened("link-1")
+        hub.broker.waiting_calls.link_opened("link-1")
         gate = Gate(hub.broker, store=hub.store.operations, clock=clock, timeout=300.0)
         async with operating(folder, runner, gate, clock=clock) as here:
             yield hub, here

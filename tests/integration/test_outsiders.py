@@ -16,7 +16,7 @@ from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.errors import TooManyNotices, TooManyOpenAsks
 from chatbridge.core.model import Agent, Project, Question
 from chatbridge.core.policy import OVERALL, TOGETHER
-from tests.fakes.world import World, name, request, world
+from tests.fakes.core_env import World, name, request, world
 from tests.telegram_asks import approval
 
 LIMIT = 2
@@ -34,7 +34,7 @@ async def asks(hub: World, project: str, *, number: int, times: int = 1) -> None
             agent=Agent(client=f"made-up-{number}", name="x"),
         )
         link = f"link-{project}-{number}"
-        hub.broker.callers.link_opened(link)
+        hub.broker.waiting_calls.link_opened(link)
         await hub.broker.ask(own, name(link, time))
 
 
@@ -78,7 +78,7 @@ async def test_a_link_that_gives_its_calls_up_has_no_more_questions_than_one_tha
     async with world(tmp_path, max_open_asks=LIMIT) as hub:
         for number in range(LIMIT):
             await hub.ask(Question(id="q", text=f"No {number}?"), link="a", number=number)
-            await hub.broker.callers.left(name("a", number))
+            await hub.broker.waiting_calls.cancel(name("a", number))
         with pytest.raises(TooManyOpenAsks, match=f"this agent already has {LIMIT}"):
             await hub.ask(link="a", number=9)
 
@@ -101,7 +101,7 @@ async def test_questions_in_made_up_projects_end_somewhere_and_keep_no_approval_
         with pytest.raises(TooManyOpenAsks):
             await asks(hub, "/src/shop", number=99)
         await asks(hub, "http:ci", number=99)
-        hub.broker.callers.link_opened("mine")
+        hub.broker.waiting_calls.link_opened("mine")
         ask, _ = await hub.broker.ask(request(approval(), project="/src/shop"), name("mine"))
         assert ask.open
 

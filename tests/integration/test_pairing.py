@@ -13,7 +13,7 @@ import pytest
 
 from chatbridge.channels.telegram.channel import NOBODY, TelegramChannel
 from chatbridge.channels.telegram.inbound.people import LONGEST_NAME
-from chatbridge.core.delivery.queue import Pace
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, TooManyCodes
 from chatbridge.core.pairing import GUESSES_OF_ONE, LASTS, Pairing
 from chatbridge.hub.control.pairing import TerminalPairing
@@ -89,7 +89,7 @@ async def running(
         clock=clock,
         base=api.address,
         hint=HINT,
-        pace=Pace(),
+        pace=RateLimit(),
         pairing=pairing,
     )
     up = asyncio.Event()

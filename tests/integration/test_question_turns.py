@@ -24,8 +24,8 @@ from chatbridge.core.model import Answer, Project, Status
 from chatbridge.tools.call import Peer
 from chatbridge.tools.elicitation.elicitation import FormState, States, about
 from chatbridge.tools.waiting import LOOK_SECONDS, UNREACHED_SECONDS
+from tests.fakes.core_env import OWNER, PATIENCE, World, world
 from tests.fakes.window import PEER, Questions, said
-from tests.fakes.world import OWNER, PATIENCE, World, world
 
 QUESTION = "Select deployment target"
 TURNS = Peer(agent=PEER.agent, elicits=True, stateless=True)

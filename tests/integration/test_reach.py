@@ -13,12 +13,12 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask
-from chatbridge.hub.wiring.channel_supervisor import ON_ITS_WAY, LineUp
+from chatbridge.hub.wiring.channel_supervisor import ON_ITS_WAY, ChannelSupervisor
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import BLUE, OWNER, world
 from tests.fakes.telegram_hub import PATIENCE, Scene, TelegramHub
 from tests.fakes.web import visitor
-from tests.fakes.world import BLUE, OWNER, world
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ async def test_a_page_that_is_open_when_a_question_comes_has_reached_somebody(
 async def test_without_a_channel_that_is_said_at_once(tmp_path: Path) -> None:
     clock = StillClock()
     async with world(tmp_path, clock) as hub:
-        line_up = LineUp(Delivery(hub.store, clock=clock), clock=clock)
+        line_up = ChannelSupervisor(Delivery(hub.store, clock=clock), clock=clock)
         found = line_up.reach([], since=clock.time())
         assert found.nobody == "Nobody could be reached: no channel is set up."
 

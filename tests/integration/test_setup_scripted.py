@@ -19,8 +19,8 @@ from chatbridge.cli.config_file import change
 from chatbridge.cli.setup import command, matrix
 from chatbridge.cli.setup.matrix_bot import Bot
 from chatbridge.cli.setup.state import Setup
-from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.telegram.server import BotApi
 
 

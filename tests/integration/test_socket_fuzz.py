@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from chatbridge.core.model import Ask, Question
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Terminals
-from tests.fakes.door import door
+from tests.fakes.core_env import PATIENCE, world
+from tests.fakes.fault_watch import FEW, unshaken
 from tests.fakes.inbox import MULTI, SELECT, TEXT
+from tests.fakes.link_server import door
 from tests.fakes.terminal_desk import ME, Desk, desk
-from tests.fakes.unshaken import FEW, unshaken
-from tests.fakes.world import PATIENCE, world
 
 Json = dict[str, Any]
 
@@ -66,9 +66,9 @@ requests = st.fixed_dictionaries(
 
 async def reply_to(terminals: Terminals, line: bytes) -> Json:
     """To one line, as one of the hub's own user's commands writes it."""
-    ours, theirs = socket.socketpair()
-    reader, writer = await asyncio.open_connection(sock=theirs, limit=MAX_LINE)
-    back, mine = await asyncio.open_connection(sock=ours, limit=MAX_LINE)
+    trusted, untrusted = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=untrusted, limit=MAX_LINE)
+    back, mine = await asyncio.open_connection(sock=trusted, limit=MAX_LINE)
     mine.write(line + b"\n")
     mine.write_eof()
     try:

@@ -55,7 +55,7 @@ async def running_hub(folder: Path) -> AsyncIterator[Client]:
                 project=Project(key="/src/shop", name="shop"),
                 reader=client.reader,
                 send=client.send,
-                callers=hub.callers,
+                waiting_calls=hub.waiting_calls,
                 confirms=False,
             )
             serving = asyncio.ensure_future(session.serve(hub.server))

@@ -12,11 +12,11 @@ from chatbridge.channels.telegram.render.keyboard import ON
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram
-from tests.fakes.world import OWNER
 
 WEB = Person(name="Ada", channel="web")
 
@@ -77,14 +77,14 @@ async def test_no_prompt_comes_by_itself_while_another_ask_waits_for_text(
     assert await telegram.tap(card, "Write answer…") == ""
     card = await telegram.current(second)
     assert "Write answer…" not in str(card.rows)
-    ours = prompts(telegram)[-1]
-    assert ours.reply_to == card.id
-    await telegram.say("second", reply_to=ours)
+    trusted = prompts(telegram)[-1]
+    assert trusted.reply_to == card.id
+    await telegram.say("second", reply_to=trusted)
     await telegram.say("first", reply_to=prompt)
     assert await telegram.answers(first) == (Answer(values=("first",)),)
     assert await telegram.answers(second) == (Answer(values=("second",)),)
     await telegram.gone(prompt)
-    await telegram.gone(ours)
+    await telegram.gone(trusted)
 
 
 async def test_an_open_cancel_screen_counts_as_waiting_for_text(telegram: Telegram) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from chatbridge.core.asks.deadlines import Due
-from chatbridge.core.asks.scheduler import FEW, Agenda
+from chatbridge.core.asks.scheduler import FEW, Scheduler
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0
@@ -20,7 +20,7 @@ class Running:
 
     def __init__(self) -> None:
         self.clock = StillClock()
-        self.agenda = Agenda(self.clock)
+        self.agenda = Scheduler(self.clock)
         self.told: list[tuple[Due, str]] = []
 
     async def __aenter__(self) -> Running:
@@ -57,7 +57,7 @@ async def test_only_what_still_counts_is_told_and_the_nearest_first() -> None:
 
 
 async def test_what_has_ended_takes_no_room_until_its_time_would_have_come() -> None:
-    agenda = Agenda(StillClock())
+    agenda = Scheduler(StillClock())
     for number in range(10):
         agenda.replace(f"open {number}", [(1e12, Due.DEADLINE)])
     largest = 0
@@ -71,7 +71,7 @@ async def test_what_has_ended_takes_no_room_until_its_time_would_have_come() -> 
 
 
 async def test_a_deadline_that_is_moved_again_and_again_takes_no_room() -> None:
-    agenda = Agenda(StillClock())
+    agenda = Scheduler(StillClock())
     for number in range(5_000):
         agenda.replace("one", [(1e12 + number, Due.DEADLINE)])
     assert len(agenda) <= FEW + 2

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader
 from chatbridge.channels.matrix.render.card import draw_card
 from chatbridge.channels.telegram.render.outcome import ended
 from chatbridge.channels.web.render import TEMPLATES
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.outcome_text import by_whom
 from chatbridge.core.model import Answer, Outcome, Person, Status
 from tests.matrix_asks import SEEN, card, plain
@@ -21,7 +21,7 @@ ASK = replace(ask(text("Which?")), status=Status.ANSWERED, outcome=OUTCOME, deli
 
 
 def test_telegram_says_terminal() -> None:
-    shown = ended(draw(ASK, channel="telegram"), viewer=None, now=NOW + 90)
+    shown = ended(build_card(ASK, channel="telegram"), viewer=None, now=NOW + 90)
     assert "<b>Answered elsewhere</b>" in shown
     assert "\u2068ada\u2069, terminal, " in shown
 
@@ -37,5 +37,5 @@ def test_the_inbox_says_terminal() -> None:
     jinja.filters |= dict.fromkeys(("iso", "clock", "left"), str)
     jinja.globals["by_whom"] = by_whom
     parts = jinja.get_template("_parts.html").make_module()
-    said = parts.ended_by(draw(ASK, channel="web"))  # type: ignore[attr-defined]
+    said = parts.ended_by(build_card(ASK, channel="web"))  # type: ignore[attr-defined]
     assert said.startswith("<bdi>ada</bdi>, terminal, ")

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core.cards.build import draw
-from chatbridge.core.cards.card import Act, Card, Role, State
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import AskAction, Card, Role, State
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
     Agent,
@@ -66,7 +66,7 @@ def ask(*questions: Question, draft: Draft | None = None) -> Ask:
 
 
 def card(shown: Ask, *, latest: float | None = None) -> Card:
-    return draw(shown, channel="telegram", latest_deadline=latest)
+    return build_card(shown, channel="telegram", latest_deadline=latest)
 
 
 def roles(shown: Card) -> list[Role]:
@@ -84,15 +84,15 @@ def test_t1_a_select_shows_its_options_other_and_cancel() -> None:
     first, second = shown.choices
     assert (first.number, first.label, first.recommended) == (1, "PostgreSQL", True)
     assert first.description == "about 9 s more"
-    assert second.does == form.Choose(step=0, option=1)
+    assert second.action == form.Choose(step=0, option=1)
     assert roles(shown) == [Role.OTHER, Role.CANCEL]
 
 
 def test_t2_a_multi_select_toggles_to_the_other_state_and_counts_what_is_picked() -> None:
     shown = card(ask(MULTI, draft=Draft(entries=(Entry(picked=(0,), text="lint\nfirst"),))))
     on, off = shown.choices
-    assert (on.picked, on.does) == (True, form.Toggle(step=0, option=0, on=False))
-    assert (off.picked, off.does) == (False, form.Toggle(step=0, option=1, on=True))
+    assert (on.picked, on.action) == (True, form.Toggle(step=0, option=0, on=False))
+    assert (off.picked, off.action) == (False, form.Toggle(step=0, option=1, on=True))
     assert roles(shown) == [Role.OTHER, Role.SKIP, Role.DROP_OTHER, Role.DONE, Role.CANCEL]
     done, drop = shown.button(Role.DONE), shown.button(Role.DROP_OTHER)
     assert done is not None
@@ -170,14 +170,14 @@ def test_t9_the_last_fifth_is_soon_but_at_most_ten_minutes() -> None:
 def test_t9_more_time_is_offered_until_the_latest_deadline() -> None:
     extend = card(ask(), latest=500.0).button(Role.EXTEND)
     assert extend is not None
-    assert extend.does is Act.EXTEND
+    assert extend.action is AskAction.EXTEND
     assert card(ask(), latest=400.0).button(Role.EXTEND) is None
     assert card(replace(ask(), deadline=None), latest=500.0).button(Role.EXTEND) is None
 
 
 def test_t15_an_open_card_says_that_nobody_waits() -> None:
-    assert card(replace(ask(), alone=True)).alone
-    assert not card(replace(ask(), alone=True, status=Status.TIMED_OUT)).alone
+    assert card(replace(ask(), orphaned=True)).orphaned
+    assert not card(replace(ask(), orphaned=True, status=Status.TIMED_OUT)).orphaned
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,10 @@ def test_an_ended_card_has_nothing_to_fill_in(
 
 
 def test_t10_t11_an_answered_card_says_what_was_answered_and_by_whom() -> None:
-    here, elsewhere = draw(answered(), channel="telegram"), draw(answered(), channel="web")
+    here, elsewhere = (
+        build_card(answered(), channel="telegram"),
+        build_card(answered(), channel="web"),
+    )
     assert [line.answer for line in here.lines] == ["PostgreSQL"]
     assert (here.by, here.by_you, elsewhere.by_you) == (ADA, True, False)
 

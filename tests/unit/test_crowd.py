@@ -19,7 +19,7 @@ LIMIT, KNOWN = 8, 4
 class Somebody:
     gone: bool = False
 
-    def make_way(self) -> None:
+    def evict(self) -> None:
         self.gone = True
 
 

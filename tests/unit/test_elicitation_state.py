@@ -17,8 +17,8 @@ SIGNED = OURS.signed(STATE)
 
 def test_a_state_of_ours_is_opened_as_it_was() -> None:
     assert OURS.opened(SIGNED) == STATE
-    alone = FormState(about="x", ask=None, at=0.0)
-    assert OURS.opened(OURS.signed(alone)) == alone
+    orphaned = FormState(about="x", ask=None, at=0.0)
+    assert OURS.opened(OURS.signed(orphaned)) == orphaned
 
 
 def test_a_state_of_another_key_is_none() -> None:

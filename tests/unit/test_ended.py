@@ -16,7 +16,7 @@ from chatbridge.core.cards.operation_summary import (
     for_people,
     without_sequences,
 )
-from chatbridge.core.cards.phrases import spoken
+from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import OperationEnd
 from chatbridge.core.text import visible
 from tests.ended_operations import BADLY, HOSTILE, WELL, ends
@@ -38,7 +38,7 @@ from tests.ended_operations import BADLY, HOSTILE, WELL, ends
     ],
 )
 def test_a_duration_is_said_in_its_two_largest_units(seconds: float, said: str) -> None:
-    assert spoken(seconds) == said
+    assert format_duration(seconds) == said
 
 
 def test_an_end_says_what_it_was_how_it_ended_and_how_long_it_took() -> None:

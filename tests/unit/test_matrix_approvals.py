@@ -13,7 +13,7 @@ from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, dra
 from chatbridge.channels.matrix.render.drawing import Drawing, Seen
 from chatbridge.channels.matrix.render.finished_steps import draw_past
 from chatbridge.channels.matrix.render.reactions import keys
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card, Role
 from chatbridge.core.cards.phrases import clock_time, only_there
 from chatbridge.core.forms import form
@@ -164,7 +164,7 @@ def test_what_is_not_shown_whole_offers_no_allow() -> None:
 
 
 def test_a_room_that_may_not_settle_it_says_where() -> None:
-    shown = draw(OPEN, channel="matrix", only_on=("telegram",))
+    shown = build_card(OPEN, channel="matrix", only_on=("telegram",))
     drawing = draw_card(shown, SEEN)
     assert plain(drawing.body).endswith(f"\nAllow or deny this in Telegram.\n{ENDS}")
     assert "terraform apply plan.out" in drawing.body
@@ -174,7 +174,7 @@ def test_a_room_that_may_not_settle_it_says_where() -> None:
 
 
 def test_an_agent_that_is_not_waiting_gets_no_promise() -> None:
-    assert "kept" not in body(replace(OPEN, alone=True))
+    assert "kept" not in body(replace(OPEN, orphaned=True))
 
 
 # ── the end ───────────────────────────────────────────────────────────────────────────────────────
@@ -222,7 +222,7 @@ def test_a_command_of_ours_says_that_it_is_run_and_no_more_than_was_allowed() ->
         ended(subject, Status.ANSWERED, Answer(values=("allow",))),
         dialect="command",
         delivered_at=None,
-        alone_since=NOW,
+        orphaned_since=NOW,
     )
     said = body(shown)
     assert said.startswith("✅ Allowed · shop-api\n")
@@ -250,7 +250,7 @@ def test_the_root_and_the_reminder_say_what_it_is_about() -> None:
 
 @given(approvals(), seens)
 def test_everything_fits_an_event(shown: Ask, seen: Seen) -> None:
-    for each in (card(shown), draw(shown, channel="matrix", only_on=("web",))):
+    for each in (card(shown), build_card(shown, channel="matrix", only_on=("web",))):
         check(draw_card(each, seen))
         check(draw_reminder(each, seen))
         if each.view is not None:

@@ -11,18 +11,18 @@ from chatbridge.channels.matrix.render.html import (
     blocks,
     clipped,
     name,
-    ours,
     paragraphs,
     question,
     size,
-    theirs,
+    trusted,
+    untrusted,
 )
 from chatbridge.core.text import visible
 from tests import strategies as some
 from tests.matrix_asks import html_text
 from tests.telegram_strategies import long_texts
 
-END = ours("[end]")
+END = trusted("[end]")
 
 
 def shown(source: str) -> Words:
@@ -131,4 +131,4 @@ def test_a_clipped_text_counts_an_emoji_as_two(text: str, limit: int) -> None:
 
 @given(some.texts)
 def test_nothing_that_is_not_ours_can_be_a_tag(text: str) -> None:
-    assert html_text(theirs(text).html).replace("\n", "") == text.replace("\n", "")
+    assert html_text(untrusted(text).html).replace("\n", "") == text.replace("\n", "")

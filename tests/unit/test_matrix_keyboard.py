@@ -9,7 +9,7 @@ from hypothesis import given
 
 from chatbridge.channels.matrix.render.reactions import key_for, keys
 from chatbridge.core.asks import transitions
-from chatbridge.core.cards.card import Act
+from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import is_sign, normal
 from chatbridge.core.model import Ask, Outcome, Status
@@ -51,7 +51,7 @@ def test_at_most_ten_options_are_seeded() -> None:
     assert seeds(shown) == "1️⃣ 2️⃣ 3️⃣ 4️⃣ 5️⃣ 6️⃣ 7️⃣ 8️⃣ 9️⃣ 🔟 ❌"
     tenth = key_for(card(shown), "🔟")
     assert tenth is not None
-    assert tenth.does == form.Choose(step=0, option=9)
+    assert tenth.action == form.Choose(step=0, option=9)
 
 
 def test_an_ended_card_has_no_reactions() -> None:
@@ -65,7 +65,7 @@ def test_an_ended_card_has_no_reactions() -> None:
 def test_skin_tones_and_variation_selectors_do_not_matter(emoji: str) -> None:
     key = key_for(card(FORM), emoji)
     assert key is not None
-    assert key.does == form.Choose(step=0, option=0)
+    assert key.action == form.Choose(step=0, option=0)
     assert normal(emoji) == "👍"
 
 
@@ -83,14 +83,14 @@ def test_a_reaction_on_an_option_that_is_picked_puts_it_on() -> None:
     picked = go(SECOND, form.Toggle(step=0, option=1, on=True))
     key = key_for(card(picked), "2️⃣")
     assert key is not None
-    assert key.does == form.Toggle(step=1, option=1, on=True)
+    assert key.action == form.Toggle(step=1, option=1, on=True)
 
 
 def test_the_check_mark_does_what_its_screen_is_for() -> None:
     review = go(THIRD, form.Skip(step=0))
     cancel = go(FORM, form.AskCancel(step=0))
     found = [key_for(card(shown), "✅") for shown in (SECOND, review, cancel)]
-    assert [type(key.does) for key in found if key] == [form.Done, form.Submit, form.Cancel]
+    assert [type(key.action) for key in found if key] == [form.Done, form.Submit, form.Cancel]
 
 
 @given(some.asks() | approvals())
@@ -100,7 +100,7 @@ def test_every_key_is_different_and_does_something(shown: Ask) -> None:
     for key in found:
         assert key_for(card(shown), normal(key.emoji)) == key
         assert is_sign(key.emoji)
-        assert not isinstance(key.does, Act)
-        step = transitions.stepped(shown, key.does)
-        missing = step is form.NONE_PICKED and isinstance(key.does, form.Done | form.Back)
+        assert not isinstance(key.action, AskAction)
+        step = transitions.apply_event(shown, key.action)
+        missing = step is form.NONE_PICKED and isinstance(key.action, form.Done | form.Back)
         assert missing or not isinstance(step, form.Refused), (key, step)

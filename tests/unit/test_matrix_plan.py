@@ -31,7 +31,7 @@ from chatbridge.channels.matrix.render.card import draw_card, draw_root
 from chatbridge.channels.matrix.render.drawing import Drawing, Seen
 from chatbridge.channels.matrix.render.finished_steps import draw_past
 from chatbridge.channels.matrix.render.reactions import keys
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession, ShowAll
@@ -50,7 +50,7 @@ PART, SEED = "$new", "$seed"
 
 
 def card_of(ask: Ask) -> Card:
-    return draw(ask, channel="matrix", latest_deadline=LATEST)
+    return build_card(ask, channel="matrix", latest_deadline=LATEST)
 
 
 class Room:

@@ -251,7 +251,7 @@ def test_a_far_end_names_its_day(away: int, words: int) -> None:
 
 def test_an_agent_that_left_and_a_declared_answer_stand_above_the_last_line() -> None:
     declared = replace(DATABASE, on_timeout=Answer(values=("PostgreSQL in Docker (recommended)",)))
-    lines = body(replace(ask(declared), alone=True)).split("\n")
+    lines = body(replace(ask(declared), orphaned=True)).split("\n")
     assert lines[-3:-1] == [
         f"Used if nobody answers by {AT}: PostgreSQL in Docker",
         "The agent is not waiting now. An answer is kept for its next call.",

@@ -13,7 +13,7 @@ from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, dra
 from chatbridge.channels.matrix.render.drawing import Drawing, Seen
 from chatbridge.channels.matrix.render.finished_steps import draw_past
 from chatbridge.core.bounds import MAX_CHARACTERS
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import GLYPHS
 from chatbridge.core.model import (
     Answer,
@@ -33,7 +33,7 @@ from tests.telegram_strategies import asks, long_texts
 
 @given(asks(), seens)
 def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: Seen) -> None:
-    drawn = draw(shown, channel="matrix", latest_deadline=1e9)
+    drawn = build_card(shown, channel="matrix", latest_deadline=1e9)
     drawing = draw_card(drawn, seen)
     check(drawing)
     first = drawing.body.split("\n")[0]
@@ -48,7 +48,7 @@ def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: S
 
 @given(asks(), seens, st.sampled_from(View), st.integers(0, 10))
 def test_every_other_message_about_an_ask_fits(shown: Ask, seen: Seen, view: View, at: int) -> None:
-    drawn = draw(shown, channel="matrix", latest_deadline=1e9)
+    drawn = build_card(shown, channel="matrix", latest_deadline=1e9)
     check(draw_reminder(drawn, seen))
     if drawn.view is not None:
         check(draw_root(drawn, seen))

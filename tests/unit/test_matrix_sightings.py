@@ -38,7 +38,7 @@ def sightings(echoes: Echoes, clock: StillClock) -> Sightings:
 
 
 def is_clear(sightings: Sightings) -> bool:
-    return not sightings.may_be_elsewhere(than=WAITING)
+    return not sightings.is_ambiguous(than=WAITING)
 
 
 def test_an_end_counts_once_its_message_has_come_back(sightings: Sightings, echoes: Echoes) -> None:

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.channels.telegram.outbound.chat import PRIVATE
-from chatbridge.core.delivery.queue import Meter, Pace
+from chatbridge.core.delivery.queue import RateLimit, RateLimiter
 
 
-def sent_at(pace: Pace, wishes: list[tuple[float, bool]]) -> list[float]:
+def sent_at(pace: RateLimit, wishes: list[tuple[float, bool]]) -> list[float]:
     """When each message or edit goes out, if each is wished for so long after the one before."""
-    meter, now, times = Meter(pace), 0.0, []
+    meter, now, times = RateLimiter(pace), 0.0, []
     for gap, edit in wishes:
         now += gap
         now += meter.pause(now)
@@ -30,7 +30,7 @@ def test_a_pause_lets_the_next_burst_grow_to_its_limit_and_no_further() -> None:
 
 
 def test_without_a_pace_nothing_waits() -> None:
-    assert sent_at(Pace(), [(0.0, False)] * 100) == [0.0] * 100
+    assert sent_at(RateLimit(), [(0.0, False)] * 100) == [0.0] * 100
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.booleans()), max_size=80), st.floats(1, 60))

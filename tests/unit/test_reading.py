@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from chatbridge.channels.chat.poll_loop import LONGEST_PAUSE, Rounds
+from chatbridge.channels.chat.poll_loop import LONGEST_PAUSE, PollLoop
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
-from chatbridge.core.tasks import first_of
+from chatbridge.core.tasks import race
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0
@@ -34,7 +34,7 @@ class Service:
 
     def __init__(self) -> None:
         self.clock = Watched()
-        self.rounds = Rounds("chat", clock=self.clock)
+        self.rounds = PollLoop("chat", clock=self.clock)
         self.began = 0
         self.fails: list[Exception] = []
         self.news = asyncio.Event()
@@ -177,6 +177,6 @@ async def test_what_loses_the_race_is_ended_before_the_winner_returns() -> None:
         await asyncio.sleep(0)
         return "quick"
 
-    assert await first_of(quick(), slow("end")) == "quick"
-    assert await first_of(slow("work"), quick()) is None
+    assert await race(quick(), slow("end")) == "quick"
+    assert await race(slow("work"), quick()) is None
     assert ended == ["end", "work"]

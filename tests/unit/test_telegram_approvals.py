@@ -16,7 +16,7 @@ from chatbridge.channels.telegram.render.card import (
 )
 from chatbridge.channels.telegram.render.html import time_tag
 from chatbridge.channels.telegram.render.long_questions import Overflow, overflow
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.phrases import UNSENT, clock_time, only_there
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import advance
@@ -241,7 +241,9 @@ def test_what_allowed_more_than_itself_does_not_claim_to_be_allowed_once() -> No
 
 
 def test_a_command_of_ours_says_that_it_is_run() -> None:
-    shown = replace(decided(COMMAND, ALLOW), dialect="command", delivered_at=None, alone_since=NOW)
+    shown = replace(
+        decided(COMMAND, ALLOW), dialect="command", delivered_at=None, orphaned_since=NOW
+    )
     assert read_card(shown).endswith(f"\n\nyou, here, {AT} · chatbridge runs it")
 
 
@@ -264,7 +266,7 @@ def test_denying_with_a_reason_asks_for_it() -> None:
 
 
 def test_where_it_cannot_be_settled_the_card_says_where_it_can() -> None:
-    drawn = draw(COMMAND, channel="telegram", latest_deadline=1e12, only_on=("matrix",))
+    drawn = build_card(COMMAND, channel="telegram", latest_deadline=1e12, only_on=("matrix",))
     drawing = draw_card(drawn, replace(PRIVATE, now=NOW + 50 * 60))
     assert "\n\nAllow or deny this in Matrix.\nDenied if" in read_plainly(drawing.html)
     assert APPLY in drawing.html

@@ -107,7 +107,7 @@ def test_t12_a_cancelled_question_has_its_reason() -> None:
         f"use?\n\nReason: not now\n\nyou, here, {AT} · the agent was told"
     )
 
-    unheard = replace(shown, delivered_at=None, alone_since=NOW)
+    unheard = replace(shown, delivered_at=None, orphaned_since=NOW)
     assert read_card(unheard).endswith(" · no agent was waiting")
 
 
@@ -118,7 +118,7 @@ def test_t13_a_timed_out_question_can_be_answered_anyway() -> None:
         f"Nobody answered by {at}. The agent was told so, nothing else."
     )
     assert buttons(OVER) == [["Answer anyway"]]
-    assert read_card(replace(OVER, alone_since=NOW)).endswith(f"{at}. No agent was waiting.")
+    assert read_card(replace(OVER, orphaned_since=NOW)).endswith(f"{at}. No agent was waiting.")
 
 
 def test_t13_a_declared_answer_that_was_used() -> None:

@@ -41,8 +41,8 @@ def test_t20_a_typed_text_is_offered_to_each_question_that_waits_for_one() -> No
     ]
     taps = [decode(key.data) for key in keys(drawing.rows)]
     assert taps == [
-        Tap(ask_id=ID, question=0, does=Use(step=0)),
-        Tap(ask_id=OTHER_ID, question=0, does=Use(step=0)),
+        Tap(ask_id=ID, question=0, action=Use(step=0)),
+        Tap(ask_id=OTHER_ID, question=0, action=Use(step=0)),
         NEITHER,
     ]
 
@@ -66,7 +66,7 @@ def test_the_question_that_is_meant_can_be_brought_down() -> None:
         "",
         f"1. docs-site: What should the commit message say? · ends {clock_time(NOW + HOUR)}",
     ]
-    assert decode(drawing.rows[0][1].data) == Tap(ask_id=OTHER_ID, question=0, does=Show())
+    assert decode(drawing.rows[0][1].data) == Tap(ask_id=OTHER_ID, question=0, action=Show())
 
 
 def test_t22_pending_lists_what_is_open() -> None:

@@ -199,7 +199,7 @@ def test_t13_a_late_form_says_that_the_agent_has_moved_on() -> None:
 
 
 def test_t15_an_agent_that_left_is_named_above_the_last_line() -> None:
-    gone = replace(ask(DATABASE), alone=True)
+    gone = replace(ask(DATABASE), orphaned=True)
     assert read_card(gone).endswith(
         f"\n\nThe agent is not waiting now. An answer is kept for its next call.\n{ENDS}"
     )

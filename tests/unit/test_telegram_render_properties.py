@@ -20,7 +20,7 @@ from chatbridge.channels.telegram.render.html import length, plain_text
 from chatbridge.channels.telegram.render.keyboard import Rows
 from chatbridge.channels.telegram.render.long_questions import overflow
 from chatbridge.core.asks import transitions as steps
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, Role
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import form
@@ -49,7 +49,7 @@ def check_rows(rows: Rows, shown: Ask | None = None) -> None:
 
 @given(asks(), seens)
 def test_telegram_takes_every_card_and_the_first_line_is_ours(shown: Ask, seen: Seen) -> None:
-    drawn = draw(shown, channel="telegram", latest_deadline=1e9)
+    drawn = build_card(shown, channel="telegram", latest_deadline=1e9)
     drawing = draw_card(drawn, seen)
     first, second, *_ = (*read(drawing.html).text.split("\n"), "")
     assert first.startswith((APPROVAL_GLYPH, *set(GLYPHS.values())))
@@ -62,7 +62,7 @@ def test_telegram_takes_every_card_and_the_first_line_is_ours(shown: Ask, seen: 
 
 @given(asks(), seens)
 def test_telegram_takes_every_other_message_about_an_ask(shown: Ask, seen: Seen) -> None:
-    drawn = draw(shown, channel="telegram", latest_deadline=1e9)
+    drawn = build_card(shown, channel="telegram", latest_deadline=1e9)
     reminder = draw_reminder(drawn, seen)
     read(reminder.html)
     check_rows(reminder.rows, shown)
@@ -114,12 +114,12 @@ def test_telegram_takes_every_notice_of_an_agent_and_its_first_line_is_ours(
 
 @given(asks(), st.integers(0, 10**6))
 def test_a_toast_is_never_too_long(shown: Ask, number: int) -> None:
-    drawn = draw(shown, channel="telegram", latest_deadline=1e9)
-    events = [choice.does for choice in drawn.choices]
-    events += [b.does for b in drawn.buttons if not isinstance(b.does, str)]
+    drawn = build_card(shown, channel="telegram", latest_deadline=1e9)
+    events = [choice.action for choice in drawn.choices]
+    events += [b.action for b in drawn.buttons if not isinstance(b.action, str)]
     events.append(form.Text(text="x" * 9_000))
     try:
-        step = steps.stepped(shown, events[number % len(events)])
+        step = steps.apply_event(shown, events[number % len(events)])
     except AskEnded:
         step = form.STALE
     assert len(toast(shown, step).encode("utf-16-le")) // 2 <= limits.CALLBACK_ANSWER
@@ -154,12 +154,12 @@ def _wordy(draw_value: st.DrawFn) -> Ask:
 def test_what_can_be_allowed_is_in_the_card_or_in_a_file_to_the_letter(
     shown: Ask, seen: Seen
 ) -> None:
-    drawn = draw(shown, channel="telegram", latest_deadline=1e9)
+    drawn = build_card(shown, channel="telegram", latest_deadline=1e9)
     data = {key.data for key in keys(draw_card(drawn, seen).rows)}
     roles = [Role.ALLOW, Role.SESSION, Role.SESSION_NOW]
-    allowing = [b.does for b in drawn.buttons if b.role in roles]
+    allowing = [b.action for b in drawn.buttons if b.role in roles]
     offered = [
-        tap.does for tap in map(decode, data) if isinstance(tap, Tap) and tap.does in allowing
+        tap.action for tap in map(decode, data) if isinstance(tap, Tap) and tap.action in allowing
     ]
     assert bool(offered) == (bool(allowing) and not seen.unsent)
     if not allowing:
@@ -198,7 +198,7 @@ def test_everything_an_agent_wrote_is_in_the_card_or_beside_it(shown: Ask, priva
 
 @given(asks(), seens)
 def test_a_server_that_knows_no_tags_gets_the_same_text(shown: Ask, seen: Seen) -> None:
-    html = draw_card(draw(shown, channel="telegram"), seen).html
+    html = draw_card(build_card(shown, channel="telegram"), seen).html
     assert (
         plain_text(html)
         .replace("\u2068", "")

@@ -13,7 +13,7 @@ from chatbridge.core.asks.answers import check_answers
 from chatbridge.core.errors import ChatbridgeError, InvalidAnswer
 from chatbridge.core.model import Answer, Ask, Option, Question, QuestionType
 from chatbridge.hub.control.answer_parser import from_json, from_words
-from tests.fakes.world import request
+from tests.fakes.core_env import request
 
 LABELS = ("Yes", "No (recommended)", "3", "yes and no")
 KINDS = [kind for kind in QuestionType if kind is not QuestionType.APPROVAL]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import Choose, Event, Text, Toggle
-from chatbridge.core.forms.typed_input import meant, takes_text, typed
+from chatbridge.core.forms.typed_input import interpret, takes_text, typed
 from chatbridge.core.model import Ask, Draft, Entry, Option, Question, QuestionType, View
 from chatbridge.core.text import one_line
 from tests import telegram_strategies as some
@@ -130,14 +130,14 @@ def test_a_number_never_picks_what_is_not_there(count: int, number: int) -> None
         assert isinstance(event, Text)
 
 
-@pytest.mark.parametrize("reads", [typed, meant])
+@pytest.mark.parametrize("reads", [typed, interpret])
 def test_a_long_list_is_compared_with_many_options_that_are_folded_once(
     reads: Callable[[Ask, str], object],
 ) -> None:
     many = 50
     question = select("Which?", *(f"Option {i}" for i in range(many)), multi=True)
-    with calls_in_this_thread(one_line) as alone:
+    with calls_in_this_thread(one_line) as orphaned:
         reads(ask(question), "Option 1")
     with calls_in_this_thread(one_line) as listed:
         reads(ask(question), ",".join(f"Option {i}" for i in range(many)))
-    assert len(listed) <= len(alone) + many
+    assert len(listed) <= len(orphaned) + many

@@ -14,7 +14,7 @@ from typing import TypeVar
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, Person, Post
-from chatbridge.core.ports import Inbox
+from chatbridge.core.ports import AskActions
 
 UNNOTICED = 60.0
 """For so many seconds somebody may go on writing for a card that has changed without them."""
@@ -27,7 +27,7 @@ UNKNOWN = -1
 V = TypeVar("V")
 
 
-class Attention:
+class CardVisibility:
     """Of whoever reads one chat. A viewer is the person whose chat it is."""
 
     def __init__(self, channel: str) -> None:
@@ -73,7 +73,7 @@ class Attention:
     def knows(self, ask: Ask) -> bool:
         return ask.id in self._asking
 
-    def may_be_elsewhere(self, written: float, *, than: str) -> bool:
+    def is_ambiguous(self, written: float, *, than: str) -> bool:
         """Whether who wrote then may have meant another ask than this one, or another of its
         steps than the one that its card shows now."""
         asking = [ask for ask, step in self._asking.items() if step is not None and ask != than]
@@ -113,14 +113,14 @@ LOOKED_BACK = 50
 """How many ended asks are looked at for one that may be meant."""
 
 
-async def answerable(inbox: Inbox) -> list[Ask]:
+async def answerable(inbox: AskActions) -> list[Ask]:
     """The open ones, and those that a person is answering late."""
     ended = await inbox.history(limit=LOOKED_BACK)
     late = [ask for ask in ended if ask.draft.late and takes_late_answer(ask)]
     return [*await inbox.open_asks(), *late]
 
 
-async def shown_on(inbox: Inbox, surface: str) -> list[tuple[Ask, Post]]:
+async def shown_on(inbox: AskActions, surface: str) -> list[tuple[Ask, Post]]:
     """Those of them that a text beside the cards on this surface may be for, with their posts. An
     ask that is answered late only counts while it waits for text."""
     found = []
@@ -132,7 +132,7 @@ async def shown_on(inbox: Inbox, surface: str) -> list[tuple[Ask, Post]]:
     return found
 
 
-async def any_unseen(inbox: Inbox, surface: str, attention: Attention) -> bool:
+async def any_unseen(inbox: AskActions, surface: str, attention: CardVisibility) -> bool:
     """Whether words on this surface may be for an ask of which it is not known what its card shows:
     it may be out without anybody having heard so; or an earlier hub has shown it, and it has ended
     since."""

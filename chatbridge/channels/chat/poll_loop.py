@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
 from chatbridge.core.ports import Clock
-from chatbridge.core.tasks import first_of
+from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
 
-class Rounds:
+class PollLoop:
     """One round after the other, until cancelled. A round that fails is followed by a pause."""
 
     def __init__(self, service: str, *, clock: Clock) -> None:
@@ -70,7 +70,7 @@ class Rounds:
         """What a long request returns; None if somebody came who cannot wait for it. They get
         what is there by a request of its own: the connection of a machine that slept may be dead
         without anybody having noticed."""
-        return await first_of(work, self._hurry.wait())
+        return await race(work, self._hurry.wait())
 
     async def rest(self, *, until: float) -> None:
         """Until this monotonic time, or until somebody cannot wait."""
@@ -113,7 +113,7 @@ class Rounds:
         pause = min(FIRST_PAUSE * 2.0 ** min(self._failures, 10), LONGEST_PAUSE)
         self._failures += 1
         self._kick.clear()
-        await first_of(self._clock.sleep(max(pause, at_least)), self._kick.wait())
+        await race(self._clock.sleep(max(pause, at_least)), self._kick.wait())
 
     def _drained(self, waiting: Sequence[asyncio.Future[None]]) -> None:
         for done in waiting:
@@ -124,7 +124,7 @@ class Rounds:
             self._hurry.clear()
 
 
-class Once:
+class EventIngest:
     def __init__(self, kind: str, *, tries: int) -> None:
         """`kind` is what such a thing is called in the log; `tries`, how often one is tried that
         fails for want of a connection."""
@@ -133,7 +133,7 @@ class Once:
         self._tried: tuple[object, int] = (None, 0)
         self._doubtful: object = None
 
-    async def deal_with(
+    async def process(
         self,
         name: object,
         take: Callable[[], Awaitable[None]],

@@ -21,8 +21,8 @@ from chatbridge.channels.matrix.inbound.poll import Poll
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.rooms import Rooms
 from chatbridge.core.errors import RetryLater
-from chatbridge.core.ports import Clock, Inbox, Remark, Surface
-from chatbridge.core.tasks import Beside
+from chatbridge.core.ports import AskActions, Clock, Remark, Surface
+from chatbridge.core.tasks import BackgroundTasks
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class MatrixChannel:
         self._poll: Poll | None = None
         self._unsigned: str | None = None
         self._signing = False
-        self._beside = Beside(self.name)
+        self._beside = BackgroundTasks(self.name)
 
     @property
     def surfaces(self) -> Sequence[Surface]:
@@ -105,7 +105,7 @@ class MatrixChannel:
         ]
         return [*strangers, *([self._unsigned] if self._unsigned else [])]
 
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._hold())
             stack.push_async_callback(self._api.close)

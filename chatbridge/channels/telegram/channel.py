@@ -16,13 +16,13 @@ from chatbridge.channels.telegram.outbound.card_messages import from_text
 from chatbridge.channels.telegram.outbound.card_requests import Wish
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
-from chatbridge.core.delivery.queue import Pace
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, RetryLater
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import Bot, Pairing
-from chatbridge.core.ports import Clock, Inbox, Remark, Surface
+from chatbridge.core.ports import AskActions, Clock, Remark, Surface
 from chatbridge.core.stored_json import number
-from chatbridge.core.tasks import Beside
+from chatbridge.core.tasks import BackgroundTasks
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class TelegramChannel:
         topics: bool = False,
         pairing: Pairing | None = None,
         hold: Callable[[], AbstractContextManager[object]] = nullcontext,
-        pace: Pace | None = None,
+        pace: RateLimit | None = None,
         patience: float = ANSWERED_WITHIN,
     ) -> None:
         """`hint` says where the token is set; `pairing` is told who brings a code; `hold` keeps the
@@ -64,7 +64,7 @@ class TelegramChannel:
             for chat in chats or sorted(allowed)
         ]
         self._poll: Poll | None = None
-        self._beside = Beside(self.name)
+        self._beside = BackgroundTasks(self.name)
 
     @property
     def surfaces(self) -> Sequence[Surface]:
@@ -81,7 +81,7 @@ class TelegramChannel:
     def remarks(self) -> Sequence[str]:
         return ()
 
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._hold())
             stack.push_async_callback(self._api.close)
@@ -158,20 +158,20 @@ class TelegramChannel:
 
     # ── chats that move, taps that were lost ──────────────────────────────────────────────────────
 
-    async def _recall(self, chat: Chat, inbox: Inbox) -> None:
+    async def _recall(self, chat: Chat, inbox: AskActions) -> None:
         """A group that became a supergroup has another id than the settings say."""
         note = await inbox.note(self.name, f"chat:{chat.name}")
         if note is not None and (moved := number(note.value)) is not None:
             chat.move(moved)
 
-    async def _follow(self, chat: Chat, inbox: Inbox) -> None:
+    async def _follow(self, chat: Chat, inbox: AskActions) -> None:
         log.warning("%s is a supergroup now: put %d into telegram.chat_id", chat.name, chat.id)
         key, now = f"chat:{chat.name}", self._clock.time()
-        await inbox.remember(Note(channel=self.name, key=key, value=str(chat.id), at=now))
+        await inbox.remember(ChannelState(channel=self.name, key=key, value=str(chat.id), at=now))
         for ask in await inbox.open_asks():
             await inbox.redraw(ask.id)
 
-    async def _redraw_unknown(self, inbox: Inbox) -> None:
+    async def _redraw_unknown(self, inbox: AskActions) -> None:
         """Cards of which it cannot be read where they are: another version has noted it."""
         for ask in await inbox.open_asks():
             for chat in self._chats:
@@ -179,7 +179,7 @@ class TelegramChannel:
                 if post is not None and from_text(post.place) is None:
                     await inbox.redraw(ask.id)
 
-    async def _post_again(self, inbox: Inbox) -> None:
+    async def _post_again(self, inbox: AskActions) -> None:
         """Telegram keeps what people tapped for a day; what came before that is lost."""
         for ask in await inbox.open_asks():
             for chat in self._chats:

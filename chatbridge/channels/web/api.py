@@ -21,13 +21,13 @@ from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.login_codes import CODE_SECONDS, LoginCodes
 from chatbridge.core.model import Ask
-from chatbridge.core.ports import Clock, Health, Inbox
+from chatbridge.core.ports import AskActions, Clock, Health
 
 
 class Api:
     def __init__(
         self,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         events: Events,
         codes: LoginCodes,

@@ -23,7 +23,7 @@ from chatbridge.channels.web.render import Templates, json_response
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.core.errors import ChatbridgeError, NotHere, UnknownAsk
 from chatbridge.core.login_codes import LoginCodes
-from chatbridge.core.ports import Clock, Health, Inbox
+from chatbridge.core.ports import AskActions, Clock, Health
 from chatbridge.core.text import one_line, shortened
 
 NO_PAGES = ("/api/", "/healthz", "/static/")
@@ -39,7 +39,7 @@ class Limits:
 
 
 def build_app(
-    inbox: Inbox,
+    inbox: AskActions,
     *,
     assets: Assets,
     templates: Templates,

@@ -14,10 +14,10 @@ from chatbridge.channels.web.render import Templates
 from chatbridge.channels.web.request_parsing import BODY_SECONDS
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
-from chatbridge.core.delivery.queue import Pace
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask, Notice
-from chatbridge.core.ports import Clock, Health, Inbox, Remark, Shown, Surface
+from chatbridge.core.ports import AskActions, Clock, Health, Remark, Shown, Surface
 
 QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
@@ -25,8 +25,8 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 
 class WebChannel:
     name = SURFACE
-    keeps_posts = False
-    pace = Pace()
+    persistent = False
+    pace = RateLimit()
     trouble = None
     remarks = ()
 
@@ -58,7 +58,7 @@ class WebChannel:
         self._events = Events()
         self._assets, self._templates = look()
 
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         sessions = Sessions(self._token, inbox, clock=self._clock)
         await sessions.load()
         with listen(self._host, self._port) as listener:

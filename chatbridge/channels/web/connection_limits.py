@@ -28,7 +28,7 @@ MANY_KNOWN = "%s: more than %d connections that have logged in. The others may h
 class Guest(Protocol):
     """A connection."""
 
-    def make_way(self) -> None: ...
+    def evict(self) -> None: ...
 
 
 class Crowd:
@@ -51,7 +51,7 @@ class Crowd:
         if len(self._strangers) + len(self._known) > self._limit:
             oldest = next(iter(self._strangers))
             del self._strangers[oldest]
-            oldest.make_way()
+            oldest.evict()
             self._note(FULL, self._limit)
 
     def left(self, guest: Guest) -> None:

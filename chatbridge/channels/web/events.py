@@ -20,7 +20,7 @@ from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Notice, Post
-from chatbridge.core.ports import Inbox
+from chatbridge.core.ports import AskActions
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ class EventStream:
     def __init__(
         self,
         events: Events,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         returning: bool,
         session: Session | None,

@@ -8,11 +8,11 @@ from chatbridge.core.forms.form import Event
 from chatbridge.core.model import Ask, View
 
 
-def events_of(ask: Ask, does: Event, text: str) -> tuple[Event, ...]:
+def events_of(ask: Ask, action: Event, text: str) -> tuple[Event, ...]:
     """What the tap means on the screen that it was drawn for; `text` was typed beside it. If the
     ask has moved on since, the first of the events is stale, and none counts."""
     typed = bool(text.strip())
-    match does:
+    match action:
         case form.Done(step=step) if typed:
             # A multi-select's page has the field for Other beside its options.
             return form.Text(text=text, step=step), form.Done(step=step + 1)
@@ -27,7 +27,7 @@ def events_of(ask: Ask, does: Event, text: str) -> tuple[Event, ...]:
             last = form.Text(text=text, step=step) if typed else form.Explain(step=step)
             return *lead, last
         case _:
-            return (does,)
+            return (action,)
 
 
 def _to_cancel(ask: Ask, step: int) -> tuple[Event, ...]:

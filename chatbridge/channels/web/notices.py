@@ -16,7 +16,7 @@ from chatbridge.core.asks.serialize import agent_object, iso
 from chatbridge.core.cards.operation_summary import Ended, ended, output_name
 from chatbridge.core.model import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.policy import DAY
-from chatbridge.core.ports import Inbox
+from chatbridge.core.ports import AskActions
 from chatbridge.core.text import one_line, prose
 
 MOST = 20
@@ -43,7 +43,7 @@ class ShownNotice:
     """Where all of what it printed is."""
 
 
-async def recent(inbox: Inbox, *, now: float) -> Sequence[Notice]:
+async def recent(inbox: AskActions, *, now: float) -> Sequence[Notice]:
     """Those of the last day, the newest first."""
     return await inbox.notices(since=now - DAY, limit=MOST)
 
@@ -97,7 +97,7 @@ def _end_object(end: OperationEnd) -> dict[str, Any]:
 
 
 class Outputs:
-    def __init__(self, inbox: Inbox) -> None:
+    def __init__(self, inbox: AskActions) -> None:
         self._inbox = inbox
 
     def routes(self) -> list[Route]:

@@ -21,15 +21,15 @@ from chatbridge.channels.web.notices import recent, shown
 from chatbridge.channels.web.render import Templates, day
 from chatbridge.channels.web.request_parsing import parse_event, read_form
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.build import draw
-from chatbridge.core.cards.card import Act
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import ended_sentence, only_there
 from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
 from chatbridge.core.model import Ask, Notice, Person
-from chatbridge.core.ports import Clock, Health, Inbox
+from chatbridge.core.ports import AskActions, Clock, Health
 
 OPEN_PAGE = 100
 HISTORY_PAGE = 50
@@ -39,7 +39,7 @@ MAX_SEARCH = 200
 class Pages:
     def __init__(
         self,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         templates: Templates,
         clock: Clock,
@@ -128,10 +128,10 @@ class Pages:
     async def _form(self, request: Request) -> Response:
         fields = await read_form(request, seconds=self._body_seconds)
         ask_id, person = request.path_params["ask_id"], request.scope[PERSON]
-        does = parse_event(fields)
+        action = parse_event(fields)
         status, toast = 200, None
         try:
-            refused = await self._do(ask_id, does, fields.get("text", ""), person)
+            refused = await self._do(ask_id, action, fields.get("text", ""), person)
         except AskEnded:
             ended = await self._inbox.ask(ask_id)
             status, toast = 409, ended_sentence(ended, now=self._clock.time())
@@ -151,20 +151,20 @@ class Pages:
         return RedirectResponse(f"/asks/{quote(ask.id)}", status_code=303)
 
     async def _do(
-        self, ask_id: str, does: Event | Act | None, text: str, person: Person
+        self, ask_id: str, action: Event | AskAction | None, text: str, person: Person
     ) -> Refused | None:
         """Why nothing was done, or None."""
-        match does:
+        match action:
             case None:
                 await self._inbox.ask(ask_id)
                 return form.UNFIT
-            case Act.EXTEND:
+            case AskAction.EXTEND:
                 await self._inbox.extend(ask_id, person=person)
                 return None
-            case Act.DISCARD:
+            case AskAction.DISCARD:
                 await self._inbox.discard(ask_id)
                 return None
-        events = events_of(await self._inbox.ask(ask_id), does, text)
+        events = events_of(await self._inbox.ask(ask_id), action, text)
         if len(events) > 1 and len(text) > MAX_TEXT:
             return form.TOO_LONG  # before the first of them has moved on to another screen
         step_taken = await self._inbox.put(ask_id, *events, person=person)
@@ -198,7 +198,7 @@ class Pages:
         return await off_loop(page, weight=weight + (weight_of(ask) if ask else 0))
 
     def _drawn(self, ask: Ask) -> dict[str, object]:
-        card = draw(
+        card = build_card(
             ask,
             channel=SURFACE,
             latest_deadline=self._inbox.latest_deadline(ask),

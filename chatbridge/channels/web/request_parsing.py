@@ -18,7 +18,7 @@ from starlette.requests import Request
 from chatbridge import safe_json
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.core.asks.answers import check_answers
-from chatbridge.core.cards.card import Act
+from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import InvalidAnswer
 from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession, ShowAll
@@ -186,14 +186,14 @@ def _invalid(path: str, problem: str) -> Refusal:
 # ── the pages' forms ──────────────────────────────────────────────────────────────────────────────
 
 
-def parse_event(fields: Mapping[str, str]) -> Event | Act | None:
+def parse_event(fields: Mapping[str, str]) -> Event | AskAction | None:
     """What a page's form asks for; None if it fits nothing.
 
     A page's tap always carries its step: without it an old page could answer a newer question.
     """
     name = fields.get("do", "")
-    if name in set(Act):
-        return Act(name)
+    if name in set(AskAction):
+        return AskAction(name)
     if name not in EVENTS:
         return None
     values: dict[str, Any] = {}
@@ -215,13 +215,13 @@ def parse_event(fields: Mapping[str, str]) -> Event | Act | None:
     return EVENTS[name](**values)
 
 
-def event_fields(does: Event | Act) -> dict[str, str]:
+def event_fields(action: Event | AskAction) -> dict[str, str]:
     """The fields that a button's form carries: `parse_event` backwards."""
-    if isinstance(does, Act):
-        return {"do": does.value}
-    fields = {"do": NAMES[type(does)]}
-    for field in dataclasses.fields(does):
-        value = getattr(does, field.name)
+    if isinstance(action, AskAction):
+        return {"do": action.value}
+    fields = {"do": NAMES[type(action)]}
+    for field in dataclasses.fields(action):
+        value = getattr(action, field.name)
         if field.name in ("step", "option", "question", "on"):
             fields[field.name] = str(int(value))
     return fields

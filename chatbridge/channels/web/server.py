@@ -135,7 +135,7 @@ class _Connection(H11Protocol):
         self._await_request(after=None)
         self._crowd.came(self)
 
-    def make_way(self) -> None:
+    def evict(self) -> None:
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:

@@ -11,8 +11,8 @@ import json
 import secrets
 from dataclasses import dataclass
 
-from chatbridge.core.model import Note, Person
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import ChannelState, Person
+from chatbridge.core.ports import AskActions, Clock
 
 SESSION_SECONDS = 90 * 24 * 3600
 MOST_SESSIONS = 100
@@ -36,7 +36,7 @@ class Session:
 
 
 class Sessions:
-    def __init__(self, token: str, inbox: Inbox, *, clock: Clock) -> None:
+    def __init__(self, token: str, inbox: AskActions, *, clock: Clock) -> None:
         self._key = hmac.digest(token.encode(), b"chatbridge web inbox session 1", "sha256")
         self._inbox = inbox
         self._clock = clock
@@ -89,7 +89,9 @@ class Sessions:
             for each in self._open.values()
         ]
         at = self._clock.time()
-        await self._inbox.remember(Note(channel=CHANNEL, key=KEY, value=json.dumps(listed), at=at))
+        await self._inbox.remember(
+            ChannelState(channel=CHANNEL, key=KEY, value=json.dumps(listed), at=at)
+        )
 
     def _drop_surplus(self) -> None:
         now = self._clock.time()

@@ -60,12 +60,12 @@ def parser() -> argparse.ArgumentParser:
         description="Tokens for agents that connect over HTTP, one for each. The token's name is "
         "what the cards show as the project.",
     )
-    does = parser.add_subparsers(dest="do", required=True, metavar="add | list | remove")
-    add = does.add_parser("add", help="make a token, and show it once")
+    action = parser.add_subparsers(dest="do", required=True, metavar="add | list | remove")
+    add = action.add_parser("add", help="make a token, and show it once")
     add.add_argument("name", metavar="NAME", help=tokens.ACCEPTED)
-    shown = does.add_parser("list", help="show who has one, and when it was last used")
+    shown = action.add_parser("list", help="show who has one, and when it was last used")
     shown.add_argument("--json", action="store_true", help="as JSON")
-    remove = does.add_parser("remove", help="take it away at once, also from who is connected")
+    remove = action.add_parser("remove", help="take it away at once, also from who is connected")
     remove.add_argument("name", metavar="NAME", help="the name it was made with")
     return parser
 

@@ -61,15 +61,17 @@ YOURS = "Look through it: what agents may run, and what needs your approval, is 
 
 def parser() -> argparse.ArgumentParser:
     found = new_parser("tools", DESCRIPTION, usage=USAGE, epilog=EPILOG, kind=ScriptsParser)
-    does = found.add_subparsers(
+    action = found.add_subparsers(
         dest="do", required=True, metavar="check | list | add", prog="chatbridge tools"
     )
-    check = does.add_parser("check", help="look at files, and say what to mend", description=CHECK)
+    check = action.add_parser(
+        "check", help="look at files, and say what to mend", description=CHECK
+    )
     check.add_argument("file", nargs="*", metavar="FILE", help="default: all in your folders")
     check.add_argument("--json", action="store_true", help="all details, for programs")
-    shown = does.add_parser("list", help="the tools that agents have", description=LIST)
+    shown = action.add_parser("list", help="the tools that agents have", description=LIST)
     shown.add_argument("--json", action="store_true", help="all details, for programs")
-    add = does.add_parser("add", help="copy an example into your folder", description=ADD)
+    add = action.add_parser("add", help="copy an example into your folder", description=ADD)
     add.add_argument("name", nargs="*", metavar="NAME", help="default: say which there are")
     return found
 

@@ -124,8 +124,8 @@ class Words:
         return not set(self.words).isdisjoint(_strings(tree, self.keys))
 
     def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
-        ours = [word for word in _strings(tree, self.keys) if word in self.words]
-        return self._with(editor, text, ours)
+        trusted = [word for word in _strings(tree, self.keys) if word in self.words]
+        return self._with(editor, text, trusted)
 
     def _with(self, editor: Editor, text: str, words: list[str]) -> str:
         assert isinstance(editor, Jsonc)

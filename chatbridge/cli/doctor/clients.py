@@ -10,7 +10,7 @@ from chatbridge.cli.agents.tools import library_of, program_findings, told
 from chatbridge.cli.connect import Found, found_clients
 from chatbridge.cli.connect.catalogue import CATALOGUE
 from chatbridge.cli.connect.found import connected_in
-from chatbridge.cli.doctor.context import Situation
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
 from chatbridge.cli.ui.wording import HOUR, counted, duration, shown
 from chatbridge.commands.definitions.library import Library
@@ -20,7 +20,7 @@ WAIT_WITH_PROGRESS = ("opencode",)
 """Their limit is one of silence, and a waiting call is never silent."""
 
 
-async def clients(situation: Situation) -> Sequence[Finding]:
+async def clients(situation: DoctorContext) -> Sequence[Finding]:
     found = await asyncio.to_thread(found_clients)
     connected = [client for client in found if client.connected or client.problem]
     connected += await asyncio.to_thread(_in_this_folder)
@@ -68,7 +68,7 @@ NAME = "commands"
 SHOWN_AT_MOST = 5
 
 
-async def commands(situation: Situation) -> Sequence[Finding]:
+async def commands(situation: DoctorContext) -> Sequence[Finding]:
     return await asyncio.to_thread(_commands, situation.settings)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
-from chatbridge.cli.doctor.context import Situation
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
 from chatbridge.cli.ui.wording import lasted
 
@@ -20,7 +20,7 @@ WRONG_FROM = 60.0
 ZONE = "/etc/localtime"
 
 
-async def clock(situation: Situation) -> Sequence[Finding]:
+async def clock(situation: DoctorContext) -> Sequence[Finding]:
     zone = zone_name()
     services = _services(situation)
     found = await asyncio.gather(*(_ahead(situation, address) for address in services))
@@ -50,13 +50,13 @@ def zone_name() -> str | None:
     return name or "time zone set"
 
 
-def _services(situation: Situation) -> list[str]:
+def _services(situation: DoctorContext) -> list[str]:
     settings = situation.settings
     found = [settings.telegram.api_base] if settings.telegram.token else []
     return [*found, settings.matrix.homeserver] if settings.matrix.homeserver else found
 
 
-async def _ahead(situation: Situation, address: str) -> float | None:
+async def _ahead(situation: DoctorContext, address: str) -> float | None:
     """By how many seconds our clock is ahead of that one; None if it does not say."""
     before = situation.clock.time()
     date = await asyncio.to_thread(_date_of, address)

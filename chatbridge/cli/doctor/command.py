@@ -34,12 +34,12 @@ def parser() -> argparse.ArgumentParser:
 def _doctor(*, as_json: bool) -> int:
     import logging
 
-    from chatbridge.cli.doctor.context import Situation
+    from chatbridge.cli.doctor.context import DoctorContext
     from chatbridge.cli.doctor.run import run
 
     # What libraries say of a connection that fails is said by the checks.
     logging.basicConfig(handlers=[logging.NullHandler()])
-    return run(Situation.here(), as_json=as_json)
+    return run(DoctorContext.here(), as_json=as_json)
 
 
 def _busy_threads() -> bool:

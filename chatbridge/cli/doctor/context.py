@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import runtime_paths
-from chatbridge.cli.hub.hub_client import HubLine, connection
+from chatbridge.cli.hub.hub_client import HubClient, connection
 from chatbridge.clock import SystemClock
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.core.ports import Clock
@@ -57,7 +57,7 @@ class HubState:
 
 
 @dataclass(slots=True, kw_only=True)
-class Situation:
+class DoctorContext:
     state: Path
     config: Path
     settings: Settings
@@ -68,7 +68,7 @@ class Situation:
     _hub: asyncio.Task[HubState] | None = None
 
     @classmethod
-    def here(cls, *, clock: Clock | None = None) -> Situation:
+    def here(cls, *, clock: Clock | None = None) -> DoctorContext:
         """:raises ChatbridgeError: there is not even a home directory."""
         state, config = Path(runtime_paths.state_dir()), Path(runtime_paths.config_path())
         unusable = None
@@ -125,7 +125,7 @@ class Situation:
 
 def _status(sock: socket.socket) -> Json:
     with sock:
-        line = HubLine(sock)
+        line = HubClient(sock)
         line.greet()
         return line.ask("status")
 

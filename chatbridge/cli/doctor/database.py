@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from chatbridge.cli.doctor.context import Situation
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
 from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.core.errors import StoreError
@@ -23,7 +23,7 @@ PROBLEMS_AT_MOST = 3
 DAMAGED = "put back a copy, or save what can be read with sqlite.org's: sqlite3 {path} .recover"
 
 
-async def database(situation: Situation) -> Sequence[Finding]:
+async def database(situation: DoctorContext) -> Sequence[Finding]:
     from chatbridge.store import migrate  # slow to import, and `notes` does without
 
     name, path = "database", situation.database

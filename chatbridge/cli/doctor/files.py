@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from chatbridge import runtime_paths
-from chatbridge.cli.doctor.context import Situation
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import SettingsError
@@ -23,18 +23,18 @@ SHARED = "/run/chatbridge"
 """Where a system service has its socket, for a group."""
 
 
-async def configuration(situation: Situation) -> Sequence[Finding]:
+async def configuration(situation: DoctorContext) -> Sequence[Finding]:
     return await asyncio.to_thread(_configuration, situation)
 
 
-async def files(situation: Situation) -> Sequence[Finding]:
+async def files(situation: DoctorContext) -> Sequence[Finding]:
     return await asyncio.to_thread(_files, situation)
 
 
 # ── the configuration ─────────────────────────────────────────────────────────────────────────────
 
 
-def _configuration(situation: Situation) -> list[Finding]:
+def _configuration(situation: DoctorContext) -> list[Finding]:
     name, path = "configuration", situation.config
     found = list(_about(path, has_secrets=_has_secrets(path)))
     if situation.unusable is not None:
@@ -93,7 +93,7 @@ def _has_secrets(path: Path) -> bool:
 # ── the hub's files and its socket ────────────────────────────────────────────────────────────────
 
 
-def _files(situation: Situation) -> list[Finding]:
+def _files(situation: DoctorContext) -> list[Finding]:
     state, name = situation.state, "files"
     quoted = shlex.quote(str(state))
     try:
@@ -127,7 +127,7 @@ def _files(situation: Situation) -> list[Finding]:
     return [fine(name, f"only you can read {shown(state)}", folder=str(state), mode=f"{mode:04o}")]
 
 
-def _socket(situation: Situation) -> Iterator[Finding]:
+def _socket(situation: DoctorContext) -> Iterator[Finding]:
     info = runtime_paths.lock_holder(str(situation.state))
     if info is None or info.socket is None:
         return

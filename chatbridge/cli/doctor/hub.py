@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import __version__, runtime_paths
-from chatbridge.cli.doctor.context import HubState, Json, Situation
+from chatbridge.cli.doctor.context import DoctorContext, HubState, Json
 from chatbridge.cli.doctor.database import GONE
 from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.cli.hub.status import restart_of
@@ -25,7 +25,7 @@ OF_CHANNELS = ("Strangers are in the Matrix room", "Matrix marks")
 """What the check of that channel says itself."""
 
 
-async def hub(situation: Situation) -> Sequence[Finding]:
+async def hub(situation: DoctorContext) -> Sequence[Finding]:
     found = await situation.hub()
     if found.status is not None:
         changed = await asyncio.to_thread(_changed_at, situation)
@@ -68,7 +68,7 @@ def order_of(version: str) -> list[tuple[int, int, str]]:
 
 
 def _running(
-    situation: Situation, status: Json, faults: Sequence[str], *, changed: float
+    situation: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
 ) -> Iterator[Finding]:
     version, since = str(status["version"]), float(status["since"])
     restart = restart_of(status["startedBy"])
@@ -145,7 +145,7 @@ def _links(links: Sequence[Json]) -> Iterator[Finding]:
         yield remark("link", said, version=version, projects=names)
 
 
-def _changed_at(situation: Situation) -> float:
+def _changed_at(situation: DoctorContext) -> float:
     """When the settings in files were last changed."""
     return max(map(_written_at, [situation.config, *folder_of(situation.config).glob("*")]))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from chatbridge import extras
-from chatbridge.cli.doctor.context import Situation
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.database import notes
 from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.cli.doctor.hub import channel_of
@@ -30,7 +30,7 @@ CLIENT = "/_matrix/client/v3"
 USUAL_LEVEL = 0
 
 
-async def matrix(situation: Situation) -> Sequence[Finding]:
+async def matrix(situation: DoctorContext) -> Sequence[Finding]:
     settings, hub = situation.settings.matrix, await situation.hub()
     if not settings.on:
         return channel_of(hub, NAME)
@@ -75,7 +75,7 @@ async def matrix(situation: Situation) -> Sequence[Finding]:
     return [fine(NAME, f"{api.user_id} can write to {number}, {how}", **details)]
 
 
-def _token(situation: Situation) -> str | None:
+def _token(situation: DoctorContext) -> str | None:
     """What the hub uses: the token that is set, else that of the log-in that was kept."""
     settings = situation.settings.matrix
     if settings.access_token is not None:
@@ -94,7 +94,7 @@ def _token(situation: Situation) -> str | None:
 
 
 @asynccontextmanager
-async def _api(situation: Situation) -> AsyncIterator[Api]:
+async def _api(situation: DoctorContext) -> AsyncIterator[Api]:
     settings = situation.settings.matrix
     kind = await asyncio.to_thread(_imported)
     assert settings.user_id is not None
@@ -122,13 +122,13 @@ def _nobody() -> Finding:
     return problem(NAME, what, "put your id into it, such as @ada:example.org")
 
 
-def _no_room(situation: Situation) -> Finding:
+def _no_room(situation: DoctorContext) -> Finding:
     bot = situation.settings.matrix.user_id
     fix = f"start a chat with {bot} in your Matrix app, or set matrix.room_id"
     return problem(NAME, "nobody has invited the bot yet", fix)
 
 
-async def _rooms(situation: Situation) -> Sequence[str]:
+async def _rooms(situation: DoctorContext) -> Sequence[str]:
     """Where cards go now: a room may have been upgraded, or come of an invitation."""
     settings = situation.settings.matrix
     known = await asyncio.to_thread(notes, situation.database, NAME)
@@ -137,7 +137,7 @@ async def _rooms(situation: Situation) -> Sequence[str]:
     return [room for room in dict.fromkeys(found) if room.startswith("!")]
 
 
-async def _room(api: Api, situation: Situation, room: str) -> tuple[list[Finding], bool]:
+async def _room(api: Api, situation: DoctorContext, room: str) -> tuple[list[Finding], bool]:
     """What is wrong with it, and whether it is encrypted."""
     at = f"{CLIENT}/rooms/{quote(room, safe='')}"
     status, found = await api.request("GET", f"{at}/members", None)

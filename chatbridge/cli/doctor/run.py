@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from chatbridge import __version__
 from chatbridge.cli.doctor.clients import clients, commands
 from chatbridge.cli.doctor.clock import clock
-from chatbridge.cli.doctor.context import Json, Situation
+from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.files import configuration, files
 from chatbridge.cli.doctor.finding import Finding, Mark, problem
@@ -32,11 +32,11 @@ WITHIN = 10.0
 @dataclass(frozen=True, slots=True)
 class Check:
     name: str
-    look: Callable[[Situation], Awaitable[Sequence[Finding]]]
+    look: Callable[[DoctorContext], Awaitable[Sequence[Finding]]]
 
 
-async def examine(
-    situation: Situation,
+async def run_checks(
+    situation: DoctorContext,
     checks: Sequence[Check],
     *,
     within: float = WITHIN,
@@ -57,7 +57,7 @@ async def examine(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _bounded(check: Check, situation: Situation, within: float) -> Sequence[Finding]:
+async def _bounded(check: Check, situation: DoctorContext, within: float) -> Sequence[Finding]:
     try:
         async with asyncio.timeout(within):
             return await check.look(situation)
@@ -86,7 +86,7 @@ CHECKS = (
 )
 
 
-def run(situation: Situation, *, as_json: bool, checks: Sequence[Check] = CHECKS) -> int:
+def run(situation: DoctorContext, *, as_json: bool, checks: Sequence[Check] = CHECKS) -> int:
     """Print what the checks find; the exit code."""
     if as_json:
         found = _looped(situation, checks, show=lambda finding: None, waiting=lambda name: None)
@@ -110,7 +110,7 @@ def report(found: Sequence[Finding]) -> Json:
 
 
 def _looped(
-    situation: Situation,
+    situation: DoctorContext,
     checks: Sequence[Check],
     *,
     show: Callable[[Finding], None],
@@ -118,7 +118,7 @@ def _looped(
 ) -> list[Finding]:
     async def work() -> list[Finding]:
         found = []
-        async for finding in examine(situation, checks, waiting=waiting):
+        async for finding in run_checks(situation, checks, waiting=waiting):
             show(finding)
             found.append(finding)
         return found

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 
-from chatbridge.cli.doctor.context import Situation
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
 from chatbridge.cli.service import manager, unit_files
 
@@ -15,7 +15,7 @@ LOGS = "chatbridge service logs"
 INSTALL = "chatbridge service install"
 
 
-async def service(_situation: Situation) -> Sequence[Finding]:
+async def service(_situation: DoctorContext) -> Sequence[Finding]:
     return await asyncio.to_thread(_look)
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from chatbridge.cli.doctor.context import Situation
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.database import notes
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
 from chatbridge.cli.doctor.hub import channel_of
@@ -31,7 +31,7 @@ UNREACHED = "telegram cannot be reached ("
 GONE = "The phone's chat was deleted or left."
 
 
-async def telegram(situation: Situation) -> Sequence[Finding]:
+async def telegram(situation: DoctorContext) -> Sequence[Finding]:
     settings, hub = situation.settings.telegram, await situation.hub()
     if settings.token is None:
         return channel_of(hub, NAME)
@@ -65,7 +65,7 @@ async def telegram(situation: Situation) -> Sequence[Finding]:
 
 
 @asynccontextmanager
-async def _api(situation: Situation) -> AsyncIterator[Api]:
+async def _api(situation: DoctorContext) -> AsyncIterator[Api]:
     settings = situation.settings.telegram
     kind = await asyncio.to_thread(_imported)
     assert settings.token is not None
@@ -113,7 +113,7 @@ async def _webhook(api: Api) -> list[Finding]:
     return [problem(NAME, f"{WEBHOOK} ({host})", "remove it: chatbridge setup")]
 
 
-async def _chats(situation: Situation) -> Sequence[int]:
+async def _chats(situation: DoctorContext) -> Sequence[int]:
     """Where cards go now: a group that has become a supergroup has another number."""
     settings = situation.settings.telegram
     chats = settings.chat_id or tuple(sorted(settings.allowed_users))

@@ -7,14 +7,14 @@ import urllib.request
 from collections.abc import Sequence
 from ipaddress import ip_address
 
-from chatbridge.cli.doctor.context import Situation
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
 
 NAME = "web inbox"
 ANSWERS_WITHIN = 5.0
 
 
-async def web(situation: Situation) -> Sequence[Finding]:
+async def web(situation: DoctorContext) -> Sequence[Finding]:
     settings, hub = situation.settings.web, await situation.hub()
     if hub.status is None:
         if not settings.enabled:

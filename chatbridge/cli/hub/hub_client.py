@@ -42,12 +42,12 @@ def ask_hub(do: str, *, start: bool = False, **given: Any) -> Json:
 
 
 @contextmanager
-def connected(*, start: bool = False) -> Iterator[HubLine]:
+def connected(*, start: bool = False) -> Iterator[HubClient]:
     """:raises HubUnreachable:"""
     until = time.monotonic() + FIRST_LIMIT
     while True:
         with connection(start=start) as sock:
-            line = HubLine(sock)
+            line = HubClient(sock)
             try:
                 line.greet()
             except HubGone:  # it was asked for nothing yet: the next one will do
@@ -82,7 +82,7 @@ def connection(*, start: bool) -> socket.socket:
     return sock
 
 
-class HubLine:
+class HubClient:
     """Lines to and from a hub that has been found."""
 
     def __init__(self, sock: socket.socket) -> None:

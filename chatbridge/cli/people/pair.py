@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from chatbridge.cli.hub.hub_client import HubLine, ask_hub, connected
+from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
@@ -145,7 +145,7 @@ def _claim() -> Json | None:
         return {}
 
 
-def _waited(line: HubLine, keys: prompts.Keys, screen: Screen) -> Json | None:
+def _waited(line: HubClient, keys: prompts.Keys, screen: Screen) -> Json | None:
     """What the hub says next; None: the person does it later.
 
     :raises HubUnreachable: it has gone, and the code with it.

@@ -17,7 +17,7 @@ from chatbridge.core.model import Question, QuestionType, View
 from chatbridge.core.text import one_line, split_recommended
 
 if TYPE_CHECKING:
-    from chatbridge.cli.hub.hub_client import HubLine
+    from chatbridge.cli.hub.hub_client import HubClient
 
 Json = dict[str, Any]
 
@@ -126,18 +126,18 @@ def _heading(ask: Json) -> str:
     """shop-api · Claude Code · ends 22:45"""
     from chatbridge.cli.ui.tables import cell
     from chatbridge.cli.ui.wording import seconds_of
-    from chatbridge.core.cards.phrases import time_near
+    from chatbridge.core.cards.phrases import format_time
 
     label = f" ({cell(ask['agent']['label'])})" if ask["agent"]["label"] else ""
     parts = [f"{cell(ask['agent']['project'])}{label}", cell(ask["agent"]["name"])]
     if ask["status"] != "open":
         parts.append("timed out; an answer is kept for the agent")
     elif ask["deadline"]:
-        parts.append(f"ends {time_near(seconds_of(ask['deadline']), now=time.time())}")
+        parts.append(f"ends {format_time(seconds_of(ask['deadline']), now=time.time())}")
     return " · ".join(parts)
 
 
-def _next_line(line: HubLine, ask: Json) -> str | None:
+def _next_line(line: HubClient, ask: Json) -> str | None:
     """What was typed; None if nothing more comes, or if the question has ended meanwhile."""
     from chatbridge.core.errors import HubUnreachable
 

@@ -155,9 +155,9 @@ def _ask(given: argparse.Namespace, timeout: float | None, command: argparse.Arg
     return _told(outcome, asked, whole=given.json)
 
 
-def _on_leaving(does: Callable[[int, object], None] | signal.Handlers) -> None:
+def _on_leaving(action: Callable[[int, object], None] | signal.Handlers) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, does)
+        signal.signal(number, action)
 
 
 def _leave(number: int, _frame: object) -> None:
@@ -231,8 +231,8 @@ def _content(result: Json) -> Json:
     content, meta = result.get("content"), result.get("_meta")
     if result.get("isError") or "structuredContent" not in result:
         text = str(content[0].get("text")) if isinstance(content, list) and content else "no answer"
-        alone = isinstance(meta, dict) and meta.get(ALONE)
-        raise _NotAsked(text, code=UNREACHABLE if alone else FAILED)
+        orphaned = isinstance(meta, dict) and meta.get(ALONE)
+        raise _NotAsked(text, code=UNREACHABLE if orphaned else FAILED)
     return dict(result["structuredContent"])
 
 
@@ -241,7 +241,7 @@ def _content(result: Json) -> Json:
 
 def _asked_sentence(asked: Asked) -> str:
     """Asked on Telegram and in the web inbox (k3f9a2). Ends 23:41. Ctrl-C: leave."""
-    from chatbridge.core.cards.phrases import time_near
+    from chatbridge.core.cards.phrases import format_time
 
     found = asked.look()
     if found is None:
@@ -250,7 +250,7 @@ def _asked_sentence(asked: Asked) -> str:
     if not found["places"]:
         parts = [f"Nobody can see it yet ({found['ask']['short']})."]
     if asked.deadline is not None:
-        parts.append(f"Ends {time_near(asked.deadline, now=time.time())}.")
+        parts.append(f"Ends {format_time(asked.deadline, now=time.time())}.")
     lines = [" ".join([*parts, "Ctrl-C: leave."])]
     lines += [f"{name}: {why}" for name, why in found["troubles"].items()]
     if not found["places"] and not found["troubles"]:
@@ -264,7 +264,7 @@ def _listed(places: list[str]) -> str:
 
 
 def _told(outcome: Json, asked: Asked, *, whole: bool) -> int:
-    from chatbridge.core.cards.phrases import time_near
+    from chatbridge.core.cards.phrases import format_time
     from chatbridge.core.text import one_line
 
     if whole:
@@ -280,7 +280,7 @@ def _told(outcome: Json, asked: Asked, *, whole: bool) -> int:
         say(f"Cancelled: {one_line(reason)}" if reason else "Cancelled.")
         return CANCELLED
     asked.look()
-    by = f" by {time_near(asked.deadline, now=time.time())}" if asked.deadline else ""
+    by = f" by {format_time(asked.deadline, now=time.time())}" if asked.deadline else ""
     say(f"Nobody answered{by}.", *filter(None, [outcome.get("delivery")]))
     return TIMED_OUT
 

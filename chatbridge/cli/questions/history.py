@@ -51,7 +51,7 @@ def _history(given: argparse.Namespace) -> int:
     if given.json:
         print(json.dumps(asks, indent=2))
     elif given.yaml:
-        sys.stdout.write(_yaml(asks, legible=tables.on_terminal()))
+        sys.stdout.write(_yaml(asks, reveal_hidden=tables.on_terminal()))
     elif not asks:
         print("Nothing was found." if given.search else "Nothing has been asked yet.")
     else:
@@ -109,8 +109,8 @@ def _answer(answer: Json) -> str:
     return ", ".join(parts) or "skipped"
 
 
-def _yaml(asks: list[Json], *, legible: bool) -> str:
-    """The same as JSON has. `legible`: for a terminal, which must not be steered by it."""
+def _yaml(asks: list[Json], *, reveal_hidden: bool) -> str:
+    """The same as JSON has. `reveal_hidden`: for a terminal, which must not be steered by it."""
     import yaml
 
     from chatbridge.core.text import visible
@@ -122,6 +122,6 @@ def _yaml(asks: list[Json], *, legible: bool) -> str:
             return [shown(item) for item in value]
         return visible(value) if isinstance(value, str) else value
 
-    found = shown(asks) if legible else asks
+    found = shown(asks) if reveal_hidden else asks
     text: str = yaml.safe_dump(found, allow_unicode=True, sort_keys=False)
     return text

@@ -16,7 +16,7 @@ from chatbridge.commands.arguments.argv import empty_taken
 from chatbridge.commands.arguments.values import items_of, plain
 from chatbridge.commands.definitions.command import ARGUMENT, PROJECT, WORKING_DIRECTORY, Command
 from chatbridge.commands.definitions.definition import Option, Value
-from chatbridge.core.cards.phrases import spoken
+from chatbridge.core.cards.phrases import format_duration
 
 _PYTHONS_OWN = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")
 """What other dialects do not have, or mean something else by."""
@@ -131,7 +131,7 @@ def _parts(command: Command, pushed: bool) -> list[str]:
         *about,
         _GUIDANCE.format(told=_PUSHED if pushed else _LOOKED_UP),
         f"Meanwhile: {hints}." if hints else "",
-        f"It is ended after {spoken(command.timeout)}.",
+        f"It is ended after {format_duration(command.timeout)}.",
     ]
 
 

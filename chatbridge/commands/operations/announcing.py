@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chatbridge.commands.operations.execution import signal_name
 from chatbridge.core.cards.operation_summary import CHARACTERS, LINES, for_people, last_lines
-from chatbridge.core.cards.phrases import spoken
+from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import CallName, Level, OperationEnd
 from chatbridge.core.operation import Operation, Stage
@@ -33,7 +33,7 @@ class Announcing:
             CallName(link=operation.call.link, request=f"operation {operation.id}"),
             project=operation.project,
             agent=operation.agent,
-            message=f"{title} {how} {spoken(took)}",
+            message=f"{title} {how} {format_duration(took)}",
             level=Level.INFO if end.succeeded else Level.ERROR,
             operation=end,
         )

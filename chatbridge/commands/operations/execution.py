@@ -22,7 +22,7 @@ from chatbridge.commands.operations.runner_port import End, NotHandedOver, Order
 from chatbridge.core.errors import RunnerUnavailable
 from chatbridge.core.operation import Operation, Result, Stage
 from chatbridge.core.ports import Clock
-from chatbridge.core.tasks import first_of
+from chatbridge.core.tasks import race
 from chatbridge.core.text import one_line
 
 log = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class Execution:
         taken for interrupted, is handed over."""
         self._closing = True
         if self._starting:
-            await first_of(asyncio.wait(set(self._starting)), self._clock.sleep(LAST))
+            await race(asyncio.wait(set(self._starting)), self._clock.sleep(LAST))
 
     async def _start(self, entry: Entry) -> None:
         if self._closing:
@@ -183,7 +183,7 @@ class Execution:
         operation = entry.operation
         due = (operation.started_at or 0.0) + operation.plan.timeout + OVERDUE
         pause = max(due - self._clock.time(), OVERDUE)
-        while await first_of(entry.over.wait(), self._clock.sleep(pause)) is None:
+        while await race(entry.over.wait(), self._clock.sleep(pause)) is None:
             log.warning("operation %s should have ended long ago: looking for it", entry.id)
             self._recovery.doubt(entry.id)
             pause = OVERDUE

@@ -104,7 +104,7 @@ class Gate:
             ask, _ = await self._broker.ask(request, operation.call)
         except TooManyOpenAsks as error:  # its own words are for those who can wait for an answer
             raise CommandUnusable(TOO_MANY) from error
-        await self._broker.callers.ticket(operation.call)
+        await self._broker.waiting_calls.ticket(operation.call)
         log.info("ask %s operation=%s", ask.id, operation.id)
         return ask.id
 

@@ -18,7 +18,7 @@ from chatbridge.core.errors import ChatbridgeError, StoreError, UnknownOperation
 from chatbridge.core.model import CallName
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage
 from chatbridge.core.ports import Clock
-from chatbridge.core.tasks import first_of
+from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
 
@@ -177,7 +177,7 @@ class Operations:
             await self._back(entry.operation.call.link)
             return True
 
-        if await first_of(back(), self._clock.sleep(BACK_WITHIN)):
+        if await race(back(), self._clock.sleep(BACK_WITHIN)):
             self._execution.queue(entry)
         else:
             await self._end(entry, Stage.INTERRUPTED, was=Stage.QUEUED, reason=GONE)

@@ -12,7 +12,7 @@ from mcp_types import CallToolResult, Tool
 from chatbridge.commands.tools import presentation
 from chatbridge.commands.tools.naming import ID_SCHEMA, MOST, ONE, SEVERAL, all_named
 from chatbridge.commands.tools.tool import Means, started_here
-from chatbridge.core.cards.phrases import spoken
+from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
@@ -123,7 +123,7 @@ class Await:
 
 def _not_yet(wanted: Sequence[Operation], call: ToolCall) -> str:
     now = call.clock.time()
-    waited = spoken(call.clock.monotonic() - call.began)
+    waited = format_duration(call.clock.monotonic() - call.began)
     lines = [f"Not all have ended after {waited}."]
     for each in wanted:
         state = presentation.sentence(each) if each.ended else presentation.on_the_way(each, now)

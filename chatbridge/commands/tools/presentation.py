@@ -9,7 +9,7 @@ from typing import Any
 
 from chatbridge.commands.operations.execution import signal_name
 from chatbridge.core.cards.operation_summary import for_people, last_lines
-from chatbridge.core.cards.phrases import spoken
+from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.text import shortened
 
@@ -47,7 +47,7 @@ def sentence(operation: Operation) -> str:
     said, result = f"{operation.title} {_ENDS[operation.stage]}", operation.result
     after = ""
     if operation.started_at is not None:
-        after = f" after {spoken(operation.took(operation.ended_at or 0.0))}"
+        after = f" after {format_duration(operation.took(operation.ended_at or 0.0))}"
     if result.reason:
         return f"{said}{after}: {for_people(result.reason)}"
     if operation.stage is not Stage.FAILED:
@@ -65,7 +65,7 @@ def on_the_way(operation: Operation, now: float) -> str:
         case Stage.QUEUED:
             return f"{operation.title} waits for its turn"
         case _:
-            return f"{operation.title} has run for {spoken(operation.took(now))}"
+            return f"{operation.title} has run for {format_duration(operation.took(now))}"
 
 
 # ── records ───────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ from chatbridge.commands.tools.cancel import Cancel
 from chatbridge.commands.tools.status import Status
 from chatbridge.commands.tools.tool import CommandTool, Means
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.digests import sha256_hex
@@ -125,7 +125,7 @@ class Offer:
         return sha256_hex(json.dumps(said).encode())
 
     async def _remember(self) -> None:
-        note = Note(channel=CHANNEL, key=KEY, value=self._digest(), at=self._clock.time())
+        note = ChannelState(channel=CHANNEL, key=KEY, value=self._digest(), at=self._clock.time())
 
         async def work(tx: Transaction) -> None:
             await tx.save_note(note)

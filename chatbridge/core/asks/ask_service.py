@@ -15,7 +15,7 @@ from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.delivery.delivery import REPAIR_FOR
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, Note, Notice, Person, Post
+from chatbridge.core.model import Answer, Ask, ChannelState, Notice, Person, Post
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 
@@ -28,7 +28,7 @@ async def _no_output(_operation_id: str) -> None:
     return None
 
 
-class Intake:
+class AskService:
     def __init__(
         self, broker: Broker, *, store: Store, clock: Clock, outputs: Outputs = _no_output
     ) -> None:
@@ -63,15 +63,15 @@ class Intake:
         ask_id: str,
         *events: form.Event,
         person: Person,
-        cursor: Note | None = None,
-        beside: Sequence[Note] = (),
+        cursor: ChannelState | None = None,
+        beside: Sequence[ChannelState] = (),
     ) -> form.Step:
         led_to: list[form.Step] = []
 
         def change(ask: Ask) -> Ask:
             self._check_place(ask, person)
             for event in events:
-                step = transitions.stepped(ask, event)
+                step = transitions.apply_event(ask, event)
                 led_to.append(step)
                 ask = self._after(ask, step, person)
                 if isinstance(step, form.Refused):
@@ -116,19 +116,21 @@ class Intake:
 
         return await self._broker.change(ask_id, change)
 
-    async def extend(self, ask_id: str, *, person: Person, cursor: Note | None = None) -> Ask:
+    async def extend(
+        self, ask_id: str, *, person: Person, cursor: ChannelState | None = None
+    ) -> Ask:
         def change(ask: Ask) -> Ask:
             self._check_place(ask, person)
             return transitions.extended(ask, latest=self.latest_deadline(ask), policy=self._policy)
 
         return await self._broker.change(ask_id, change, notes=_noted(cursor))
 
-    async def discard(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
+    async def discard(self, ask_id: str, *, cursor: ChannelState | None = None) -> Ask:
         return await self._broker.change(ask_id, transitions.discarded, notes=_noted(cursor))
 
     async def redraw(self, ask_id: str) -> None:
         with suppress(UnknownAsk, AskEnded):
-            await self._broker.change(ask_id, transitions.redrawn)
+            await self._broker.change(ask_id, transitions.bump_revision)
 
     async def show_again(self, ask_id: str) -> None:
         await self._broker.show_again(ask_id)
@@ -152,10 +154,10 @@ class Intake:
 
         return await self._store.write(work)
 
-    async def note(self, channel: str, key: str) -> Note | None:
+    async def note(self, channel: str, key: str) -> ChannelState | None:
         return await self._store.note(channel=channel, key=key)
 
-    async def remember(self, note: Note) -> None:
+    async def remember(self, note: ChannelState) -> None:
         async def work(tx: Transaction) -> None:
             await tx.save_note(note)
 
@@ -197,5 +199,5 @@ class Intake:
         return longest if latest is None else min(longest, latest)
 
 
-def _noted(*notes: Note | None) -> list[Note]:
+def _noted(*notes: ChannelState | None) -> list[ChannelState]:
     return [note for note in notes if note is not None]

@@ -2,7 +2,7 @@
 
 Every change is decided inside one store transaction and takes effect after its commit: waiting
 calls wake, delivery is told. The broker knows no tool and no channel. How an ask changes is in
-`asks`, who waits for it in `callers`, what time does to it in `due`.
+`asks`, who waits for it in `waiting_calls`, what time does to it in `due`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 
 from chatbridge.core.asks import transitions
-from chatbridge.core.asks.deadlines import Due, all_due, come_due, overtaken
-from chatbridge.core.asks.scheduler import Agenda
-from chatbridge.core.asks.waiting_calls import Callers
+from chatbridge.core.asks.deadlines import Due, all_due, apply_due, overtaken
+from chatbridge.core.asks.scheduler import Scheduler
+from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.bounds import bounded_request
 from chatbridge.core.errors import (
     AskEnded,
@@ -25,11 +25,11 @@ from chatbridge.core.errors import (
     TooManyOpenAsks,
     UnknownAsk,
 )
-from chatbridge.core.model import Ask, AskRequest, Call, CallName, Note, is_approval
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState, is_approval
 from chatbridge.core.policy import FOR_APPROVALS, OVERALL, TOGETHER, Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
-from chatbridge.core.tasks import Beside
+from chatbridge.core.tasks import BackgroundTasks
 from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
@@ -53,12 +53,14 @@ class Broker:
         """`changed` is told of every change; `drained` returns once each reachable channel has put
         in what its service had kept for it."""
         self.policy = policy
-        self.callers = Callers(store, clock=clock, policy=policy, committed=self._committed)
+        self.waiting_calls = WaitingCalls(
+            store, clock=clock, policy=policy, committed=self._committed
+        )
         self._store = store
         self._clock = clock
         self._drained = drained
         self._announce = changed
-        self._agenda = Agenda(clock)
+        self._agenda = Scheduler(clock)
         self._waiting: dict[str, set[asyncio.Future[Ask]]] = {}
 
     # ── calls ─────────────────────────────────────────────────────────────────────────────────────
@@ -99,7 +101,7 @@ class Broker:
         )
 
         async def work(tx: Transaction) -> _Found:
-            self.callers.check_wanted(name)
+            self.waiting_calls.check_wanted(name)
             if not await tx.is_new(name, fingerprint=request.fingerprint):
                 earlier = await self._earlier(tx, fresh, first, shared_link=shared_link)
                 if earlier is not None:
@@ -116,19 +118,21 @@ class Broker:
         self, tx: Transaction, fresh: Ask, call: Call, *, shared_link: bool
     ) -> _Found | None:
         """What this call goes on with instead of the `fresh` ask that it would open."""
-        known = await self.callers.known(tx, call.name, fresh.fingerprint)
+        known = await self.waiting_calls.resume(tx, call.name, fresh.fingerprint)
         if known is not None:
             return (*known, None)
         if fresh.approval:
             return None  # nothing goes on with another's approval: its ticket stays its caller
-        mine = await self.callers.take_over(tx, call.name, fresh.fingerprint, shared=shared_link)
+        mine = await self.waiting_calls.take_over(
+            tx, call.name, fresh.fingerprint, shared=shared_link
+        )
         content = {"project": fresh.project.key, "fingerprint": fresh.fingerprint}
         if kept := await tx.kept_twin(**content, now=call.started_at):
             ask, call = kept, replace(call, ask_id=kept.id, late=True)
         elif twin := mine[0] if mine else await tx.open_twin(**content):
             ask = transitions.prolonged(transitions.joined(twin), fresh.deadline)
             if ask.revision == twin.revision and not mine:
-                ask = transitions.redrawn(ask)
+                ask = transitions.bump_revision(ask)
             call = replace(call, ask_id=twin.id)
             await tx.save_ask(ask, was=twin.status)
         else:
@@ -159,7 +163,7 @@ class Broker:
             ask = await tx.ask(ask_id)
             if ask is None or not fits(ask):
                 raise UnknownAsk(ask_id)
-            known = await self.callers.known(tx, name, ask.fingerprint)
+            known = await self.waiting_calls.resume(tx, name, ask.fingerprint)
             if known is not None:
                 return (*known, None)
             mine = [c for c in await tx.live_calls(ask_id) if c.name.link == name.link]
@@ -177,7 +181,7 @@ class Broker:
             )
             await tx.save_call(call)
             waited = [c for c in mine if ask.open and not c.ticket]
-            return await self.callers.welcome(tx, ask), call, waited[-1] if waited else None
+            return await self.waiting_calls.rejoin(tx, ask), call, waited[-1] if waited else None
 
         try:
             ask, call, _ = await self._store.write(work, then=self._found)
@@ -189,7 +193,7 @@ class Broker:
     def _found(self, found: _Found) -> None:
         ask, _, superseded = found
         if superseded is not None:
-            self.callers.superseded(superseded)
+            self.waiting_calls.superseded(superseded)
         self._committed(ask)
 
     async def ended(self, ask_id: str) -> Ask:
@@ -245,7 +249,7 @@ class Broker:
     # ── one change ────────────────────────────────────────────────────────────────────────────────
 
     async def change(
-        self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[Note] = ()
+        self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
     ) -> Ask:
         """Apply `change` to an ask in one transaction. Notes are saved even if the ask refuses:
         what was read has been dealt with.
@@ -310,8 +314,8 @@ class Broker:
         """Apply deadlines until cancelled; open asks of before count on."""
         while not await self._recalled():
             await self._clock.sleep(RETRY)
-        beside = Beside("links of before the start")
-        beside.spawn(self.callers.forget_absent_links())
+        beside = BackgroundTasks("links of before the start")
+        beside.spawn(self.waiting_calls.forget_absent_links())
         try:
             await self._agenda.run(self._act, stepped=self._hold_deadlines, look=self._store.look)
         finally:
@@ -361,7 +365,7 @@ class Broker:
         now = self._clock.time()
 
         def change(ask: Ask) -> Ask:
-            return come_due(due, ask, now=now, policy=self.policy)
+            return apply_due(due, ask, now=now, policy=self.policy)
 
         try:
             ask = await self._store.ask(ask_id)

@@ -12,7 +12,7 @@ from chatbridge.core.policy import Policy
 
 class Due(StrEnum):
     DEADLINE = "deadline"
-    ALONE = "alone"
+    ORPHANED = "orphaned"
     HANDOVER = "handover"
     TURN = "turn"
     """The card has to be drawn anew, because the deadline comes near."""
@@ -29,8 +29,8 @@ def all_due(
         for turn in turns(ask):
             if turn > now:
                 yield turn, Due.TURN
-        if ask.alone_since is not None and not ask.alone:
-            yield ask.alone_since + policy.alone_after, Due.ALONE
+        if ask.orphaned_since is not None and not ask.orphaned:
+            yield ask.orphaned_since + policy.orphaned_after, Due.ORPHANED
     elif transitions.undelivered(ask):
         yield now + policy.handover_within + patience, Due.HANDOVER
 
@@ -40,18 +40,18 @@ def overtaken(ask: Ask, *, now: float) -> bool:
     return any(turn <= now for turn in turns(ask))
 
 
-def come_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
+def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
     """The ask afterwards; the same one if there is nothing to be done, or no more."""
     if due is Due.DEADLINE and ask.open and ask.deadline and ask.deadline <= now:
         return transitions.timed_out(ask, now=now, policy=policy)
-    if due is Due.ALONE and ask.open and ask.alone_since and not ask.alone:
-        if ask.alone_since + policy.alone_after > now:
+    if due is Due.ORPHANED and ask.open and ask.orphaned_since and not ask.orphaned:
+        if ask.orphaned_since + policy.orphaned_after > now:
             return ask
-        return transitions.withdrawn(ask, now=now) if ask.approval else transitions.alone(ask)
+        return transitions.withdrawn(ask, now=now) if ask.approval else transitions.orphaned(ask)
     if due is Due.HANDOVER and transitions.undelivered(ask):
         return transitions.kept(ask)
     if due is Due.TURN and ask.open and overtaken(ask, now=now):
-        return transitions.redrawn(ask)
+        return transitions.bump_revision(ask)
     return ask
 
 

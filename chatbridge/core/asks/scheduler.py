@@ -23,7 +23,7 @@ FEW = 100
 """So many replaced entries cost nothing."""
 
 
-class Agenda:
+class Scheduler:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._entries: list[tuple[float, Due, str]] = []

@@ -51,7 +51,7 @@ def opened(
     )
 
 
-def stepped(ask: Ask, event: form.Event) -> form.Step:
+def apply_event(ask: Ask, event: form.Event) -> form.Step:
     """What an event of the form leads to.
 
     :raises AskEnded: the ask takes no more input.
@@ -134,7 +134,7 @@ def prolonged(ask: Ask, deadline: float | None) -> Ask:
     return replace(ask, deadline=later, revision=ask.revision + 1)
 
 
-def redrawn(ask: Ask) -> Ask:
+def bump_revision(ask: Ask) -> Ask:
     """To be shown anew, though nothing in it changed."""
     return replace(ask, revision=ask.revision + 1)
 
@@ -161,19 +161,19 @@ def delivered(ask: Ask, *, now: float) -> Ask:
 
 def left_alone(ask: Ask, *, now: float) -> Ask:
     """Its last caller went; the card does not say so yet."""
-    return ask if ask.alone_since else replace(ask, alone_since=now)
+    return ask if ask.orphaned_since else replace(ask, orphaned_since=now)
 
 
-def alone(ask: Ask) -> Ask:
-    return replace(ask, alone=True, revision=ask.revision + 1)
+def orphaned(ask: Ask) -> Ask:
+    return replace(ask, orphaned=True, revision=ask.revision + 1)
 
 
 def joined(ask: Ask) -> Ask:
     """It has a caller again."""
-    if ask.alone_since is None:
+    if ask.orphaned_since is None:
         return ask
-    visible = 1 if ask.alone else 0
-    return replace(ask, alone_since=None, alone=False, revision=ask.revision + visible)
+    visible = 1 if ask.orphaned else 0
+    return replace(ask, orphaned_since=None, orphaned=False, revision=ask.revision + visible)
 
 
 def _ended(ask: Ask, status: Status, outcome: Outcome) -> Ask:

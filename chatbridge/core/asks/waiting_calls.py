@@ -44,7 +44,7 @@ class LearnedLimit:
     """Whether it says so."""
 
 
-class Callers:
+class WaitingCalls:
     def __init__(
         self, store: Store, *, clock: Clock, policy: Policy, committed: Callable[[Ask], None]
     ) -> None:
@@ -89,11 +89,11 @@ class Callers:
                 log.warning("link %s: its calls stay live for now: %s", link, error)
                 await self._clock.sleep(RETRY)
 
-    def came(self, name: CallName) -> None:
+    def clear_cancelled(self, name: CallName) -> None:
         """A request of this name has been read. Whatever was cancelled under it was another."""
         self._early.get(name.link, set()).discard(name.request)
 
-    async def left(self, name: CallName, *, timed_out: bool | None = False) -> None:
+    async def cancel(self, name: CallName, *, timed_out: bool | None = False) -> None:
         """The client has cancelled this call. Once it has its response, a ticket too, there is
         nothing left to cancel. One that is still on its way here, for the first time or repeated,
         must not begin: nobody would be there for its answer.
@@ -136,7 +136,7 @@ class Callers:
                     continue
                 if not call.ticket or (ask.open and ask.approval and call.delivered_at is None):
                     gone.append(call)
-                elif ask.open and (after := await self.welcome(tx, ask)) is not ask:
+                elif ask.open and (after := await self.rejoin(tx, ask)) is not ask:
                     back.append(after)
             return [*back, *await self._end(tx, gone, for_good=True)]
 
@@ -197,15 +197,15 @@ class Callers:
         """An open approval's ticket is not ended with its link, which may come back: the ask counts
         as left alone, and is withdrawn if nobody has come after a while."""
         now = self._clock.time()
-        ended, alone = [], []
+        ended, orphaned = [], []
         for call in await tx.live_calls_of(link):
             ask = await tx.ask(call.ask_id)
             if ask is None or not (call.ticket and ask.open and ask.approval):
                 ended.append(call)
             elif (after := self._abandoned(ask, now, for_good=False)) is not ask:
                 await tx.save_ask(after, was=ask.status)
-                alone.append(after)
-        return [*alone, *await self._end(tx, ended)]
+                orphaned.append(after)
+        return [*orphaned, *await self._end(tx, ended)]
 
     async def _end(
         self, tx: Transaction, calls: list[Call], *, for_good: bool = False
@@ -244,7 +244,7 @@ class Callers:
         if name.request in self._early.get(name.link, ()):
             raise CallCancelled
 
-    async def known(
+    async def resume(
         self, tx: Transaction, name: CallName, fingerprint: str
     ) -> tuple[Ask, Call] | None:
         """The effect of this very call, if it was made before. A delivered call is never repeated
@@ -265,7 +265,7 @@ class Callers:
         if not call.live:
             call = replace(call, ended_at=None)
             await tx.save_call(call)
-        return await self.welcome(tx, ask), call
+        return await self.rejoin(tx, ask), call
 
     def _spent(self, ask: Ask, call: Call) -> bool:
         """Whether an approval was given while this call had gone, or too long ago: it is not kept,
@@ -275,7 +275,7 @@ class Callers:
         gone = call.ended_at is not None and call.ended_at <= ask.settled_at
         return gone or self._clock.time() - ask.settled_at > FETCHED_WITHIN
 
-    async def welcome(self, tx: Transaction, ask: Ask) -> Ask:
+    async def rejoin(self, tx: Transaction, ask: Ask) -> Ask:
         """The ask with a caller again."""
         after = transitions.joined(ask)
         if after is not ask:

@@ -9,7 +9,7 @@ from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.card import (
     APPROVAL_GLYPH,
     GLYPHS,
-    Act,
+    AskAction,
     Button,
     Card,
     Choice,
@@ -37,12 +37,12 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
 
-ASIDE = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.REALLY)
+ASIDE = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.CONFIRM_DESTRUCTIVE)
 """Screens beside the question: one goes back from them, or through with them."""
 ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 
 
-def draw(
+def build_card(
     ask: Ask,
     *,
     channel: str,
@@ -86,13 +86,13 @@ def draw(
         created_at=ask.created_at,
         deadline=ask.deadline,
         soon_at=soon_at(ask),
-        alone=ask.alone and ask.open,
+        orphaned=ask.orphaned and ask.open,
         outcome=outcome,
         by_you=bool(outcome and outcome.by and outcome.by.channel == channel),
         kept_until=ask.kept_until if state is State.KEPT else None,
         delivered_at=ask.delivered_at,
         handed_over_late=ask.late is not None and ask.delivered_at is not None,
-        unheard=ask.alone_since is not None and ask.delivered_at is None,
+        unheard=ask.orphaned_since is not None and ask.delivered_at is None,
         approval=ask.approval,
         subject=drawn_subject(ask),
         verdict=verdict_of(ask),
@@ -151,7 +151,7 @@ def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
                 description=prose(option.description) if option.description else None,
                 recommended=recommended,
                 picked=picked,
-                does=form.Toggle(step=step, option=i, on=not picked)
+                action=form.Toggle(step=step, option=i, on=not picked)
                 if question.type is QuestionType.MULTI_SELECT
                 else form.Choose(step=step, option=i),
             )
@@ -227,9 +227,9 @@ def _buttons(
         return tuple(buttons)
     if not ask.approval:
         cancel = form.AskCancel(step=ask.draft.step)
-        buttons.append(Button(role=Role.CANCEL, label="Cancel question", does=cancel))
+        buttons.append(Button(role=Role.CANCEL, label="Cancel question", action=cancel))
     if ask.deadline is not None and ask.deadline < (latest_deadline or 0.0):
-        buttons.append(Button(role=Role.EXTEND, label="+15 min", does=Act.EXTEND))
+        buttons.append(Button(role=Role.EXTEND, label="+15 min", action=AskAction.EXTEND))
     return tuple(buttons)
 
 
@@ -237,51 +237,53 @@ def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Butto
     draft, step = ask.draft, ask.draft.step
     if view is View.CANCEL:
         asking = [
-            Button(role=Role.EXPLAIN, label="Ask to explain…", does=form.AskExplain(step=step)),
-            Button(role=Role.REPHRASE, label="Ask to rephrase", does=form.Rephrase(step=step)),
+            Button(role=Role.EXPLAIN, label="Ask to explain…", action=form.AskExplain(step=step)),
+            Button(role=Role.REPHRASE, label="Ask to rephrase", action=form.Rephrase(step=step)),
         ]
         return [
             *(asking if form.can_ask_back(ask.questions, draft) else []),
-            Button(role=Role.BACK, label="Keep it open", does=form.Back(step=step)),
-            Button(role=Role.CANCEL_NOW, label="Cancel question", does=form.Cancel(step=step)),
+            Button(role=Role.BACK, label="Keep it open", action=form.Back(step=step)),
+            Button(role=Role.CANCEL_NOW, label="Cancel question", action=form.Cancel(step=step)),
         ]
     if view is View.EXPLAIN:
         return [
-            Button(role=Role.BACK, label="Back", does=form.Back(step=step)),
-            Button(role=Role.EXPLAIN_NOW, label="Just explain more", does=form.Explain(step=step)),
+            Button(role=Role.BACK, label="Back", action=form.Back(step=step)),
+            Button(
+                role=Role.EXPLAIN_NOW, label="Just explain more", action=form.Explain(step=step)
+            ),
         ]
     if view is View.REVIEW:
         return [
-            Button(role=Role.BACK, label="Back", does=form.Back(step=step)),
-            Button(role=Role.SEND, label="Send answers", does=form.Submit(step=step)),
+            Button(role=Role.BACK, label="Back", action=form.Back(step=step)),
+            Button(role=Role.SEND, label="Send answers", action=form.Submit(step=step)),
         ]
     if view is View.OTHER:
-        return [Button(role=Role.BACK, label="Back to the options", does=form.Back(step=step))]
+        return [Button(role=Role.BACK, label="Back to the options", action=form.Back(step=step))]
     assert question is not None
     buttons = []
     if question.takes_other:
-        buttons.append(Button(role=Role.OTHER, label="Other…", does=form.Other(step=step)))
+        buttons.append(Button(role=Role.OTHER, label="Other…", action=form.Other(step=step)))
     if draft.at or draft.editing:
-        buttons.append(Button(role=Role.BACK, label="Back", does=form.Back(step=step)))
+        buttons.append(Button(role=Role.BACK, label="Back", action=form.Back(step=step)))
     if not question.required:
-        buttons.append(Button(role=Role.SKIP, label="Skip", does=form.Skip(step=step)))
+        buttons.append(Button(role=Role.SKIP, label="Skip", action=form.Skip(step=step)))
     if question.type is QuestionType.MULTI_SELECT:
         entry = draft.entries[draft.at]
         other = _entered(ask)
         if other is not None:
             drop = form.DropOther(step=step)
-            buttons.append(Button(role=Role.DROP_OTHER, label=one_line(other), does=drop))
+            buttons.append(Button(role=Role.DROP_OTHER, label=one_line(other), action=drop))
         label = f"Done ({len(entry.picked) + (other is not None)})"
-        buttons.append(Button(role=Role.DONE, label=label, does=form.Done(step=step)))
+        buttons.append(Button(role=Role.DONE, label=label, action=form.Done(step=step)))
     return buttons
 
 
 def _end_buttons(ask: Ask, state: State) -> tuple[Button, ...]:
     if state is State.TIMED_OUT and takes_late_answer(ask):
         anyway = form.AnswerAnyway(step=ask.draft.step)
-        return (Button(role=Role.ANYWAY, label="Answer anyway", does=anyway),)
+        return (Button(role=Role.ANYWAY, label="Answer anyway", action=anyway),)
     if state is State.KEPT:
-        return (Button(role=Role.DISCARD, label="Discard", does=Act.DISCARD),)
+        return (Button(role=Role.DISCARD, label="Discard", action=AskAction.DISCARD),)
     return ()
 
 
@@ -350,27 +352,27 @@ def verdict_of(ask: Ask) -> str | None:
 
 def approval_buttons(ask: Ask) -> list[Button]:
     step = ask.draft.step
-    back = Button(role=Role.BACK, label="Back", does=form.Back(step=step))
-    deny = Button(role=Role.DENY, label="Deny", does=form.Choose(step=step, option=DENY))
-    why = Button(role=Role.DENY_WHY, label="Deny, say why…", does=form.Other(step=step))
+    back = Button(role=Role.BACK, label="Back", action=form.Back(step=step))
+    deny = Button(role=Role.DENY, label="Deny", action=form.Choose(step=step, option=DENY))
+    why = Button(role=Role.DENY_WHY, label="Deny, say why…", action=form.Other(step=step))
     if ask.draft.view is View.SESSION:
         yes = form.Choose(step=step, option=ALLOW_SESSION)
-        now = Button(role=Role.SESSION_NOW, label="Yes, for this session", does=yes)
+        now = Button(role=Role.SESSION_NOW, label="Yes, for this session", action=yes)
         return [now, back, deny]
     allow = form.Choose(step=step, option=ALLOW)
-    if ask.draft.view is View.REALLY:
-        return [Button(role=Role.RUN_NOW, label="Yes, run it", does=allow), back, deny]
+    if ask.draft.view is View.CONFIRM_DESTRUCTIVE:
+        return [Button(role=Role.RUN_NOW, label="Yes, run it", action=allow), back, deny]
     if ask.draft.view is View.OTHER:
         return [back]
     if unread(ask.questions[0], ask.draft):
-        show = Button(role=Role.SHOW_ALL, label="Show all", does=ShowAll(step=step))
+        show = Button(role=Role.SHOW_ALL, label="Show all", action=ShowAll(step=step))
         return [show, deny, why]
     if goes_beyond(ask.questions[0]):
-        return [Button(role=Role.ALLOW, label="Allow", does=allow), deny, why]
+        return [Button(role=Role.ALLOW, label="Allow", action=allow), deny, why]
     session = AskSession(step=step)
     return [
-        Button(role=Role.SESSION, label="Allow for this session…", does=session),
-        Button(role=Role.ALLOW, label="Allow once", does=allow),
+        Button(role=Role.SESSION, label="Allow for this session…", action=session),
+        Button(role=Role.ALLOW, label="Allow once", action=allow),
         deny,
         why,
     ]

@@ -46,7 +46,7 @@ GLYPHS = {
 }
 
 
-class Act(StrEnum):
+class AskAction(StrEnum):
     """What a button does to the ask itself, beside the form's events."""
 
     EXTEND = "extend"
@@ -83,7 +83,7 @@ class Role(StrEnum):
 class Button:
     role: Role
     label: str
-    does: Event | Act
+    action: Event | AskAction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Choice:
     description: str | None
     recommended: bool
     picked: bool
-    does: Event
+    action: Event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ class Card:
     deadline: float | None = None
     soon_at: float | None = None
     """From when on the card says that the time runs out."""
-    alone: bool = False
+    orphaned: bool = False
     outcome: Outcome | None = None
     by_you: bool = False
     """Whether the outcome was put in on the channel this card is for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from chatbridge.core.cards.phrases import spoken
+from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import OperationEnd
 from chatbridge.core.text import one_line, visible
 
@@ -25,7 +25,7 @@ class Ended:
 
 
 def ended(end: OperationEnd) -> Ended:
-    took, how = spoken(end.took), one_line(for_people(end.how))
+    took, how = format_duration(end.took), one_line(for_people(end.how))
     return Ended(
         glyph="✅" if end.succeeded else "❌",
         title=one_line(for_people(end.title)),

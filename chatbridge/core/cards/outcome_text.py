@@ -35,7 +35,7 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class Theirs:
+class Untrusted:
     """Somebody's words among ours: one line, to be cut and kept apart."""
 
     text: str
@@ -49,7 +49,7 @@ class Given:
     line: Line
 
 
-Part = str | At | Theirs | Given
+Part = str | At | Untrusted | Given
 Sentence = tuple[Part, ...]
 
 
@@ -101,7 +101,7 @@ def reason(card: Card) -> Sentence:
     said = card.outcome.reason if card.outcome and card.state is State.CANCELLED else None
     if card.outcome and card.state is State.DENIED:
         said = card.outcome.answers[0].custom_text
-    return ("Reason: ", Theirs(one_line(said), REASON)) if said else ()
+    return ("Reason: ", Untrusted(one_line(said), REASON)) if said else ()
 
 
 def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]:
@@ -180,7 +180,7 @@ def by_whom(person: Person) -> Sentence:
     if place := NOBODY_KNOWN.get((person.channel, person.place)):
         return (place,)
     name, where = one_line(person.name), PLACES.get(person.channel, person.channel)
-    return (Theirs(name, NAME), ", ", where) if name else (where,)
+    return (Untrusted(name, NAME), ", ", where) if name else (where,)
 
 
 def where(person: Person) -> str:

@@ -29,7 +29,7 @@ def clock_time(at: float) -> str:
     return f"{local_time(at):%H:%M}"
 
 
-def time_near(at: float, *, now: float) -> str:
+def format_time(at: float, *, now: float) -> str:
     """That time with as much of the day as it takes to tell which one is meant."""
     away, then = abs(at - now), local_time(at)
     if away <= CLEAR_WITHOUT_A_DAY:
@@ -39,7 +39,7 @@ def time_near(at: float, *, now: float) -> str:
     return f"{then:%d.%m.%y %H:%M}"  # the same weekday comes again
 
 
-def spoken(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """For how long something went on, in the two largest units that matter: `4 min 12 s`."""
     if 0 < seconds < 1:
         return f"{max(seconds, 0.1):.1f} s"

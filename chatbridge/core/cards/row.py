@@ -60,7 +60,7 @@ class Row:
     delivered_at: float | None
     late: bool
     """It has an answer that was given after the time-out."""
-    alone: bool
+    orphaned: bool
     summary: Summary = field(repr=False)
 
     @property

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from chatbridge.core.delivery.queue import PASSED_OVER, FairQueue, Meter, Urgency
+from chatbridge.core.delivery.queue import PASSED_OVER, FairQueue, RateLimiter, Urgency
 from chatbridge.core.errors import (
     ChatbridgeError,
     ChatRefused,
@@ -26,7 +26,7 @@ from chatbridge.core.model import Ask, Draft, Notice, Post
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock, Shown, Surface
 from chatbridge.core.store_port import Store, Transaction
-from chatbridge.core.tasks import first_of
+from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Delivery:
         """Told when a surface has tried to show a notice."""
         self._store = store
         self._clock = clock
-        self._lanes: list[Lane] = []
+        self._lanes: list[SurfaceQueue] = []
         self._not_noted: dict[str, NotNoted] = {}
         """By surface: a lane may be begun again."""
 
@@ -66,7 +66,7 @@ class Delivery:
         """Keep one surface up to date until cancelled, once it is ready. Changes count from now
         on; what was missed before is shown first."""
         not_noted = self._not_noted.setdefault(surface.name, NotNoted())
-        lane = Lane(surface, self._store, self._clock, not_noted, tried=self.tried)
+        lane = SurfaceQueue(surface, self._store, self._clock, not_noted, tried=self.tried)
         self._lanes.append(lane)
         try:
             await ready.wait()
@@ -83,7 +83,7 @@ class NotNoted:
     notices: set[str] = field(default_factory=set)
 
 
-class Lane:
+class SurfaceQueue:
     """One surface's work: the newest state of each ask that it may not show yet."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Lane:
         self._tried = tried
         self._store = store
         self._clock = clock
-        self._meter = Meter(surface.pace)
+        self._meter = RateLimiter(surface.pace)
         self._pending = FairQueue()
         self._posted: dict[str, Draft] = {}
         """Open asks whose card is out, with what it shows of the person's input: somebody may be
@@ -111,8 +111,8 @@ class Lane:
         self._announced = not_noted.notices
         self._work = asyncio.Event()
         self._refused = False
-        self._trouble = Trouble()
-        self._troubles: dict[str, Trouble] = {}
+        self._trouble = Backoff()
+        self._troubles: dict[str, Backoff] = {}
         """Of single asks, while the others go on."""
 
     def add(self, ask: Ask) -> None:
@@ -152,7 +152,7 @@ class Lane:
     async def _catch_up(self) -> float:
         """What a page shows it reads itself when it opens; a chat has to be told. How long to
         pause after it failed."""
-        if not self._surface.keeps_posts:
+        if not self._surface.persistent:
             return 0.0
         since = self._clock.time() - REPAIR_FOR
         try:
@@ -189,7 +189,7 @@ class Lane:
     async def _until_work(self) -> None:
         """Until something changes, or a single ask is to be tried again."""
         if resting := [self._troubles[ask_id].until for ask_id in self._pending]:
-            await first_of(self._work.wait(), self._sleep_until(min(resting)))
+            await race(self._work.wait(), self._sleep_until(min(resting)))
         else:
             await self._work.wait()
 
@@ -199,7 +199,7 @@ class Lane:
         if not self._refused:
             await self._clock.sleep(pause)
             return
-        await first_of(self._clock.sleep(pause), self._work.wait())
+        await race(self._clock.sleep(pause), self._work.wait())
 
     async def _sleep_until(self, when: float) -> None:
         await self._clock.sleep(when - self._clock.monotonic())
@@ -222,7 +222,7 @@ class Lane:
         self._troubles.pop(ask.id, None)
         if shown and self._trouble.failures:
             log.info("%s: shows questions again", self._surface.name)
-            self._trouble = Trouble()
+            self._trouble = Backoff()
         return 0.0
 
     async def _try_notice(self, notice: Notice) -> float:
@@ -247,7 +247,7 @@ class Lane:
             log.error("%s: notice %s cannot be shown: %s", name, notice.id, error)
         self._notices.pop(notice.id, None)
         if self._trouble.failures:
-            self._trouble = Trouble()
+            self._trouble = Backoff()
         self._tried(notice.id)
         return 0.0
 
@@ -273,7 +273,7 @@ class Lane:
 
     def _rest(self, ask: Ask, error: Exception) -> None:
         self._put_back(ask, first=False)
-        trouble = self._troubles.setdefault(ask.id, Trouble())
+        trouble = self._troubles.setdefault(ask.id, Backoff())
         trouble.until = self._clock.monotonic() + trouble.grow()
         news = trouble.is_news(error)
         log.log(
@@ -288,7 +288,7 @@ class Lane:
     async def _show(self, ask: Ask) -> bool:
         """Whether there was something to show."""
         name = self._surface.name
-        if not self._surface.keeps_posts:
+        if not self._surface.persistent:
             await self._show_live(ask)
             return True
         if ask.id in self._not_noted:
@@ -310,7 +310,7 @@ class Lane:
                 shown = Shown(place=place)
         if not ask.open:
             self._posted.pop(ask.id, None)
-        elif shown.complete or shown.tidying:
+        elif shown.complete or shown.cleanup_only:
             self._posted[ask.id] = ask.draft
         for _ in range(shown.messages - (place is None)):
             self._meter.spend(self._clock.monotonic(), edit=False)
@@ -319,7 +319,7 @@ class Lane:
         self._not_noted[ask.id] = (post, shown.handles)
         await self._note(ask.id)
         if not shown.complete:
-            self._put_back(ask, first=not shown.tidying)
+            self._put_back(ask, first=not shown.cleanup_only)
         return True
 
     async def _sent(self, ask: Ask, place: str | None) -> Shown:
@@ -356,7 +356,7 @@ class Lane:
 
 
 @dataclass(slots=True)
-class Trouble:
+class Backoff:
     """Failures in a row: longer pauses, and few words."""
 
     failures: int = 0

@@ -13,7 +13,7 @@ from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, 
 from chatbridge.core.policy import OVERALL, TOGETHER
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
-from chatbridge.core.tasks import first_of
+from chatbridge.core.tasks import race
 
 MINUTE = 60.0
 MOST_A_MINUTE = 20
@@ -97,7 +97,7 @@ class Notices:
                 await news.wait()
 
         try:
-            await first_of(all_tried(), self._clock.sleep(within))
+            await race(all_tried(), self._clock.sleep(within))
             return frozenset(await self._store.notice_surfaces(notice.id))
         finally:
             if self._waiting.get(notice.id) is news:

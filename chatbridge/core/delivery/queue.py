@@ -89,7 +89,7 @@ class FairQueue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class RateLimit:
     """In seconds: what one new message and one edit cost, and how much may be spent ahead."""
 
     message: float = 0.0
@@ -97,8 +97,8 @@ class Pace:
     burst: float = 0.0
 
 
-class Meter:
-    def __init__(self, pace: Pace) -> None:
+class RateLimiter:
+    def __init__(self, pace: RateLimit) -> None:
         self._pace = pace
         self._paid_until = float("-inf")
 

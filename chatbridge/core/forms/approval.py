@@ -38,8 +38,14 @@ def advance(question: Question, draft: Draft, event: form.Event) -> form.Step:
         case form.Choose(option=option) if option == ALLOW and draft.view is View.QUESTION:
             if unread(question, draft):
                 return UNREAD
-            return _show(draft, View.REALLY) if destructive(question) else _decided(draft, ALLOW)
-        case form.Choose(option=option) if option == ALLOW and draft.view is View.REALLY:
+            return (
+                _show(draft, View.CONFIRM_DESTRUCTIVE)
+                if destructive(question)
+                else _decided(draft, ALLOW)
+            )
+        case form.Choose(option=option) if (
+            option == ALLOW and draft.view is View.CONFIRM_DESTRUCTIVE
+        ):
             return _decided(draft, ALLOW)
         case form.Choose(option=option) if option == ALLOW_SESSION and draft.view is View.SESSION:
             return _decided(draft, ALLOW_SESSION)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from chatbridge.core.cards.card import Act, Card, Role
+from chatbridge.core.cards.card import AskAction, Card, Role
 from chatbridge.core.forms.form import Event, Toggle
 from chatbridge.core.model import QuestionType
 
@@ -35,20 +35,20 @@ def normal(emoji: str) -> str:
     return emoji.translate(_UNIMPORTANT)
 
 
-def signs(card: Card) -> Iterator[tuple[str, Event | Act]]:
+def signs(card: Card) -> Iterator[tuple[str, Event | AskAction]]:
     """What this screen offers, in the order to be shown. Options after the tenth have no sign."""
     if card.view is None:
         return
     for emoji, choice in zip(_choosing(card), card.choices, strict=False):
-        does = choice.does
+        action = choice.action
         # A sign has no state: it puts on, and taking it away puts off.
-        yield emoji, replace(does, on=True) if isinstance(does, Toggle) else does
+        yield emoji, replace(action, on=True) if isinstance(action, Toggle) else action
     for emoji, roles in _ROLES:
         if emoji == ALLOW and card.subject and card.subject.destructive:
             continue  # too easy to hit by accident: it has to be typed
         for role in roles:
             if button := card.button(role):
-                yield emoji, button.does
+                yield emoji, button.action
 
 
 def _choosing(card: Card) -> tuple[str, ...]:

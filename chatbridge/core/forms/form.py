@@ -111,7 +111,7 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
             return _on_other(questions, draft, event)
         case View.QUESTION:
             return _on_question(questions, draft, event)
-        case View.SESSION | View.REALLY:
+        case View.SESSION | View.CONFIRM_DESTRUCTIVE:
             return UNFIT  # screens of approvals alone
         case _:
             assert_never(draft.view)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chatbridge.core.cards.card import Act, Card, Role
+from chatbridge.core.cards.card import AskAction, Card, Role
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import Event
 from chatbridge.core.model import ALLOW, DENY, View
@@ -33,7 +33,7 @@ def decided(card: Card, text: str) -> tuple[Event, ...] | None:
         return _because(card, because[1].strip())
     if word in _WORDS:
         button = card.button(_WORDS[word])
-        return (button.does,) if button and not isinstance(button.does, Act) else None
+        return (button.action,) if button and not isinstance(button.action, AskAction) else None
     return (form.Text(text=text, step=card.step),) if card.view is View.OTHER else None
 
 
@@ -54,7 +54,7 @@ def is_destructive(card: Card) -> bool:
 def _because(card: Card, reason: str) -> tuple[Event, ...]:
     """Over the screen that asks why; without a reason, that far."""
     way: list[Event] = []
-    if card.view in (View.SESSION, View.REALLY):
+    if card.view in (View.SESSION, View.CONFIRM_DESTRUCTIVE):
         way.append(form.Back(step=card.step))
     if card.view is not View.OTHER:
         way.append(form.Other(step=card.step + len(way)))
@@ -69,7 +69,7 @@ def what_decides(card: Card) -> str:
         return "Reply with the reason, or back."
     if card.view is View.SESSION:
         how = "Reply yes to allow it for this session, or deny, or back"
-    elif card.view is View.REALLY:
+    elif card.view is View.CONFIRM_DESTRUCTIVE:
         how = f"Reply {RUN_IT} to run it, or deny, or back"
     elif card.button(Role.SHOW_ALL):
         how = "Reply all to see all of it first, or deny"

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.cards.build import draw
-from chatbridge.core.cards.card import Act, Card, Choice, Role
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import normal, signs
 from chatbridge.core.forms.form import Event
@@ -47,7 +47,7 @@ _CANCEL_WORDS = {
 """On the cancel screen. No agent should read "no" as the reason."""
 _ASKING_BACK = ("explain", "rephrase")
 
-Does = Event | Act
+Action = Event | AskAction
 Names = Mapping[str, Sequence[int]]
 """Options, by what they are called."""
 
@@ -134,9 +134,9 @@ def _names(question: Question) -> Names:
 # ── instead of buttons ────────────────────────────────────────────────────────────────────────────
 
 
-def meant(ask: Ask, text: str) -> tuple[Does, ...] | Unclear:
+def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
     """What this text does where everything can be typed. Never raises, whatever the text."""
-    card, said = draw(ask, channel=""), _folded(text)
+    card, said = build_card(ask, channel=""), _folded(text)
     if ask.approval and ask.open:
         return _on_approval(ask, card, text, said)
     question = ask.questions[ask.draft.at] if card.type is not None else None
@@ -154,7 +154,7 @@ def meant(ask: Ask, text: str) -> tuple[Does, ...] | Unclear:
     match question.type:
         case QuestionType.CONFIRM:
             pick = _one(question, text, names)
-            return YES_OR_NO if pick is None else (card.choices[pick].does,)
+            return YES_OR_NO if pick is None else (card.choices[pick].action,)
         case QuestionType.MULTI_SELECT:
             return _set(card, names, text)
         case _:
@@ -166,43 +166,43 @@ def meant(ask: Ask, text: str) -> tuple[Does, ...] | Unclear:
             return (form.Choose(step=card.step, option=option),)
 
 
-def _control(ask: Ask, card: Card, text: str, said: str) -> tuple[Does, ...] | Unclear | None:
+def _control(ask: Ask, card: Card, text: str, said: str) -> tuple[Action, ...] | Unclear | None:
     """What stands for a button: an emoji, "+15", or a word. None: it stands for none."""
-    for emoji, does in signs(card):
+    for emoji, action in signs(card):
         if normal(emoji) == normal(text):
-            return (does,)
+            return (action,)
     if _asks_for_more_time(ask, said):
-        return (Act.EXTEND,)
+        return (AskAction.EXTEND,)
     if said[:1] == "!" and said[1:] in _ASKING_BACK:
         return _asking_back(ask, card, said[1:]) or _unfit(card, said[1:])
     if said[:1] == "!" and said[1:] in _WORDS:
         return _by_word(ask, card, said[1:]) or _unfit(card, said[1:])
     if card.view is View.CANCEL:
         button = card.button(_CANCEL_WORDS[said]) if said in _CANCEL_WORDS else None
-        return (button.does,) if button else None
+        return (button.action,) if button else None
     if card.view is View.EXPLAIN and said == "explain":
         return _asking_back(ask, card, said)
     any_word_is_an_answer = card.view is View.QUESTION and card.type is QuestionType.TEXT
     return None if any_word_is_an_answer else _by_word(ask, card, said)
 
 
-def _by_word(ask: Ask, card: Card, word: str) -> tuple[Does, ...] | None:
+def _by_word(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
     for role in _WORDS.get(word, ()):
         if button := card.button(role):
-            return (button.does,)
+            return (button.action,)
     if word == "cancel" and card.view in (View.OTHER, View.EXPLAIN) and ask.open:
         return (form.AskCancel(step=card.step),)
     return None
 
 
-def _asking_back(ask: Ask, card: Card, word: str) -> tuple[Does, ...] | None:
+def _asking_back(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
     """Over the cancel screen, where that is not shown already."""
     if not ask.open or not form.can_ask_back(ask.questions, ask.draft):
         return None
     explain = word == "explain"
     if explain and card.view is View.EXPLAIN:
         return (form.Explain(step=card.step),)
-    way: tuple[Does, ...] = (form.AskCancel(step=card.step),)
+    way: tuple[Action, ...] = (form.AskCancel(step=card.step),)
     if card.view is View.CANCEL:
         way = ()
     elif card.view is View.EXPLAIN:
@@ -211,9 +211,9 @@ def _asking_back(ask: Ask, card: Card, word: str) -> tuple[Does, ...] | None:
     return (*way, form.AskExplain(step=step) if explain else form.Rephrase(step=step))
 
 
-def _on_approval(ask: Ask, card: Card, text: str, said: str) -> tuple[Does, ...] | Unclear:
+def _on_approval(ask: Ask, card: Card, text: str, said: str) -> tuple[Action, ...] | Unclear:
     if _asks_for_more_time(ask, said):
-        return (Act.EXTEND,)
+        return (AskAction.EXTEND,)
     return decided(card, text) or Unclear(why=what_decides(card))
 
 
@@ -226,16 +226,16 @@ def _unfit(card: Card, word: str) -> Unclear:
     return Unclear(why=form.REQUIRED.why if needed else form.UNFIT.why)
 
 
-def _on_review(card: Card, said: str) -> tuple[Does, ...] | Unclear:
+def _on_review(card: Card, said: str) -> tuple[Action, ...] | Unclear:
     if said == "yes" and (send := card.button(Role.SEND)):
-        return (send.does,)
+        return (send.action,)
     number = _number(said)
     if number is not None and 1 <= number <= len(card.lines):
         return (form.Edit(step=card.step, question=number - 1),)
     return SEND_OR_NUMBER
 
 
-def _set(card: Card, names: Names, text: str) -> tuple[Does, ...] | Unclear:
+def _set(card: Card, names: Names, text: str) -> tuple[Action, ...] | Unclear:
     """A list is the whole choice, and finishes it. Any other text joins what is picked."""
     labels = _shown(card)
     whole = _option(card, names, labels, text)

@@ -18,7 +18,7 @@ from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import Slices, off_loop, weight_of
 from chatbridge.core.cards.outcome_text import PLACES, in_place, where
-from chatbridge.core.cards.phrases import NOWHERE, time_near
+from chatbridge.core.cards.phrases import NOWHERE, format_time
 from chatbridge.core.errors import (
     AskEnded,
     InvalidAnswer,
@@ -30,7 +30,7 @@ from chatbridge.core.errors import (
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import Ask, Person
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Clock, Health, Inbox
+from chatbridge.core.ports import AskActions, Clock, Health
 from chatbridge.core.text import encodable, one_line, shortened
 from chatbridge.hub.control.answer_parser import from_json, from_words
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
@@ -71,7 +71,7 @@ class Watchers:
 
 class TerminalAsks:
     def __init__(
-        self, inbox: Inbox, *, policy: Policy, health: Health, clock: Clock, watchers: Watchers
+        self, inbox: AskActions, *, policy: Policy, health: Health, clock: Clock, watchers: Watchers
     ) -> None:
         self._inbox = inbox
         self._policy = policy
@@ -166,7 +166,7 @@ class TerminalAsks:
             )
         except AskEnded:
             raise await self._ended(ask.id, request.uid) from None
-        return {"ask": await self._shown(after, request.uid), "heard": after.alone_since is None}
+        return {"ask": await self._shown(after, request.uid), "heard": after.orphaned_since is None}
 
     async def _settled_here(self, request: Request) -> Ask:
         """:raises NotHere: an approval, whatever `approvals.channels` says: an agent could do it,
@@ -238,7 +238,7 @@ def how_it_ended(ask: Ask, *, now: float) -> str:
     status = str(ask.status).replace("_", " ")
     by = ask.outcome.by if ask.outcome else None
     place = f" {where(by)}" if by else ""
-    return f"{status}{place} at {time_near(ask.settled_at or ask.created_at, now=now)}"
+    return f"{status}{place} at {format_time(ask.settled_at or ask.created_at, now=now)}"
 
 
 def _object(ask: Ask, *, short: str) -> Json:

@@ -27,7 +27,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from chatbridge.channels.web.server import serving
-from chatbridge.core.asks.waiting_calls import Callers
+from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName
 from chatbridge.core.ports import Clock
@@ -61,7 +61,7 @@ class HttpAgents:
     def __init__(
         self,
         server: Server[Any],
-        callers: Callers,
+        waiting_calls: WaitingCalls,
         *,
         tokens: Tokens,
         clock: Clock,
@@ -69,7 +69,7 @@ class HttpAgents:
         body_seconds: float = BODY_SECONDS,
     ) -> None:
         """`limit`: after how long a client of which nothing is known gives a call up."""
-        self._callers = callers
+        self._waiting_calls = waiting_calls
         self._tokens = tokens
         self._clock = clock
         self._limit = limit
@@ -78,7 +78,7 @@ class HttpAgents:
             server, session_idle_timeout=None, max_request_body_size=MAX_LINE, max_sessions=None
         )
         self._sessions = HttpSessions(
-            callers, tokens=tokens, clock=clock, discard=self._discard_session
+            waiting_calls, tokens=tokens, clock=clock, discard=self._discard_session
         )
         self._open: dict[Token, int] = {}
         self._closing = False
@@ -241,7 +241,7 @@ class HttpAgents:
         if message.get("method") == "tools/call" and request is not None:
             name = own or json.dumps(request)
             exchange.call = CallName(link=session.link, request=name)
-            self._callers.came(exchange.call)
+            self._waiting_calls.clear_cancelled(exchange.call)
         _identify(scope, session.token, remote)
         wire = Wire(exchange, replayed(body, receive), send)
         session.open.add(exchange)
@@ -268,16 +268,16 @@ class HttpAgents:
             return
         try:
             if exchange.call is not None and written:
-                await self._callers.delivered(exchange.call)
+                await self._waiting_calls.delivered(exchange.call)
             elif exchange.call is not None:
                 await self._cancel(session, exchange.request)
-                await self._callers.left(exchange.call)
+                await self._waiting_calls.cancel(exchange.call)
             elif session.id and message.get("method") == "notifications/cancelled":
                 # The SDK tells a tool of this only while it runs.
                 given = message.get("params")
                 params = given if isinstance(given, dict) else {}
                 name = CallName(link=session.link, request=json.dumps(params.get("requestId")))
-                await self._callers.left(name, timed_out=speaks_of_time(params))
+                await self._waiting_calls.cancel(name, timed_out=speaks_of_time(params))
         except ChatbridgeError as error:
             log.warning("link %s: the end of a call is not noted: %s", session.link, error)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel import Server
 
-from chatbridge.core.asks.waiting_calls import Callers
+from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.ports import Clock
 from chatbridge.hub.http.tokens import Tokens
@@ -32,10 +32,16 @@ TRY_EVERY = 30.0
 
 class HttpServing:
     def __init__(
-        self, server: Server[Any], callers: Callers, http: Http, *, state: Path, clock: Clock
+        self,
+        server: Server[Any],
+        waiting_calls: WaitingCalls,
+        http: Http,
+        *,
+        state: Path,
+        clock: Clock,
     ) -> None:
         self._server = server
-        self._callers = callers
+        self._waiting_calls = waiting_calls
         self._http = http
         self._state = state
         self._clock = clock
@@ -99,7 +105,7 @@ class HttpServing:
         tokens = Tokens(str(self._state))
         self._agents = HttpAgents(
             self._server,
-            self._callers,
+            self._waiting_calls,
             tokens=tokens,
             clock=self._clock,
             limit=self._http.limit,

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
-from chatbridge.core.asks.waiting_calls import NEVER_BACK, Callers
+from chatbridge.core.asks.waiting_calls import NEVER_BACK, WaitingCalls
 from chatbridge.core.model import CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.hub.http.tokens import Token, Tokens
@@ -65,14 +65,14 @@ def project_of(token: Token) -> Project:
 class HttpSessions:
     def __init__(
         self,
-        callers: Callers,
+        waiting_calls: WaitingCalls,
         *,
         tokens: Tokens,
         clock: Clock,
         discard: Callable[[HttpSession], Awaitable[None]],
     ) -> None:
         """`discard` makes the SDK forget a session."""
-        self._callers = callers
+        self._waiting_calls = waiting_calls
         self._tokens = tokens
         self._clock = clock
         self._discard = discard
@@ -94,7 +94,7 @@ class HttpSessions:
     def opened(self, named: str | None, token: Token) -> HttpSession:
         session = HttpSession(id=named, token=token, used=self._clock.monotonic())
         self._sessions[named or token.digest] = session
-        self._callers.link_opened(session.link)
+        self._waiting_calls.link_opened(session.link)
         log.info("link %s opened project=%s over HTTP", session.link, token.name)
         if self._watching is None or self._watching.done():
             self._watching = asyncio.ensure_future(self._watch())
@@ -123,7 +123,7 @@ class HttpSessions:
         for exchange in list(session.open):
             await exchange.ended.wait()
         log.info("link %s closed", session.link)
-        await self._callers.link_closed(session.link)
+        await self._waiting_calls.link_closed(session.link)
 
     async def close(self) -> None:
         """With the hub: calls stay as they are, so that the same questions go on with the next."""

@@ -21,7 +21,7 @@ from mcp.server.lowlevel import Server
 
 from chatbridge import __version__, safe_json, sockets
 from chatbridge.commands.tools.notifications import Pushes
-from chatbridge.core.asks.waiting_calls import Callers
+from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import Project
 from chatbridge.core.text import isolated, one_line, shortened
@@ -59,7 +59,7 @@ class Links:
     def __init__(
         self,
         server: Server[Any],
-        callers: Callers,
+        waiting_calls: WaitingCalls,
         *,
         settings: dict[str, str],
         tell: Callable[[str], None],
@@ -81,7 +81,7 @@ class Links:
         self._visits: set[asyncio.Task[Any]] = set()
         self._of_user: Counter[int] = Counter()
         self._server = server
-        self._callers = callers
+        self._waiting_calls = waiting_calls
         self._settings = settings
         self._connections: dict[asyncio.StreamWriter, Connection] = {}
         self._listener: asyncio.Server | None = None
@@ -211,7 +211,7 @@ class Links:
             project=project,
             reader=reader,
             send=send,
-            callers=self._callers,
+            waiting_calls=self._waiting_calls,
             confirms=True,
             limit=preface.get("limit"),
             folder=preface.get("cwd"),
@@ -233,7 +233,7 @@ class Links:
             pid=(pid := _pid(preface.get("pid"))),
             uid=uid,
         )
-        self._callers.link_opened(link)
+        self._waiting_calls.link_opened(link)
         log.info("link %s opened project=%s pid=%s", link, one_line(project.name), pid)
         try:
             await session.serve(self._server)
@@ -246,7 +246,7 @@ class Links:
             return  # its calls go on with the next hub
         log.info("link %s closed", link)
         writer.close()  # a link that was cut off comes back, whatever the store does
-        await self._callers.link_closed(link)
+        await self._waiting_calls.link_closed(link)
 
     def _identity(self, preface: dict[str, Any], uid: int) -> tuple[str, Project]:
         """The link's id, which its calls are named after, and its project. Where several users
@@ -267,12 +267,12 @@ class Links:
 
     def _remark(self, preface: dict[str, Any], session: Session) -> str | None:
         """Settings in a client's `env` block reach the link and not the hub: say so."""
-        theirs = preface.get("settings")
-        if not isinstance(theirs, dict):
+        untrusted = preface.get("settings")
+        if not isinstance(untrusted, dict):
             return None
         # Only names of ours: this is said in chatbridge's own voice.
-        given = [name for name in NAMED_SETTINGS if name in theirs]
-        names = [name for name in given if self._settings.get(name) != theirs[name]]
+        given = [name for name in NAMED_SETTINGS if name in untrusted]
+        names = [name for name in given if self._settings.get(name) != untrusted[name]]
         if not names:
             return None
         project = isolated(shortened(one_line(session.project.name), LONGEST_PROJECT))

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from chatbridge import safe_json
 from chatbridge import safe_json as request_ids
 from chatbridge.commands.tools.notifications import LEVELS, Pushes
-from chatbridge.core.asks.waiting_calls import Callers
+from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
 from chatbridge.framing import MAX_LINE, Overlong
@@ -47,7 +47,7 @@ class Session:
         project: Project,
         reader: asyncio.StreamReader,
         send: Send,
-        callers: Callers,
+        waiting_calls: WaitingCalls,
         confirms: bool,
         limit: float | None = None,
         folder: str | None = None,
@@ -56,7 +56,7 @@ class Session:
     ) -> None:
         """`confirms`: the other side says when a response has reached the client. Where there is
         no link between us and the client, writing it is all there is. `delivered` is told of that
-        beside the `callers`; `pushes` has what nobody asked for."""
+        beside the `waiting_calls`; `pushes` has what nobody asked for."""
         self.link = link
         self.project = project
         self.limit = limit
@@ -71,7 +71,7 @@ class Session:
         """It has shaken hands."""
         self._reader = reader
         self._send = send
-        self._callers = callers
+        self._waiting_calls = waiting_calls
         self._confirms = confirms
         self._requests: set[str] = set()
         """The requests of this connection that have no response yet."""
@@ -161,7 +161,7 @@ class Session:
             self._requests.add(json.dumps(message.id))
             if self._confirms and message.method == "tools/call":
                 self._unconfirmed.add(json.dumps(message.id))
-            self._callers.came(self._name(message.id))
+            self._waiting_calls.clear_cancelled(self._name(message.id))
             self._greeted = self._greeted or message.method == "initialize"
         if isinstance(message, types.JSONRPCNotification):
             self._note_ready(message)
@@ -206,7 +206,7 @@ class Session:
         self._unconfirmed.discard(json.dumps(requested))
         try:
             timed_out = speaks_of_time(message.params or {})
-            await self._callers.left(self._name(requested), timed_out=timed_out)
+            await self._waiting_calls.cancel(self._name(requested), timed_out=timed_out)
         except ChatbridgeError as error:
             if self._confirms:
                 raise
@@ -235,7 +235,7 @@ class Session:
                 given = private.get("pending")
                 pending = map(json.dumps, given) if isinstance(given, list) else ()
                 repeated = self._requests | self._unconfirmed | {*pending}
-                await self._callers.resumed(self.link, repeated=repeated)
+                await self._waiting_calls.resumed(self.link, repeated=repeated)
                 self._pushes.resumed(self)
             case {"chatbridge": what}:
                 log.debug("link %s: private line %r is not known", self.link, what)
@@ -291,7 +291,7 @@ class Session:
             log.warning("the answer to call %s counts as kept: %s", name.request, error)
 
     async def _told_of(self, name: CallName) -> None:
-        told = [self._callers.delivered, *filter(None, [self._delivered])]
+        told = [self._waiting_calls.delivered, *filter(None, [self._delivered])]
         await asyncio.gather(*(tell(name) for tell in told))  # together: they share one commit
 
     async def push(self, method: str, params: dict[str, Any] | None = None) -> None:

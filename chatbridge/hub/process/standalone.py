@@ -42,20 +42,20 @@ async def run_standalone(
         )
         if hub.commands:
             hub.commands.opened(project)
-        callers = hub.callers
+        waiting_calls = hub.waiting_calls
         session = Session(
             link=link,
             project=project,
             reader=reader,
             send=send,
-            callers=callers,
+            waiting_calls=waiting_calls,
             confirms=False,
             limit=limit,
             folder=working_directory(),
             pushes=hub.commands.pushes if hub.commands else None,
             delivered=hub.commands.operations.delivered if hub.commands else None,
         )
-        callers.link_opened(link)
+        waiting_calls.link_opened(link)
         serving = asyncio.ensure_future(session.serve(hub.server))
         stopping = asyncio.ensure_future(stop.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -64,7 +64,7 @@ async def run_standalone(
             task.cancel()
         await asyncio.gather(serving, stopping, return_exceptions=True)
         with suppress(TimeoutError):
-            await asyncio.wait_for(callers.link_closed(link), LAST_WORDS)
+            await asyncio.wait_for(waiting_calls.link_closed(link), LAST_WORDS)
 
 
 async def run_unavailable(problem: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.text import one_line, shortened
@@ -136,7 +136,7 @@ async def _noted(store: Store, channel: str, key: str) -> Any:
 
 
 async def _remember(store: Store, channel: str, key: str, value: object, *, clock: Clock) -> None:
-    note = Note(channel=channel, key=key, value=json.dumps(value), at=clock.time())
+    note = ChannelState(channel=channel, key=key, value=json.dumps(value), at=clock.time())
 
     async def work(tx: Transaction) -> None:
         await tx.save_note(note)

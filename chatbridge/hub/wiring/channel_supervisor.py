@@ -16,7 +16,7 @@ from typing import Any
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
-from chatbridge.core.ports import Channel, Clock, Inbox, Remark
+from chatbridge.core.ports import AskActions, Channel, Clock, Remark
 from chatbridge.hub.process.background import Faults, kept_up
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ ON_ITS_WAY = 5.0
 NOT_SHOWN = {"web": "no page was open"}
 
 
-class LineUp:
+class ChannelSupervisor:
     def __init__(
         self,
         delivery: Delivery,
@@ -46,13 +46,13 @@ class LineUp:
         self._faults = faults or Faults(clock=clock)
         self._confinement = confinement
         self._confined: str | None = None
-        self._slots: list[Slot] = []
+        self._slots: list[SupervisedChannel] = []
         self._told: set[str] = set()
 
     def add(self, name: str, build: Callable[[], Channel]) -> None:
-        self._slots.append(Slot(name, build))
+        self._slots.append(SupervisedChannel(name, build))
 
-    async def run(self, inbox: Inbox) -> None:
+    async def run(self, inbox: AskActions) -> None:
         """Keep all channels up until cancelled."""
         async with asyncio.TaskGroup() as group:
             for slot in self._slots:
@@ -108,7 +108,7 @@ class LineUp:
             for slot in self._slots:
                 group.create_task(slot.drained())
 
-    async def _keep_up(self, slot: Slot, inbox: Inbox) -> None:
+    async def _keep_up(self, slot: SupervisedChannel, inbox: AskActions) -> None:
         pause = FIRST_PAUSE
         while True:
             least = 0.0
@@ -137,7 +137,7 @@ class LineUp:
             await self._clock.sleep(max(pause, least))
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    async def _serve(self, slot: Slot, inbox: Inbox) -> None:
+    async def _serve(self, slot: SupervisedChannel, inbox: AskActions) -> None:
         channel = await asyncio.to_thread(slot.build)
         ready = asyncio.Event()
 
@@ -167,7 +167,7 @@ class LineUp:
         return asyncio.ensure_future(kept)
 
 
-class Slot:
+class SupervisedChannel:
     def __init__(self, name: str, build: Callable[[], Channel]) -> None:
         self.name = name
         self.build = build

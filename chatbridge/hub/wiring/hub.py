@@ -21,10 +21,10 @@ from mcp.server.lowlevel import Server
 from chatbridge import __version__, runtime_paths
 from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.core.asks.ask_service import Intake
+from chatbridge.core.asks.ask_service import AskService
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import Reach
-from chatbridge.core.asks.waiting_calls import Callers
+from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.login_codes import LoginCodes
@@ -44,7 +44,7 @@ from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.log import hide, set_level
 from chatbridge.hub.process.systemd import Systemd, served, store_responds
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
-from chatbridge.hub.wiring.channel_supervisor import LineUp
+from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.hub.wiring.channels import channels_of
 from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.hub.wiring.tool_registry import clients_of, tools_of
@@ -65,7 +65,7 @@ class Hub:
     """What sessions are attached to."""
 
     settings: Settings
-    callers: Callers
+    waiting_calls: WaitingCalls
     server: Server[Any]
     tell: Callable[[str], None]
     """Says something to the owner, once."""
@@ -111,7 +111,7 @@ async def run_hub(
         )
         links = Links(
             hub.server,
-            hub.callers,
+            hub.waiting_calls,
             settings=digests(hub.settings),
             tell=hub.tell,
             terminals=hub.terminals,
@@ -122,7 +122,7 @@ async def run_hub(
         )
         stack.push_async_callback(links.close)
         remote = HttpServing(
-            hub.server, hub.callers, hub.settings.http, state=lock.state, clock=SystemClock()
+            hub.server, hub.waiting_calls, hub.settings.http, state=lock.state, clock=SystemClock()
         )
         await stack.enter_async_context(remote.listening(http))
         await links.listen(listener or runtime_paths.bind_socket(path))
@@ -161,7 +161,7 @@ async def open_hub(
         stack.push_async_callback(store.close)
         delivery = Delivery(store, clock=clock)
         faults = Faults(clock=clock)
-        line_up = LineUp(delivery, clock=clock, faults=faults, confinement=confinement)
+        line_up = ChannelSupervisor(delivery, clock=clock, faults=faults, confinement=confinement)
         store.file.told = line_up.tell_again
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
@@ -181,7 +181,7 @@ async def open_hub(
             drained=line_up.drained,
         )
         outputs = Outputs(lock.state / "operations")
-        intake = Intake(broker, store=store, clock=clock, outputs=outputs.whole)
+        intake = AskService(broker, store=store, clock=clock, outputs=outputs.whole)
         background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
 
@@ -220,7 +220,7 @@ async def open_hub(
             )
         server = build_server(
             extra.offer.tools if extra else lambda: own,
-            callers=broker.callers,
+            waiting_calls=broker.waiting_calls,
             clients=clients_of(settings),
             clock=clock,
             after_call=_sweeper(broker, background, clock),
@@ -263,7 +263,7 @@ async def open_hub(
         background.spawn(tell_of_other_settings(settings, path, store, clock=clock, tell=tell))
         yield Hub(
             settings=settings,
-            callers=broker.callers,
+            waiting_calls=broker.waiting_calls,
             server=server,
             tell=line_up.tell,
             channels=tuple(line_up.troubles()),

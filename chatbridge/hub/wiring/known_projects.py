@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from chatbridge.core.model import Note, Project
+from chatbridge.core.model import ChannelState, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 
@@ -56,7 +56,9 @@ class KnownProjects:
         self._spawn(self._save(newest))
 
     async def _save(self, folders: list[str]) -> None:
-        note = Note(channel=CHANNEL, key=KEY, value=json.dumps(folders), at=self._clock.time())
+        note = ChannelState(
+            channel=CHANNEL, key=KEY, value=json.dumps(folders), at=self._clock.time()
+        )
 
         async def work(tx: Transaction) -> None:
             await tx.save_note(note)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable
 
 from chatbridge.commands.definitions.command import Command
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.stored_json import reader
@@ -36,7 +36,7 @@ async def tell_of_new_commands(
             f"Agents can use {'; '.join(told)}. If that was not you, look at them with: "
             "chatbridge tools list"
         )
-    fresh = Note(channel=CHANNEL, key=KEY, value=json.dumps(now), at=clock.time())
+    fresh = ChannelState(channel=CHANNEL, key=KEY, value=json.dumps(now), at=clock.time())
 
     async def work(tx: Transaction) -> None:
         await tx.save_note(fresh)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chatbridge.core.asks.ask_service import Intake
+from chatbridge.core.asks.ask_service import AskService
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
-from chatbridge.hub.wiring.channel_supervisor import LineUp
+from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.settings import Settings
 from chatbridge.tools.approvals.tool import ApproveToolUse
 from chatbridge.tools.ask_user import tool as results
@@ -33,10 +33,10 @@ def tools_of(
     settings: Settings,
     *,
     waiting: Waiting,
-    intake: Intake,
+    intake: AskService,
     store: Store,
     notices: Notices,
-    channels: LineUp,
+    channels: ChannelSupervisor,
     keeper: JournalKeeper,
     state: Path,
     clock: Clock,

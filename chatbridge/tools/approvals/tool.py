@@ -120,7 +120,7 @@ class ApproveToolUse:
         except ChatbridgeError as error:
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, self.name, details)
-            await self._waiting.broker.callers.carries_no_answer(call.name)
+            await self._waiting.broker.waiting_calls.carries_no_answer(call.name)
             return _deny(str(error), "failed", is_error=True)
 
     # ── a permission ──────────────────────────────────────────────────────────────────────────────
@@ -174,7 +174,7 @@ class ApproveToolUse:
         ask, waiting = await self._waiting.ask(request, call)
         ended = await self._waiting.ended(ask, waiting, call, limit=None)
         if ended is None:
-            await self._waiting.broker.callers.left(call.name)
+            await self._waiting.broker.waiting_calls.cancel(call.name)
             return await self._unanswered(ask, STILL_OPEN, "client_limit")
         if ended.answer is None:
             return await self._refused(ended)

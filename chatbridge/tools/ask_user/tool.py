@@ -103,7 +103,7 @@ async def told(waiting: Waiting, ask: Ask, caller: Call, call: ToolCall) -> Call
     reach = await waiting.reach(ask)
     if not ask.open:
         return result_of(ask, caller, reach)
-    await waiting.broker.callers.ticket(call.name)
+    await waiting.broker.waiting_calls.ticket(call.name)
     return ticket_of(ask, reach)
 
 

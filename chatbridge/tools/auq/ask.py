@@ -78,7 +78,7 @@ async def told(waiting: Waiting, ask: Ask, caller: Call, call: ToolCall) -> Call
     """What a call is told: how the ask ended, or, if it has not, how to go on."""
     reach = await waiting.reach(ask)
     if ask.open:
-        await waiting.broker.callers.ticket(call.name)
+        await waiting.broker.waiting_calls.ticket(call.name)
         return text_result(results.submitted(ask, nobody=reach.nobody))
     text, is_error = results.ended(ask, caller, reach, fetched=False)
     return text_result(text, is_error=is_error)

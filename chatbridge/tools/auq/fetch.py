@@ -55,7 +55,7 @@ class GetAnsweredQuestions:
         ended = await self._waiting.ended(ask, caller, call, limit=limit)
         reach = await self._waiting.reach(ended or ask)
         if ended is None:
-            await self._waiting.broker.callers.ticket(call.name)
+            await self._waiting.broker.waiting_calls.ticket(call.name)
             return text_result(results.pending(ask, nobody=reach.nobody))
         text, is_error = results.ended(ended, caller, reach, fetched=True)
         return text_result(text, is_error=is_error)

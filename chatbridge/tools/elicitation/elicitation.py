@@ -29,7 +29,7 @@ from chatbridge.core.asks.answers import check_answers
 from chatbridge.core.cards.outcome_text import WINDOW
 from chatbridge.core.errors import AskEnded, InvalidAnswer, StoreError, UnknownAsk
 from chatbridge.core.model import YES_NO, Answer, Ask, Question, QuestionType
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.ports import AskActions, Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Elicit, ToolCall
 
@@ -57,7 +57,7 @@ class Window:
 
 
 class Elicitation:
-    def __init__(self, inbox: Inbox) -> None:
+    def __init__(self, inbox: AskActions) -> None:
         self._inbox = inbox
         self._putting: set[asyncio.Future[None]] = set()
 

@@ -171,7 +171,7 @@ class QuestionAsk:
         end = await self._end_or(unreached(), ask, waiting, call)
         if isinstance(end, str):
             # An answer that comes in this moment is kept for the next call.
-            await self._waiting.broker.callers.carries_no_answer(call.name)
+            await self._waiting.broker.waiting_calls.carries_no_answer(call.name)
             return text_result(f"{end} {NOT_SEEN}", is_error=True)
         return await self._told(end, waiting)
 
@@ -238,7 +238,7 @@ class QuestionAsk:
         self, ask: Ask, question: Question, call: ToolCall
     ) -> InputRequiredResult:
         """The form; the ask stays open in the chats."""
-        await self._waiting.broker.callers.ticket(call.name)
+        await self._waiting.broker.waiting_calls.ticket(call.name)
         return self._form(question, _state(question, call, ask=ask.id))
 
     async def _second_turn(
@@ -258,7 +258,7 @@ class QuestionAsk:
         except UnknownAsk:
             return text_result(FOREIGN, is_error=True)
         if ask.open and reply is None:
-            await self._waiting.broker.callers.ticket(call.name)
+            await self._waiting.broker.waiting_calls.ticket(call.name)
             return self._form(question, state)
         if ask.open and reply is not None:
             window = _window(question)

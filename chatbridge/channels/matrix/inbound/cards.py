@@ -12,7 +12,7 @@ from chatbridge.channels.matrix.outbound.planner import digest
 from chatbridge.channels.matrix.render.drawing import Drawing
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Ask, Post, View
-from chatbridge.core.ports import Inbox
+from chatbridge.core.ports import AskActions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Found:
 
 
 class Cards:
-    def __init__(self, api: Api, inbox: Inbox) -> None:
+    def __init__(self, api: Api, inbox: AskActions) -> None:
         self._api = api
         self._inbox = inbox
 
@@ -42,8 +42,8 @@ class Cards:
         ask = await self._known(post.ask_id) if post is not None else None
         if post is not None and ask is not None and (found := _noted(event, ask, post)):
             return found
-        ours = await self.our_event(event, chat)
-        return await self._unnoted(ours, chat) if ours is not None else None
+        trusted = await self.our_event(event, chat)
+        return await self._unnoted(trusted, chat) if trusted is not None else None
 
     async def meant_by(self, message: RoomEvent, chat: Chat) -> Found | None:
         """The ask that somebody's message is for: a reply says so, else its thread does. People who
@@ -54,10 +54,10 @@ class Cards:
             found = await self.at(about.reply_to, chat)
             if found is not None:
                 return found
-            ours = await self.our_event(about.reply_to, chat)
-            if ours is None:
+            trusted = await self.our_event(about.reply_to, chat)
+            if trusted is None:
                 return None
-            beside = relation(ours.content)  # a reminder, or something that the bot said
+            beside = relation(trusted.content)  # a reminder, or something that the bot said
             thread = beside.event if beside.kind == "m.thread" else None
         found = await self.at(thread, chat) if thread is not None else None
         if found is None or found.place is None:  # there is only the root

@@ -21,15 +21,15 @@ from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.render import notices
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
-from chatbridge.core.model import Note
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import ChannelState
+from chatbridge.core.ports import AskActions, Clock
 
 
 class Receiver:
     def __init__(
         self,
         api: Api,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         chats: Sequence[Chat],
         people: People,
@@ -67,7 +67,7 @@ class Receiver:
         self.unreadable.coming(events)
         self._echoes.coming(e.id for e in events if e.sender == self._api.user_id)
 
-    async def take(self, event: RoomEvent, cursor: Note | None) -> None:
+    async def take(self, event: RoomEvent, cursor: ChannelState | None) -> None:
         """Deal with one event. The cursor is committed together with an effect on an ask.
 
         :raises StoreError: it has to be taken again.
@@ -115,7 +115,7 @@ class Receiver:
         if keys:
             await self.unreadable.try_again()
 
-    async def _take_late(self, event: RoomEvent, held: Held, left: Note) -> None:
+    async def _take_late(self, event: RoomEvent, held: Held, left: ChannelState) -> None:
         """A message that could not be read when it came. It counts for what was asked then."""
         if held.ask is None:
             chat = self._chat(event.room)

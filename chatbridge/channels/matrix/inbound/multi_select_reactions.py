@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from chatbridge.core.model import Ask, Note
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import Ask, ChannelState
+from chatbridge.core.ports import AskActions, Clock
 from chatbridge.core.stored_json import reader
 
 
@@ -24,7 +24,7 @@ _read = reader(Kept)
 class Picks:
     """Kept in the store, for the newest message of each ask on one surface."""
 
-    def __init__(self, inbox: Inbox, *, surface: str, clock: Clock) -> None:
+    def __init__(self, inbox: AskActions, *, surface: str, clock: Clock) -> None:
         self._inbox = inbox
         self._surface = surface
         self._clock = clock
@@ -35,11 +35,11 @@ class Picks:
         found = _read(note.value) if note is not None else None
         return found.picks if found is not None and found.card == card else {}
 
-    async def with_one(self, ask: Ask, card: str, reaction: str, option: int) -> Note:
+    async def with_one(self, ask: Ask, card: str, reaction: str, option: int) -> ChannelState:
         """What is to be kept if this reaction counts."""
         return self._note(ask, card, {**await self.of(ask, card), reaction: option})
 
-    async def without(self, ask: Ask, card: str, reaction: str) -> Note:
+    async def without(self, ask: Ask, card: str, reaction: str) -> ChannelState:
         """What is to be kept once this one is taken back."""
         left = {each: o for each, o in (await self.of(ask, card)).items() if each != reaction}
         return self._note(ask, card, left)
@@ -47,9 +47,11 @@ class Picks:
     async def forget(self, ask: Ask) -> None:
         await self._inbox.forget("matrix", self._key(ask))
 
-    def _note(self, ask: Ask, card: str, picks: Mapping[str, int]) -> Note:
+    def _note(self, ask: Ask, card: str, picks: Mapping[str, int]) -> ChannelState:
         value = json.dumps({"card": card, "picks": picks})
-        return Note(channel="matrix", key=self._key(ask), value=value, at=self._clock.time())
+        return ChannelState(
+            channel="matrix", key=self._key(ask), value=value, at=self._clock.time()
+        )
 
     def _key(self, ask: Ask) -> str:
         return f"picks:{self._surface}:{ask.id}"

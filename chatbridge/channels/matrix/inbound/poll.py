@@ -12,13 +12,13 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from chatbridge.channels.chat.poll_loop import Once, Rounds
+from chatbridge.channels.chat.poll_loop import EventIngest, PollLoop
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.errors import Rejected
 from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline
 from chatbridge.core.errors import ChatRefused, RetryLater
-from chatbridge.core.model import Note
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import ChannelState
+from chatbridge.core.ports import AskActions, Clock
 from chatbridge.core.stored_json import reader
 
 log = logging.getLogger(__name__)
@@ -73,10 +73,10 @@ class Poll:
     def __init__(
         self,
         api: Api,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         clock: Clock,
-        take: Callable[[RoomEvent, Note], Awaitable[None]],
+        take: Callable[[RoomEvent, ChannelState], Awaitable[None]],
         coming: Callable[[Sequence[RoomEvent]], None],
         invited: Callable[[Invite], Awaitable[None]],
         after: Callable[[Batch], Awaitable[None]],
@@ -84,7 +84,7 @@ class Poll:
     ) -> None:
         """`take` deals with one event; `coming` is told of all those that it will be given next;
         `after` is called after each batch; `given_up` is told what could not be dealt with."""
-        self._rounds = Rounds("matrix", clock=clock)
+        self._rounds = PollLoop("matrix", clock=clock)
         self._api = api
         self._inbox = inbox
         self._clock = clock
@@ -99,7 +99,7 @@ class Poll:
         self._missed: dict[str, tuple[RoomEvent, ...]] = {}
         self._keys = True
         """Some may have come that nothing has been read with yet: also to the hub before this."""
-        self._once = Once("matrix: event", tries=TRIES)
+        self._once = EventIngest("matrix: event", tries=TRIES)
 
     async def begin(self) -> None:
         """Find out where to read on, and how the rooms are. On the first start with an account,
@@ -223,7 +223,7 @@ class Poll:
 
     async def _take_once(self, event: RoomEvent) -> None:
         cursor = self._note(self._cursor.to_text(event.id))
-        dealt_with = await self._once.deal_with(
+        dealt_with = await self._once.process(
             event.id, lambda: self._take(event, cursor), committed=lambda: self._committed(event)
         )
         if not dealt_with:
@@ -233,8 +233,8 @@ class Poll:
         known = await self._inbox.note("matrix", self._key)
         return known is not None and event.id in _cursor_from(known.value).done
 
-    def _note(self, value: str) -> Note:
-        return Note(channel="matrix", key=self._key, value=value, at=self._clock.time())
+    def _note(self, value: str) -> ChannelState:
+        return ChannelState(channel="matrix", key=self._key, value=value, at=self._clock.time())
 
     @property
     def _key(self) -> str:

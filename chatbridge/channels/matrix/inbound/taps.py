@@ -17,16 +17,16 @@ from chatbridge.channels.matrix.render import notices
 from chatbridge.channels.matrix.render.reactions import key_for
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.build import draw
-from chatbridge.core.cards.card import Act
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import UNSENT, only_there
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import allows
 from chatbridge.core.forms.emoji_shortcuts import is_sign
 from chatbridge.core.forms.typed_approval import what_decides
-from chatbridge.core.model import Ask, Note, Person
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import Ask, ChannelState, Person
+from chatbridge.core.ports import AskActions, Clock
 
 ONCE_MORE = "To react with the same again, take your reaction back first."
 """No server takes a person's reaction twice: a tap on one's own takes it back."""
@@ -36,7 +36,7 @@ class Taps:
     def __init__(
         self,
         api: Api,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         cards: Cards,
         plain: Plain,
@@ -50,7 +50,7 @@ class Taps:
         self._clock = clock
         self._voice = voice
 
-    async def take(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> None:
+    async def take(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> None:
         """:raises StoreError: nothing was put in. :raises RetryLater: likewise."""
         about = relation(event.content)
         if about.kind != "m.annotation" or about.event is None or not is_sign(about.key or ""):
@@ -74,7 +74,13 @@ class Taps:
                 self._voice.say(notices.said(told), to=event, root=found.root)
 
     async def _put(
-        self, event: RoomEvent, at: str, emoji: str, found: Found, chat: Chat, cursor: Note | None
+        self,
+        event: RoomEvent,
+        at: str,
+        emoji: str,
+        found: Found,
+        chat: Chat,
+        cursor: ChannelState | None,
     ) -> str:
         """What the person is told, if anything."""
         ask = found.ask
@@ -82,19 +88,19 @@ class Taps:
             raise AskEnded(ask.id, status=ask.status)
         if found.step != ask.draft.step:
             return form.STALE.why
-        card = await off_loop(partial(draw, ask, channel="matrix"), weight=weight_of(ask))
+        card = await off_loop(partial(build_card, ask, channel="matrix"), weight=weight_of(ask))
         key = key_for(card, emoji)
-        if key is None or isinstance(key.does, Act):
+        if key is None or isinstance(key.action, AskAction):
             # Nobody should think that something was allowed, or denied.
             return what_decides(card) if ask.approval else ""
-        if ask.approval and allows(key.does) and await chat.lacks(ask):
+        if ask.approval and allows(key.action) and await chat.lacks(ask):
             return f"{UNSENT} {ONCE_MORE}"
         await self._cards.adopt(found, chat)
-        beside: tuple[Note, ...] = ()
-        if isinstance(key.does, form.Toggle):
-            beside = (await chat.picks.with_one(ask, at, event.id, key.does.option),)
+        beside: tuple[ChannelState, ...] = ()
+        if isinstance(key.action, form.Toggle):
+            beside = (await chat.picks.with_one(ask, at, event.id, key.action.option),)
         step = await self._inbox.put(
-            ask.id, key.does, person=self._who(event), cursor=cursor, beside=beside
+            ask.id, key.action, person=self._who(event), cursor=cursor, beside=beside
         )
         if not isinstance(step, form.Refused):
             return ""
@@ -102,7 +108,7 @@ class Taps:
 
     # ── taking back ───────────────────────────────────────────────────────────────────────────────
 
-    async def take_back(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> None:
+    async def take_back(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> None:
         """A person removes something: a reaction of theirs, or a message of ours."""
         if event.redacts is None:
             return
@@ -121,7 +127,7 @@ class Taps:
                 return
 
     async def _unpick(
-        self, ask: Ask, card: str, event: RoomEvent, chat: Chat, cursor: Note | None
+        self, ask: Ask, card: str, event: RoomEvent, chat: Chat, cursor: ChannelState | None
     ) -> None:
         assert event.redacts is not None
         picks = dict(await chat.picks.of(ask, card))

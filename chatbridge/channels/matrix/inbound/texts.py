@@ -17,16 +17,16 @@ from chatbridge.channels.matrix.render import notices
 from chatbridge.channels.matrix.render.drawing import Drawing
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.card import Act
+from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import UNSENT, clock_time, only_there
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import allows
-from chatbridge.core.forms.typed_input import Does, Unclear, meant
-from chatbridge.core.model import Ask, Note
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.forms.typed_input import Action, Unclear, interpret
+from chatbridge.core.model import Ask, ChannelState
+from chatbridge.core.ports import AskActions, Clock
 
-Meaning = tuple[Does, ...] | Unclear
+Meaning = tuple[Action, ...] | Unclear
 
 _QUOTE = re.compile(r"> <@[^>\n]*>.*\n(?:>.*\n)*\n")
 """What older clients put before a reply: the message that it replies to."""
@@ -36,7 +36,7 @@ class Texts:
     def __init__(
         self,
         api: Api,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         cards: Cards,
         echoes: Echoes,
@@ -50,7 +50,7 @@ class Texts:
         self._clock = clock
         self._voice = voice
 
-    async def take(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> bool:
+    async def take(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> bool:
         """Whether it was for an ask.
 
         :raises StoreError: nothing was put in. :raises RetryLater: likewise.
@@ -64,7 +64,12 @@ class Texts:
         return True
 
     async def _reply(
-        self, event: RoomEvent, text: str | None, found: Found, chat: Chat, cursor: Note | None
+        self,
+        event: RoomEvent,
+        text: str | None,
+        found: Found,
+        chat: Chat,
+        cursor: ChannelState | None,
     ) -> Drawing | None:
         """What the person is told, if anything."""
         ask, said = found.ask, (text or "").strip().casefold()
@@ -76,13 +81,13 @@ class Texts:
             return notices.ended(ask, now=self._clock.time())
         if text is None:
             return notices.only_text()
-        does = await _meant(ask, text)
-        if self._is_for_an_older_step(found) and not _is_for_any_step(does):
+        action = await _meant(ask, text)
+        if self._is_for_an_older_step(found) and not _is_for_any_step(action):
             return notices.said(form.STALE.why)
-        if ask.approval and _allows(does) and await chat.lacks(ask):
+        if ask.approval and _allows(action) and await chat.lacks(ask):
             return notices.said(UNSENT)
         await self._cards.adopt(found, chat)
-        return await self._put(event, does, ask, cursor)
+        return await self._put(event, action, ask, cursor)
 
     def _is_for_an_older_step(self, found: Found) -> bool:
         step = found.ask.draft.step
@@ -96,24 +101,24 @@ class Texts:
         return newest.step != step or ahead
 
     async def put(
-        self, event: RoomEvent, text: str, ask: Ask, cursor: Note | None
+        self, event: RoomEvent, text: str, ask: Ask, cursor: ChannelState | None
     ) -> Drawing | None:
         """A text for this ask, as it is now; what the person is told, if anything."""
         return await self._put(event, await _meant(ask, text), ask, cursor)
 
     async def _put(
-        self, event: RoomEvent, does: Meaning, ask: Ask, cursor: Note | None
+        self, event: RoomEvent, action: Meaning, ask: Ask, cursor: ChannelState | None
     ) -> Drawing | None:
-        if isinstance(does, Unclear):
-            return notices.said(does.why)
+        if isinstance(action, Unclear):
+            return notices.said(action.why)
         who = person_of(event.sender, name=self._api.name_of(event.room, event.sender))
         try:
-            if Act.EXTEND in does:
+            if AskAction.EXTEND in action:
                 later = await self._inbox.extend(ask.id, person=who, cursor=cursor)
                 at = clock_time(later.deadline or 0.0)
                 moved = later.deadline != ask.deadline
                 return notices.said(f"Ends {at} now." if moved else f"{at} is the latest allowed.")
-            events = [each for each in does if not isinstance(each, Act)]
+            events = [each for each in action if not isinstance(each, AskAction)]
             step = await self._inbox.put(ask.id, *events, person=who, cursor=cursor)
         except AskEnded:
             return notices.ended(await self._inbox.ask(ask.id), now=self._clock.time())
@@ -123,16 +128,16 @@ class Texts:
 
 
 async def _meant(ask: Ask, text: str) -> Meaning:
-    return await off_loop(partial(meant, ask, text), weight=weight_of(ask))
+    return await off_loop(partial(interpret, ask, text), weight=weight_of(ask))
 
 
-def _is_for_any_step(does: Meaning) -> bool:
+def _is_for_any_step(action: Meaning) -> bool:
     """More time, or a late answer: what the root offers wherever the form is."""
-    return not isinstance(does, Unclear) and isinstance(does[0], Act | form.AnswerAnyway)
+    return not isinstance(action, Unclear) and isinstance(action[0], AskAction | form.AnswerAnyway)
 
 
-def _allows(does: Meaning) -> bool:
-    return not isinstance(does, Unclear) and any(map(allows, does))
+def _allows(action: Meaning) -> bool:
+    return not isinstance(action, Unclear) and any(map(allows, action))
 
 
 def text_of(event: RoomEvent) -> str | None:

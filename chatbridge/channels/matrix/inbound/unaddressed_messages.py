@@ -21,8 +21,8 @@ from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import takes_text
-from chatbridge.core.model import Ask, Note
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import Ask, ChannelState
+from chatbridge.core.ports import AskActions, Clock
 
 HELP = ("!help", "help")
 GONE = "Your message is no longer there. Reply to the question you mean."
@@ -41,7 +41,7 @@ class Plain:
     def __init__(
         self,
         api: Api,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         texts: Texts,
         echoes: Echoes,
@@ -60,7 +60,7 @@ class Plain:
         self._old: dict[str, tuple[RoomEvent, Chat]] = {}
         """The last message in each room that was written while no hub was there."""
 
-    async def take(self, event: RoomEvent, chat: Chat, cursor: Note | None) -> None:
+    async def take(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> None:
         """:raises StoreError: nothing was put in."""
         text = text_of(event)
         if text is None or not self._is_for_us(event, chat):
@@ -94,7 +94,9 @@ class Plain:
                 await self._ask_back(event, chat)
         self._old.clear()
 
-    async def use(self, tap: RoomEvent, emoji: str, asked: RoomEvent, cursor: Note | None) -> None:
+    async def use(
+        self, tap: RoomEvent, emoji: str, asked: RoomEvent, cursor: ChannelState | None
+    ) -> None:
         """A tap on the bot's question which ask a message is for."""
         made = from_content(asked.content)
         chosen = made.chosen(emoji) if made is not None else None
@@ -115,7 +117,7 @@ class Plain:
             self._voice.say(drawing, to=written)
 
     async def _used(
-        self, written: RoomEvent, text: str, ask: Ask, step: int, cursor: Note | None
+        self, written: RoomEvent, text: str, ask: Ask, step: int, cursor: ChannelState | None
     ) -> Drawing | None:
         if not (ask.open or (takes_late_answer(ask) and ask.draft.late)):
             return notices.ended(ask, now=self._clock.time())
@@ -154,7 +156,7 @@ class Plain:
             newest = each.place.newest
             if newest.step != each.ask.draft.step or self._echoes.is_ahead(newest.event):
                 return None
-        return None if chat.sightings.may_be_elsewhere(than=waiting[0]) else waiting[0]
+        return None if chat.sightings.is_ambiguous(than=waiting[0]) else waiting[0]
 
 
 def _questions(here: Sequence[Open]) -> list[Ask]:

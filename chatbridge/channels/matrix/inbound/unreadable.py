@@ -13,9 +13,9 @@ from chatbridge.channels.matrix.client.events import RoomEvent
 from chatbridge.channels.matrix.inbound.replies import Voice
 from chatbridge.channels.matrix.render import notices
 from chatbridge.core.errors import RetryLater, StoreError, TokenRejected
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from chatbridge.core.policy import DAY
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.ports import AskActions, Clock
 from chatbridge.core.stored_json import reader
 
 log = logging.getLogger(__name__)
@@ -42,11 +42,11 @@ class Unreadable:
     def __init__(
         self,
         api: Api,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         clock: Clock,
         voice: Voice,
-        take: Callable[[RoomEvent, Held, Note], Awaitable[None]],
+        take: Callable[[RoomEvent, Held, ChannelState], Awaitable[None]],
     ) -> None:
         """`take` deals with a message that can be read after all; the note that it is given is
         committed together with an effect."""
@@ -97,7 +97,7 @@ class Unreadable:
                 held.pop(each.event, None)
                 await self._inbox.remember(left)
 
-    async def _take_late(self, event: RoomEvent, held: Held, left: Note) -> None:
+    async def _take_late(self, event: RoomEvent, held: Held, left: ChannelState) -> None:
         try:
             await self._take(event, held, left)
         except (RetryLater, StoreError, TokenRejected):
@@ -112,15 +112,15 @@ class Unreadable:
         last = await self._inbox.note("matrix", key)
         is_held = event.id in self._held.get(event.room, {})
         if is_held and (last is None or now - last.at >= DAY):
-            await self._inbox.remember(Note(channel="matrix", key=key, value="", at=now))
+            await self._inbox.remember(ChannelState(channel="matrix", key=key, value="", at=now))
             self._voice.say(notices.undecryptable(), to=event)
 
     def _is_recent(self, held: Held) -> bool:
         return self._clock.time() - held.at < KEPT_FOR
 
-    def _noted(self, room: str, held: Iterable[Held]) -> Note:
+    def _noted(self, room: str, held: Iterable[Held]) -> ChannelState:
         value = json.dumps([asdict(each) for each in held])
-        return Note(channel="matrix", key=_key(room), value=value, at=self._clock.time())
+        return ChannelState(channel="matrix", key=_key(room), value=value, at=self._clock.time())
 
 
 def _key(room: str) -> str:

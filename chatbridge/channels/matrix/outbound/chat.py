@@ -49,12 +49,12 @@ from chatbridge.channels.matrix.render import notices
 from chatbridge.channels.matrix.render.announcement import draw_notice
 from chatbridge.channels.matrix.render.drawing import Drawing, Seen
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
-from chatbridge.core.delivery.queue import Pace
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
-from chatbridge.core.model import Ask, Level, Note, Notice, QuestionType
-from chatbridge.core.ports import Clock, Inbox, Remark, Shown
+from chatbridge.core.model import Ask, ChannelState, Level, Notice, QuestionType
+from chatbridge.core.ports import AskActions, Clock, Remark, Shown
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +63,8 @@ REMEMBERED = 1_000
 
 
 class Chat:
-    keeps_posts = True
-    pace = Pace()
+    persistent = True
+    pace = RateLimit()
     """Every homeserver has limits of its own, and says so when they are reached."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Chat:
         self._sure: set[str] = set()
         """Asks of which every reaction is known: all were sent by this hub, and none in doubt."""
 
-    def attach(self, inbox: Inbox) -> None:
+    def attach(self, inbox: AskActions) -> None:
         """Before anything is shown."""
         self._inbox = inbox
         self.picks = Picks(inbox, surface=self.name, clock=self._clock)
@@ -105,7 +105,7 @@ class Chat:
         """Somebody has removed a message of this ask's."""
         value = " ".join((*await self._removed(ask), event))
         key, now = self._lost_key(ask), self._clock.time()
-        await self._inbox.remember(Note(channel="matrix", key=key, value=value, at=now))
+        await self._inbox.remember(ChannelState(channel="matrix", key=key, value=value, at=now))
 
     async def _removed(self, ask: Ask) -> list[str]:
         note = await self._inbox.note("matrix", self._lost_key(ask))
@@ -163,7 +163,7 @@ class Chat:
         place, old = _without(place, removed)
         weight = weight_of(ask)
         drawn = partial(
-            draw,
+            build_card,
             ask,
             channel="matrix",
             latest_deadline=self._inbox.latest_deadline(ask),
@@ -187,7 +187,7 @@ class Chat:
             handles=tuple(part.event for part in place.parts),
             messages=isinstance(deed, Send | SendPage | Remind),
             complete=left is None,
-            tidying=isinstance(left, TakeSeed | TakeReminder),
+            cleanup_only=isinstance(left, TakeSeed | TakeReminder),
         )
 
     async def _seen(self, ask: Ask, card: Card, place: Place | None) -> Seen:
@@ -206,7 +206,7 @@ class Chat:
         post = await self._inbox.post(ask.id, surface=self.name)
         place = from_text(post.place) if post else None
         return await off_loop(
-            lambda: missing_pages(draw(ask, channel="matrix"), place), weight=weight_of(ask)
+            lambda: missing_pages(build_card(ask, channel="matrix"), place), weight=weight_of(ask)
         )
 
     # ── deeds ─────────────────────────────────────────────────────────────────────────────────────

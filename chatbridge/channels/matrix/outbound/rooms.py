@@ -14,15 +14,15 @@ from chatbridge.channels.matrix.inbound.people import People
 from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.core.errors import ChatRefused
-from chatbridge.core.model import Note
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import ChannelState
+from chatbridge.core.ports import AskActions, Clock
 
 log = logging.getLogger(__name__)
 
 
 class Rooms:
     def __init__(
-        self, api: Api, inbox: Inbox, *, chats: Sequence[Chat], people: People, clock: Clock
+        self, api: Api, inbox: AskActions, *, chats: Sequence[Chat], people: People, clock: Clock
     ) -> None:
         self._api = api
         self._inbox = inbox
@@ -169,4 +169,4 @@ class Rooms:
 
     async def _note(self, key: str, value: str) -> None:
         now = self._clock.time()
-        await self._inbox.remember(Note(channel="matrix", key=key, value=value, at=now))
+        await self._inbox.remember(ChannelState(channel="matrix", key=key, value=value, at=now))

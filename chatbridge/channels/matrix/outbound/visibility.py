@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chatbridge.channels.chat.card_visibility import Attention
+from chatbridge.channels.chat.card_visibility import CardVisibility
 from chatbridge.channels.matrix.inbound.own_events import Echoes
 from chatbridge.core.model import Ask
 from chatbridge.core.ports import Clock
@@ -32,7 +32,7 @@ class Sightings:
     cards is for them."""
 
     def __init__(self, *, echoes: Echoes, clock: Clock) -> None:
-        self.attention = Attention("matrix")
+        self.attention = CardVisibility("matrix")
         self._echoes = echoes
         self._clock = clock
         self._read_at = clock.monotonic()
@@ -82,8 +82,8 @@ class Sightings:
                 self._echoes.passed(event)
                 self.came_back(event)
 
-    def may_be_elsewhere(self, *, than: Ask) -> bool:
+    def is_ambiguous(self, *, than: Ask) -> bool:
         """Whether who wrote what is read now may have meant another question than this one."""
         if any(ask != than.id for ask in self._sent):
             return True
-        return self.attention.may_be_elsewhere(self._read_at, than=than.id)
+        return self.attention.is_ambiguous(self._read_at, than=than.id)

@@ -11,12 +11,12 @@ from chatbridge.channels.matrix.render.html import (
     code_block,
     lines,
     name,
-    ours,
     paragraph,
     paragraphs,
     size,
     strong,
-    theirs,
+    trusted,
+    untrusted,
 )
 from chatbridge.channels.matrix.render.outcome import PROJECT
 from chatbridge.core.cards.operation_summary import ended
@@ -27,11 +27,11 @@ AGENT = 14
 TITLE = 200
 MESSAGE = 23_000
 """In bytes."""
-LEFT_OUT = paragraph(ours("… The whole message is in the web inbox."))
+LEFT_OUT = paragraph(trusted("… The whole message is in the web inbox."))
 COMMAND, HOW = 60, 200
 TAIL = 20_000
 """In bytes."""
-WHOLE_OUTPUT = paragraph(ours("The whole output is in the web inbox."))
+WHOLE_OUTPUT = paragraph(trusted("The whole output is in the web inbox."))
 
 
 def draw_notice(notice: Notice) -> Drawing:
@@ -43,7 +43,7 @@ def draw_notice(notice: Notice) -> Drawing:
         paragraphs(
             (
                 paragraph(lines((_head(notice), _title(notice)))),
-                paragraph(theirs(shown)),
+                paragraph(untrusted(shown)),
                 NOTHING if shown == message else LEFT_OUT,
             )
         )
@@ -52,12 +52,12 @@ def draw_notice(notice: Notice) -> Drawing:
 
 def _draw_end(notice: Notice, end: OperationEnd) -> Drawing:
     said = ended(end)
-    first = strong(name(clipped(said.title, COMMAND))) + ours(f" {said.word} · ")
-    head = ours(f"{said.glyph} ") + first + _project(notice)
+    first = strong(name(clipped(said.title, COMMAND))) + trusted(f" {said.word} · ")
+    head = trusted(f"{said.glyph} ") + first + _project(notice)
     return drawn(
         paragraphs(
             (
-                paragraph(lines((head, theirs(clipped(said.how, HOW))))),
+                paragraph(lines((head, untrusted(clipped(said.how, HOW))))),
                 code_block(_last(said.tail), None),
                 WHOLE_OUTPUT if end.whole else NOTHING,
             )
@@ -82,9 +82,9 @@ def _head(notice: Notice) -> Words:
     agent = name(shortened(one_line(notice.agent.name), AGENT))
     first = strong(project)
     if notice.level is not Level.INFO:
-        first = strong(ours(notice.level.value.capitalize())) + ours(" · ") + project
-    return ours(f"{GLYPHS[notice.level]} ") + first + ours(" · ") + agent
+        first = strong(trusted(notice.level.value.capitalize())) + trusted(" · ") + project
+    return trusted(f"{GLYPHS[notice.level]} ") + first + trusted(" · ") + agent
 
 
 def _title(notice: Notice) -> Words:
-    return strong(theirs(clipped(one_line(notice.title), TITLE)))
+    return strong(untrusted(clipped(one_line(notice.title), TITLE)))

@@ -19,12 +19,12 @@ from chatbridge.channels.matrix.render.html import (
     code_block,
     inline_code,
     lines,
-    ours,
     paragraph,
     paragraphs,
     question,
     size,
     strong,
+    trusted,
 )
 from chatbridge.core.cards.build import REALLY
 from chatbridge.core.cards.card import Card, Role
@@ -49,9 +49,9 @@ MARKED = "It is marked as destructive."
 
 def screen(card: Card, seen: Seen) -> Words:
     """All but the heading."""
-    told = (ours(todo(card, seen)), time_left(card, seen))
+    told = (trusted(todo(card, seen)), time_left(card, seen))
     about = what(card, room=WHOLE)
-    beyond = paragraph(ours((card.subject and card.subject.beyond) or ""))
+    beyond = paragraph(trusted((card.subject and card.subject.beyond) or ""))
     return paragraphs((_asked(card), about, _rest(card, seen), beyond, paragraph(lines(told))))
 
 
@@ -59,9 +59,9 @@ def _asked(card: Card) -> Words:
     if card.view is View.SESSION:
         command = card.subject and card.subject.language == LANGUAGE_OF_COMMANDS
         which = "this exact command" if command else "exactly this"
-        return paragraph(strong(ours(f"Allow {which} until the session ends?")))
-    if card.view is View.REALLY:
-        return paragraph(strong(ours(REALLY)))
+        return paragraph(strong(trusted(f"Allow {which} until the session ends?")))
+    if card.view is View.CONFIRM_DESTRUCTIVE:
+        return paragraph(strong(trusted(REALLY)))
     return question(card.question, room=ASKED, left_out=NOTHING)
 
 
@@ -69,7 +69,7 @@ def _rest(card: Card, seen: Seen) -> Words:
     """Where the rest is of what was cut."""
     if seen.unsent or not pages_of(card):
         return NOTHING
-    return paragraph(ours("All of it is in this thread, page by page."))
+    return paragraph(trusted("All of it is in this thread, page by page."))
 
 
 # ── what can be done ──────────────────────────────────────────────────────────────────────────────
@@ -81,7 +81,7 @@ def todo(card: Card, seen: Seen) -> str:
     destructive = is_destructive(card)
     if seen.unsent:
         return f"{UNSENT} {'👎 denies it. Or reply' if seen.reactions else 'Reply'} deny."
-    if card.view is View.REALLY:
+    if card.view is View.CONFIRM_DESTRUCTIVE:
         return f"{MARKED} Reply {RUN_IT} to run it. {_or_not(seen)}"
     if card.view is View.SESSION:
         if seen.reactions and not destructive:
@@ -106,7 +106,7 @@ def _or_not(seen: Seen) -> str:
 
 def why_hint(seen: Seen) -> Words:
     back = "↩️ goes back." if seen.reactions else "Reply back to go back."
-    return ours(f"Why should it be denied? Reply with the reason. {back}")
+    return trusted(f"Why should it be denied? Reply with the reason. {back}")
 
 
 # ── what it is about ──────────────────────────────────────────────────────────────────────────────
@@ -121,21 +121,21 @@ def what(card: Card, *, room: int) -> Words:
 
 
 def _file(card: Card, subject: Subject) -> Words:
-    leads = ours("leads to ") + _path(subject.leads_to) if subject.leads_to else NOTHING
+    leads = trusted("leads to ") + _path(subject.leads_to) if subject.leads_to else NOTHING
     if subject.file is None:
-        return paragraph(ours("its path ") + leads) if leads else NOTHING
+        return paragraph(trusted("its path ") + leads) if leads else NOTHING
     named = _path(subject.file)
     if subject.language == "diff" and not card.button(Role.SHOW_ALL):  # what is cut is not counted
         rows = subject.code.split("\n")  # none of them names a file
         added, removed = (sum(row.startswith(mark) for row in rows) for mark in "+-")
-        named += ours(f" · {added} added, {removed} removed")
+        named += trusted(f" · {added} added, {removed} removed")
     return paragraph(lines((named, leads)))
 
 
 def _folder(subject: Subject) -> Words:
     if subject.folder is None:
         return NOTHING
-    return paragraph(ours(f"{subject.where} ") + _path(subject.folder))
+    return paragraph(trusted(f"{subject.where} ") + _path(subject.folder))
 
 
 def _path(path: str) -> Words:
@@ -183,7 +183,7 @@ def pages_of(card: Card) -> Sequence[Drawing]:
         for part in split(replace(subject, code=text))
     ]
     return [
-        drawn(paragraphs((paragraph(ours(f"Page {i} of {len(parts)}, to the letter:")), part)))
+        drawn(paragraphs((paragraph(trusted(f"Page {i} of {len(parts)}, to the letter:")), part)))
         for i, part in enumerate(parts, 1)
     ]
 

@@ -27,17 +27,17 @@ from chatbridge.channels.matrix.render.html import (
     lines,
     name,
     numbered,
-    ours,
     paragraph,
     paragraphs,
     question,
     sentences,
     size,
     strong,
-    theirs,
+    trusted,
+    untrusted,
 )
 from chatbridge.core.cards.card import Card, Choice, State
-from chatbridge.core.cards.phrases import time_near
+from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated, one_line, shortened
 
@@ -49,7 +49,7 @@ BOXED_ABOVE = 120
 """A longer description keeps its lines, in a frame of its own: they cannot pass for ours."""
 ALL = 10_000
 
-LEFT_OUT = paragraph(ours("… The whole question is in the web inbox."))
+LEFT_OUT = paragraph(trusted("… The whole question is in the web inbox."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +119,10 @@ def _heading(card: Card) -> Words:
 def _head(card: Card) -> Iterator[Words]:
     project = outcome.project(card)
     if card.state is State.LATE:
-        yield ours(f"{card.glyph} ") + strong(ours("Late answer")) + ours(" · ") + project
+        yield trusted(f"{card.glyph} ") + strong(trusted("Late answer")) + trusted(" · ") + project
     else:
         agent = name(shortened(card.agent, AGENT))
-        yield ours(f"{card.glyph} ") + strong(project) + ours(" · ") + agent
+        yield trusted(f"{card.glyph} ") + strong(project) + trusted(" · ") + agent
     label = shortened(card.label or "", LABEL)
     title = shortened(card.title or "", TITLE - len(label))  # together: the question comes early
     parts = [isolated(words) for words in (label, title) if words]
@@ -130,7 +130,7 @@ def _head(card: Card) -> Iterator[Words]:
         parts.append("check and send")
     elif card.count > 1 and card.type is not None:
         parts.append(f"{card.number} of {card.count}")
-    yield theirs(" · ".join(parts))
+    yield untrusted(" · ".join(parts))
 
 
 def _shown(card: Card, room: _Room) -> Words:
@@ -144,20 +144,20 @@ def _options(card: Card, room: _Room) -> Words:
         return NOTHING
     listed = numbered((_option(c, room) for c in card.choices[: room.options]), mark=" ")
     more = len(card.choices) - room.options
-    rest = ours(f"… and {more} more. The whole question is in the web inbox.")
+    rest = trusted(f"… and {more} more. The whole question is in the web inbox.")
     return paragraphs((listed, paragraph(rest) if more > 0 else NOTHING))
 
 
 def _option(choice: Choice, room: _Room) -> Words:
     label = strong(name(clipped(choice.label, room.label)))
-    first = label + ours(" (recommended)") if choice.recommended else label
+    first = label + trusted(" (recommended)") if choice.recommended else label
     said = clipped(choice.description or "", room.description) if room.description else ""
     if not said.strip():
         return first
-    line = theirs(one_line(said))
+    line = untrusted(one_line(said))
     in_html = f"<br>{line.html}"
     if len(said) > BOXED_ABOVE:
-        boxed = theirs(said.strip("\n"))
+        boxed = untrusted(said.strip("\n"))
         in_html = f"<blockquote>{boxed.html}</blockquote>"
     return first + Words(f": {isolated(line.body)}", in_html)
 
@@ -171,9 +171,9 @@ def draw_root(card: Card, seen: Seen) -> Drawing:
     asked = outcome.asked_line(card.question, ROOT_LINE)
     if card.count > 1:
         title = shortened(card.title or "", ROOT_LINE)
-        asked = name(title) if title else ours(f"{card.count} questions")
-    done = ours(f"{card.done} of {card.count} answered.") if card.count > 1 else NOTHING
-    go_on = (done, ours("Go on in the thread."), time_left(card, seen))
+        asked = name(title) if title else trusted(f"{card.count} questions")
+    done = trusted(f"{card.done} of {card.count} answered.") if card.count > 1 else NOTHING
+    go_on = (done, trusted("Go on in the thread."), time_left(card, seen))
     return drawn(
         paragraphs(
             (
@@ -187,15 +187,15 @@ def draw_root(card: Card, seen: Seen) -> Drawing:
 
 
 def draw_reminder(card: Card, seen: Seen) -> Drawing:
-    at = f" · ends {time_near(card.deadline, now=seen.now)}" if card.deadline is not None else ""
+    at = f" · ends {format_time(card.deadline, now=seen.now)}" if card.deadline is not None else ""
     source = card.question or (card.lines[0].question if card.lines else card.title or "")
     code = " ".join(card.subject.code.split()) if card.subject else ""
     return drawn(
         paragraphs(
             (
-                paragraph(ours("⏳ ") + strong(outcome.project(card)) + ours(at)),
+                paragraph(trusted("⏳ ") + strong(outcome.project(card)) + trusted(at)),
                 paragraph(outcome.asked_line(source, REMINDER_QUESTION)),
-                paragraph(theirs(clipped(code, REMINDER_QUESTION))),
+                paragraph(untrusted(clipped(code, REMINDER_QUESTION))),
                 paragraph(more_time(card)),
             )
         )

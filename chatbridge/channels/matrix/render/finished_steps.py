@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from chatbridge.channels.matrix.render import outcome as ending
 from chatbridge.channels.matrix.render.drawing import Drawing, drawn
-from chatbridge.channels.matrix.render.html import NOTHING, Words, lines, ours, paragraph
+from chatbridge.channels.matrix.render.html import NOTHING, Words, lines, paragraph, trusted
 from chatbridge.core.cards import outcome_text
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Line
 from chatbridge.core.model import Ask, Status, View
 from chatbridge.core.text import prose
@@ -24,13 +24,13 @@ def draw_past(ask: Ask, *, view: View, at: int) -> Drawing:
     answered = bool(outcome and outcome.answers)
     going_on = ask.open or (ask.status is Status.TIMED_OUT and ask.draft.late and not answered)
     if ask.approval:
-        ended = f"{outcome_text.heading(draw(ask, channel=CHANNEL))}."
-        return drawn(paragraph(ours(GOES_ON if going_on else ended)))
+        ended = f"{outcome_text.heading(build_card(ask, channel=CHANNEL))}."
+        return drawn(paragraph(trusted(GOES_ON if going_on else ended)))
     if view in (View.CANCEL, View.EXPLAIN):
-        return drawn(paragraph(ours(_aside(ask, at, going_on=going_on))))
+        return drawn(paragraph(trusted(_aside(ask, at, going_on=going_on))))
     if view is View.REVIEW or at >= len(ask.questions):
         ended = "Checked and sent." if answered else "Not sent."
-        return drawn(paragraph(ours(f"Not sent yet. {GOES_ON}" if going_on else ended)))
+        return drawn(paragraph(trusted(f"Not sent yet. {GOES_ON}" if going_on else ended)))
     return drawn(_past_question(ask, at))
 
 
@@ -45,7 +45,7 @@ def _aside(ask: Ask, at: int, *, going_on: bool) -> str:
 
 def _past_question(ask: Ask, at: int) -> Words:
     line = _line(ask, at)
-    number = ours(f"{at + 1}. ") if len(ask.questions) > 1 else NOTHING
+    number = trusted(f"{at + 1}. ") if len(ask.questions) > 1 else NOTHING
     asked = number + ending.asked_line(prose(ask.questions[at].text), PAST_QUESTION)
     said = ending.answer(line, PAST_ANSWER) if line else NOTHING
     return paragraph(lines((asked, said)))
@@ -55,8 +55,8 @@ def _line(ask: Ask, at: int) -> Line | None:
     """What was answered in the end, or else so far; None: nothing yet."""
     outcome, entry = ask.late or ask.outcome, ask.draft.entries[at]
     if outcome and outcome.answers:
-        return draw(ask, channel=CHANNEL).lines[at]
+        return build_card(ask, channel=CHANNEL).lines[at]
     if not entry.done and not entry.picked and entry.text is None:
         return None
     review = replace(ask.draft, view=View.REVIEW, at=len(ask.questions))
-    return draw(replace(ask, status=Status.OPEN, draft=review), channel=CHANNEL).lines[at]
+    return build_card(replace(ask, status=Status.OPEN, draft=review), channel=CHANNEL).lines[at]

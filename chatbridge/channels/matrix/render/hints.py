@@ -12,14 +12,14 @@ from chatbridge.channels.matrix.render.html import (
     clipped,
     faint,
     name,
-    ours,
     sentences,
     strong,
+    trusted,
 )
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card, Role, State
-from chatbridge.core.cards.phrases import time_near
+from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import one_line
 
@@ -36,14 +36,16 @@ def hints(card: Card, seen: Seen) -> Iterator[Words]:
         yield _unseeded(card, seen)
     elif card.view is View.REVIEW and card.changed_by is not None and seen.viewer is None:
         who = card.changed_by.name or outcome_text.where(card.changed_by)
-        yield ours("Last change: ") + name(clipped(one_line(who), outcome_text.NAME))
+        yield trusted("Last change: ") + name(clipped(one_line(who), outcome_text.NAME))
     if card.declared and card.state is not State.LATE:
-        by = f" by {time_near(card.deadline, now=seen.now)}" if card.deadline is not None else ""
+        by = f" by {format_time(card.deadline, now=seen.now)}" if card.deadline is not None else ""
         declared = strong(name(clipped(card.declared, DECLARED)))
-        yield ours(f"Used if nobody answers{by}: ") + declared
-    if card.alone:
-        yield faint(ours("The agent is not waiting now. An answer is kept for its next call."))
-    yield sentences((ours(_hint(card, seen)), ours(_words(card, seen)), time_left(card, seen)))
+        yield trusted(f"Used if nobody answers{by}: ") + declared
+    if card.orphaned:
+        yield faint(trusted("The agent is not waiting now. An answer is kept for its next call."))
+    yield sentences(
+        (trusted(_hint(card, seen)), trusted(_words(card, seen)), time_left(card, seen))
+    )
 
 
 def _so_far(card: Card, seen: Seen) -> Words:
@@ -51,23 +53,23 @@ def _so_far(card: Card, seen: Seen) -> Words:
     picked = [choice for choice in card.choices if choice.picked]
     if card.type is not QuestionType.MULTI_SELECT:
         answer = one_line(card.entered or (picked[0].label if picked else ""))
-        said = ours("Your answer so far: ") + name(clipped(answer, ENTERED))
+        said = trusted("Your answer so far: ") + name(clipped(answer, ENTERED))
         return said if answer else NOTHING
     if {choice.number - 1 for choice in picked} == seen.reacted and card.entered is None:
         return NOTHING
     chosen = [
-        ours(f"{choice.number} ") + name(clipped(choice.label, CHOSEN_LABEL))
+        trusted(f"{choice.number} ") + name(clipped(choice.label, CHOSEN_LABEL))
         for choice in picked[:CHOSEN]
     ]
     if len(picked) > CHOSEN:
-        chosen.append(ours(f"{len(picked) - CHOSEN} more"))
+        chosen.append(trusted(f"{len(picked) - CHOSEN} more"))
     if card.entered is not None:
-        chosen.append(ours("Other: ") + name(clipped(one_line(card.entered), ENTERED)))
-    listed = chosen[0] if chosen else ours("nothing")
+        chosen.append(trusted("Other: ") + name(clipped(one_line(card.entered), ENTERED)))
+    listed = chosen[0] if chosen else trusted("nothing")
     for each in chosen[1:]:
-        listed += ours(", ") + each
+        listed += trusted(", ") + each
     change = " To change that, reply with all the numbers you want." if picked else ""
-    return ours("Chosen so far: ") + listed + ours(f".{change}")
+    return trusted("Chosen so far: ") + listed + trusted(f".{change}")
 
 
 def _unseeded(card: Card, seen: Seen) -> Words:
@@ -76,8 +78,8 @@ def _unseeded(card: Card, seen: Seen) -> Words:
         return NOTHING
     which = f"Options {first} to {last}" if last > first else f"Option {last}"
     if card.type is QuestionType.MULTI_SELECT:
-        return ours(f"{which}: reply with all the numbers you want, for example 1,{last}.")
-    return ours(f"{which}: reply with the number.")
+        return trusted(f"{which}: reply with all the numbers you want, for example 1,{last}.")
+    return trusted(f"{which}: reply with the number.")
 
 
 def _hint(card: Card, seen: Seen) -> str:
@@ -138,8 +140,8 @@ def cancel_hint(card: Card, seen: Seen) -> Words:
         how = "Reply with a reason, or ✅ without one. ↩️ keeps it open."
     else:
         how = "Reply with a reason, or cancel to give none. Reply back to keep it open."
-    asking = ours(ASK_BACK) if card.button(Role.EXPLAIN) else NOTHING
-    return sentences((ours(f"Cancel {which}? {how}"), asking))
+    asking = trusted(ASK_BACK) if card.button(Role.EXPLAIN) else NOTHING
+    return sentences((trusted(f"Cancel {which}? {how}"), asking))
 
 
 def explain_hint(seen: Seen) -> Words:
@@ -147,7 +149,7 @@ def explain_hint(seen: Seen) -> Words:
         how = "Reply with it, or ✅ to just ask for more. ↩️ goes back."
     else:
         how = "Reply with it, or explain to just ask for more. Reply back to go back."
-    return ours(f"What should be explained? {how}")
+    return trusted(f"What should be explained? {how}")
 
 
 # ── time ──────────────────────────────────────────────────────────────────────────────────────────
@@ -155,16 +157,16 @@ def explain_hint(seen: Seen) -> Words:
 
 def time_left(card: Card, seen: Seen) -> Words:
     if card.state is State.LATE:
-        return ours("The agent has moved on. Your answer is kept for it.")
+        return trusted("The agent has moved on. Your answer is kept for it.")
     if card.deadline is None:
-        return ours("No time limit.")
-    at = time_near(card.deadline, now=seen.now)
+        return trusted("No time limit.")
+    at = format_time(card.deadline, now=seen.now)
     soon = card.soon_at is not None and seen.now >= card.soon_at
-    end = strong(ours(f"Ends {at}, soon.")) if soon else ours(f"Ends {at}.")
+    end = strong(trusted(f"Ends {at}, soon.")) if soon else trusted(f"Ends {at}.")
     near = card.deadline - seen.now < MORE_TIME_BEFORE
-    denied = ours("Denied if nobody answers.") if card.approval else NOTHING
+    denied = trusted("Denied if nobody answers.") if card.approval else NOTHING
     return sentences((denied, end, more_time(card) if near else NOTHING))
 
 
 def more_time(card: Card) -> Words:
-    return ours("Reply +15 for more time.") if card.button(Role.EXTEND) else NOTHING
+    return trusted("Reply +15 for more time.") if card.button(Role.EXTEND) else NOTHING

@@ -68,12 +68,12 @@ def escape(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def ours(text: str) -> Words:
+def trusted(text: str) -> Words:
     """A sentence of ours, or what is already kept apart in it."""
     return Words(text, escape(text).replace("\n", "<br>"))
 
 
-def theirs(text: str) -> Words:
+def untrusted(text: str) -> Words:
     """Somebody else's plain words."""
     return Words(text, _unlinked(text))
 
@@ -162,10 +162,10 @@ def clipped(text: str, limit: int) -> str:
 
 def begun(text: str, room: int) -> str:
     """As much of the beginning of somebody's plain words as fits into `room` bytes."""
-    if size(theirs(text)) <= room:
+    if size(untrusted(text)) <= room:
         return text
     length = min(len(text), room)
-    while length > 1 and size(theirs(text[:length])) > room:
+    while length > 1 and size(untrusted(text[:length])) > room:
         length = length * 3 // 4
     return text[:length].rstrip() + "…"
 
@@ -209,7 +209,7 @@ def _cut(words: Words, room: int) -> Words:
 
 
 def _begun(words: Words, length: int) -> Words:
-    return paragraph(theirs(words.body[:length].rstrip() + "…"))
+    return paragraph(untrusted(words.body[:length].rstrip() + "…"))
 
 
 def _block(block: Block) -> Words:
@@ -260,7 +260,7 @@ def _inlines(children: Iterable[Inline], *, bold: bool = False) -> Words:
 def _inline(inline: Inline, *, bold: bool) -> Words:
     match inline:
         case Plain(text=text):
-            return theirs(text)
+            return untrusted(text)
         case Code(text=text):
             return inline_code(text)
         case Strong(children=children):

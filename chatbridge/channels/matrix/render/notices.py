@@ -16,15 +16,15 @@ from chatbridge.channels.matrix.render.html import (
     lines,
     name,
     numbered,
-    ours,
     paragraph,
     paragraphs,
     strong,
-    theirs,
+    trusted,
+    untrusted,
 )
 from chatbridge.channels.matrix.render.outcome import PROJECT
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING, ended_sentence, time_near
+from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING, ended_sentence, format_time
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.text import one_line, prose, shortened
 from chatbridge.markdown import HEADLINE_SOURCE, headline
@@ -36,7 +36,7 @@ REMARK = 1_000
 
 def said(text: str) -> Drawing:
     """A plain sentence."""
-    return drawn(paragraph(ours(text)))
+    return drawn(paragraph(trusted(text)))
 
 
 # ── about a question ──────────────────────────────────────────────────────────────────────────────
@@ -46,7 +46,7 @@ def ended(ask: Ask, *, now: float) -> Drawing:
     """To a person whose words came after the end."""
     if not takes_late_answer(ask):
         return said(ended_sentence(ask, now=now))
-    at = time_near(ask.settled_at or ask.created_at, now=now)
+    at = format_time(ask.settled_at or ask.created_at, now=now)
     return said(f"This question ended at {at}. Reply “anyway” to leave a late answer.")
 
 
@@ -72,13 +72,13 @@ def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Drawing:
     """For a message that fits no question, or more than one."""
     if len(asks) == 1 and reactions:
         asked = name(clipped(_question(asks[0]), ONE_QUESTION))
-        use_it = ours("Use this as your answer to “") + asked + ours("”? 👍 uses it.")
+        use_it = trusted("Use this as your answer to “") + asked + trusted("”? 👍 uses it.")
         return drawn(paragraph(use_it))
     listed = numbered((_entry(ask) + _ends(ask, now) for ask in asks[:LISTED]), mark=". ")
     more = f"and {len(asks) - LISTED} more" if len(asks) > LISTED else ""
     how = "React with its number, or reply" if reactions else "Reply"
-    first = paragraph(ours(f"Which question is this for? {how} to the one you mean."))
-    return drawn(paragraphs((first, listed, paragraph(ours(more)))))
+    first = paragraph(trusted(f"Which question is this for? {how} to the one you mean."))
+    return drawn(paragraphs((first, listed, paragraph(trusted(more)))))
 
 
 def nothing_waits() -> Drawing:
@@ -105,13 +105,13 @@ def _entry(ask: Ask) -> Words:
     project = strong(name(shortened(one_line(ask.project.name), PROJECT)))
     title = one_line(ask.title or "") if len(ask.questions) > 1 else ""
     words = title or _headline(ask.questions[0])
-    return project + ours(": ") + name(clipped(words, LIST_QUESTION))
+    return project + trusted(": ") + name(clipped(words, LIST_QUESTION))
 
 
 def _ends(ask: Ask, now: float) -> Words:
     if ask.deadline is None:
         return NOTHING
-    return ours(f" · ends {time_near(ask.deadline, now=now)}")
+    return trusted(f" · ends {format_time(ask.deadline, now=now)}")
 
 
 # ── about the room ────────────────────────────────────────────────────────────────────────────────
@@ -138,12 +138,12 @@ def help_text(*, reactions: bool = True) -> Drawing:
 
 def remark(text: str) -> Drawing:
     """What the owner should know about the set-up."""
-    words = theirs(clipped(text, REMARK))
-    first = ours(f"{REMARK_GLYPH} ") + strong(ours(REMARK_HEADING))
+    words = untrusted(clipped(text, REMARK))
+    first = trusted(f"{REMARK_GLYPH} ") + strong(trusted(REMARK_HEADING))
     return drawn(paragraph(lines((first, words))))
 
 
 def unreachable(*, since: float, now: float) -> Drawing:
     """Above cards that come late."""
-    between = f"from {time_near(since, now=now)} to {time_near(now, now=now)}"
+    between = f"from {format_time(since, now=now)} to {format_time(now, now=now)}"
     return said(f"Matrix was unreachable {between}. Shown now:")

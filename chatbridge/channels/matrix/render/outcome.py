@@ -14,15 +14,15 @@ from chatbridge.channels.matrix.render.html import (
     lines,
     name,
     numbered,
-    ours,
     paragraph,
     paragraphs,
     strong,
-    theirs,
+    trusted,
+    untrusted,
 )
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card, Line, Role
-from chatbridge.core.cards.phrases import time_near
+from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.text import shortened
 from chatbridge.markdown import headline
 
@@ -34,11 +34,11 @@ ONE_OF_MANY, ANSWER_OF_MANY = 100, 200
 def ended(card: Card, *, viewer: str | None, now: float, part: int = 1) -> Words:
     """`viewer` is the person whose private room this is. With many long answers, only a `part` of
     each fits."""
-    first = strong(ours(outcome_text.heading(card))) + ours(" · ") + project(card)
+    first = strong(trusted(outcome_text.heading(card))) + trusted(" · ") + project(card)
     told = [outcome_text.reason(card), *outcome_text.remarks(card, viewer=viewer, now=now)]
     return paragraphs(
         (
-            paragraph(ours(f"{card.glyph} ") + first),
+            paragraph(trusted(f"{card.glyph} ") + first),
             _asked_and_answered(card, part),
             paragraph(lines((*(_sentence(s, now) for s in told), *_offers(card, now)))),
         )
@@ -51,13 +51,13 @@ def project(card: Card) -> Words:
 
 def asked_line(source: str, limit: int) -> Words:
     """A question as one line."""
-    return theirs(clipped(headline(source), limit))
+    return untrusted(clipped(headline(source), limit))
 
 
 def answer(line: Line, limit: int) -> Words:
     if line.answer is None:
-        return faint(ours("skipped"))
-    return strong(theirs(clipped(line.answer, limit)))
+        return faint(trusted("skipped"))
+    return strong(untrusted(clipped(line.answer, limit)))
 
 
 def pairs(answered: tuple[Line, ...], *, part: int, bare: bool = False) -> Words:
@@ -89,9 +89,9 @@ def _asked_and_answered(card: Card, part: int) -> Words:
 
 def _offers(card: Card, now: float) -> Iterator[Words]:
     if card.button(Role.ANYWAY):
-        yield ours("Answer anyway: reply “anyway”.")
+        yield trusted("Answer anyway: reply “anyway”.")
     if card.button(Role.DISCARD) and (card.kept_until is None or card.kept_until > now):
-        yield ours("To discard it, reply “discard”.")
+        yield trusted("To discard it, reply “discard”.")
 
 
 def _sentence(sentence: outcome_text.Sentence, now: float) -> Words:
@@ -104,12 +104,12 @@ def _sentence(sentence: outcome_text.Sentence, now: float) -> Words:
 def _part(part: outcome_text.Part, now: float) -> Words:
     match part:
         case outcome_text.At(time=at):
-            return ours(time_near(at, now=now))
-        case outcome_text.Theirs(text=text, limit=limit):
+            return trusted(format_time(at, now=now))
+        case outcome_text.Untrusted(text=text, limit=limit):
             return name(clipped(text, limit))
         case outcome_text.Given(line=line):
             return answer(line, ONE_ANSWER)
         case str():
-            return ours(part)
+            return trusted(part)
         case _:
             assert_never(part)

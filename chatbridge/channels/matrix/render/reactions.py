@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chatbridge.core.cards.card import Act, Card
+from chatbridge.core.cards.card import AskAction, Card
 from chatbridge.core.forms import emoji_shortcuts
 from chatbridge.core.forms.form import Event
 
@@ -16,7 +16,7 @@ SEEDED_OPTIONS = len(emoji_shortcuts.NUMBERS)
 class Key:
     emoji: str
     """As it is seeded, fully qualified."""
-    does: Event | Act
+    action: Event | AskAction
 
 
 def keys(card: Card) -> tuple[Key, ...]:
@@ -25,7 +25,7 @@ def keys(card: Card) -> tuple[Key, ...]:
     An option of a multi-select is put on, whatever is picked now: taking the reaction back is what
     puts it off.
     """
-    return tuple(Key(emoji=emoji, does=does) for emoji, does in emoji_shortcuts.signs(card))
+    return tuple(Key(emoji=emoji, action=action) for emoji, action in emoji_shortcuts.signs(card))
 
 
 def key_for(card: Card, emoji: str) -> Key | None:

@@ -16,8 +16,8 @@ from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.core.cards.phrases import ended_sentence, only_there
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import form
-from chatbridge.core.model import Ask, Note
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import Ask, ChannelState
+from chatbridge.core.ports import AskActions, Clock
 
 NAMES = ("start", *(name for name, _ in notices.COMMANDS))
 ANOTHER_BOTS = ""
@@ -26,7 +26,7 @@ _COMMAND = re.compile(r"/(\w+)(?:@(\w+))?(?:\s|$)")
 
 
 class Commands:
-    def __init__(self, inbox: Inbox, *, username: str, clock: Clock, voice: Voice) -> None:
+    def __init__(self, inbox: AskActions, *, username: str, clock: Clock, voice: Voice) -> None:
         self._voice = voice
         self._inbox = inbox
         self._username = username
@@ -44,13 +44,13 @@ class Commands:
         addressed = found[2] is None or found[2].casefold() == self._username.casefold()
         return found[1] if addressed else ANOTHER_BOTS
 
-    async def run(self, name: str, message: Message, chat: Chat, cursor: Note) -> None:
+    async def run(self, name: str, message: Message, chat: Chat, cursor: ChannelState) -> None:
         drawing = await self._answer(name, message, chat, cursor)
         if drawing is not None:
             await self._voice.say(drawing, to=message, reply=False)
 
     async def _answer(
-        self, name: str, message: Message, chat: Chat, cursor: Note
+        self, name: str, message: Message, chat: Chat, cursor: ChannelState
     ) -> Drawing | None:
         """What the bot says to it, if anything."""
         now = self._clock.time()
@@ -72,7 +72,7 @@ class Commands:
                 return None
 
     async def _ask_to_cancel(
-        self, ask: Ask, message: Message, chat: Chat, cursor: Note
+        self, ask: Ask, message: Message, chat: Chat, cursor: ChannelState
     ) -> Drawing | None:
         """The only open card asks whether to cancel, at the bottom of the chat. An approval comes
         there as it is: it is denied, not cancelled."""

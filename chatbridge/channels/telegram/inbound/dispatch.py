@@ -19,16 +19,16 @@ from chatbridge.channels.telegram.inbound.texts import Texts
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
 from chatbridge.channels.telegram.render.card import Drawing
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import Pairing
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.ports import AskActions, Clock
 
 
 class Receiver:
     def __init__(
         self,
         api: Api,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         chats: Sequence[Chat],
         people: People,
@@ -47,7 +47,7 @@ class Receiver:
         self._texts = Texts(api, inbox, clock=clock, voice=self._voice)
         self._commands = Commands(inbox, username=username, clock=clock, voice=self._voice)
 
-    async def take(self, update: Update, cursor: Note) -> None:
+    async def take(self, update: Update, cursor: ChannelState) -> None:
         """Deal with one update. The cursor is committed together with an effect on an ask.
 
         :raises StoreError: it has to be taken again.
@@ -58,14 +58,14 @@ class Receiver:
         elif update.message is not None:
             await self._message(update.message, cursor)
 
-    async def _tap(self, query: CallbackQuery, cursor: Note) -> None:
+    async def _tap(self, query: CallbackQuery, cursor: ChannelState) -> None:
         chat = self._chat(query.message.chat.id) if query.message is not None else None
         if self._people.allows(query.from_user) and chat is not None:
             await self._taps.take(query, chat, cursor)
         else:
             self._taps.ignore(query)
 
-    async def _message(self, message: Message, cursor: Note) -> None:
+    async def _message(self, message: Message, cursor: ChannelState) -> None:
         chat = self._chat(message.chat.id)
         supergroup = message.migrate_to_chat_id
         if chat is not None and not chat.private and supergroup is not None and supergroup < 0:

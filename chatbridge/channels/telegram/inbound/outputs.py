@@ -13,7 +13,7 @@ from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render.long_questions import File
 from chatbridge.channels.telegram.render.operations import output_file
 from chatbridge.core.errors import RetryLater
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.ports import AskActions, Clock
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ NOT_SENT = "The output could not be sent. It is in the web inbox."
 
 
 class Outputs:
-    def __init__(self, api: Api, inbox: Inbox, *, clock: Clock, spawn: Spawn) -> None:
+    def __init__(self, api: Api, inbox: AskActions, *, clock: Clock, spawn: Spawn) -> None:
         self._api = api
         self._inbox = inbox
         self._clock = clock

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from telegram import Update
 
-from chatbridge.channels.chat.poll_loop import Once, Rounds
+from chatbridge.channels.chat.poll_loop import EventIngest, PollLoop
 from chatbridge.channels.telegram.client.api import Api
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from chatbridge.core.policy import DAY, HOUR
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.ports import AskActions, Clock
 from chatbridge.core.stored_json import number
 
 WAIT = 50
@@ -34,14 +34,14 @@ class Poll:
     def __init__(
         self,
         api: Api,
-        inbox: Inbox,
+        inbox: AskActions,
         *,
         clock: Clock,
-        take: Callable[[Update, Note], Awaitable[None]],
+        take: Callable[[Update, ChannelState], Awaitable[None]],
         gap: Callable[[], Awaitable[None]],
     ) -> None:
         """`take` deals with one update; `gap` is called if Telegram may have forgotten some."""
-        self._rounds = Rounds("telegram", clock=clock)
+        self._rounds = PollLoop("telegram", clock=clock)
         self._api = api
         self._inbox = inbox
         self._clock = clock
@@ -50,7 +50,7 @@ class Poll:
         self._offset: int | None = None
         self._noted_at = 0.0
         self._forgot = False
-        self._once = Once("telegram: update", tries=TRIES)
+        self._once = EventIngest("telegram: update", tries=TRIES)
 
     async def begin(self) -> None:
         """Find out where to read on. Before any card is out: on the first start with a bot, what
@@ -109,13 +109,13 @@ class Poll:
 
     async def _take_once(self, update: Update) -> None:
         cursor = self._cursor(update.update_id + 1)
-        await self._once.deal_with(
+        await self._once.process(
             update.update_id,
             lambda: self._take(update, cursor),
             committed=lambda: self._committed(cursor),
         )
 
-    async def _committed(self, cursor: Note) -> bool:
+    async def _committed(self, cursor: ChannelState) -> bool:
         known = await self._inbox.note("telegram", self._key)
         return known is not None and known.value == cursor.value
 
@@ -124,8 +124,10 @@ class Poll:
         await self._inbox.remember(cursor)
         self._noted_at = cursor.at
 
-    def _cursor(self, offset: int) -> Note:
-        return Note(channel="telegram", key=self._key, value=str(offset), at=self._clock.time())
+    def _cursor(self, offset: int) -> ChannelState:
+        return ChannelState(
+            channel="telegram", key=self._key, value=str(offset), at=self._clock.time()
+        )
 
     @property
     def _key(self) -> str:

@@ -35,13 +35,13 @@ from chatbridge.channels.telegram.render.callback_data import (
 from chatbridge.channels.telegram.render.card import toast
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.card import Act
+from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import UNSENT, clock_time, ended_sentence, only_there
 from chatbridge.core.errors import AskEnded, NotHere, RetryLater, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import allows
-from chatbridge.core.model import Ask, Note
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import Ask, ChannelState
+from chatbridge.core.ports import AskActions, Clock
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ MESSAGE_GONE = "Your message is no longer there. Reply to the card you mean."
 
 
 class Taps:
-    def __init__(self, api: Api, inbox: Inbox, *, clock: Clock, spawn: Spawn) -> None:
+    def __init__(self, api: Api, inbox: AskActions, *, clock: Clock, spawn: Spawn) -> None:
         """`spawn` runs what nobody has to wait for."""
         self._api = api
         self._inbox = inbox
@@ -64,7 +64,7 @@ class Taps:
         """The spinner stops, and that is all."""
         self._spawn(self._answer(query, ""))
 
-    async def take(self, query: CallbackQuery, chat: Chat, cursor: Note) -> None:
+    async def take(self, query: CallbackQuery, chat: Chat, cursor: ChannelState) -> None:
         """Put the tap in, together with the cursor where it has an effect, and answer it.
 
         :raises StoreError: nothing was put in.
@@ -98,19 +98,19 @@ class Taps:
             else:
                 return
 
-    async def _do(self, query: CallbackQuery, chat: Chat, cursor: Note) -> str:
+    async def _do(self, query: CallbackQuery, chat: Chat, cursor: ChannelState) -> str:
         """What the person is told."""
         tap, message = decode(query.data or ""), query.message
         if tap is None or message is None:
             return UNKNOWN
         if isinstance(tap, Output):
             return await self._outputs.asked(tap.operation_id, query, chat)
-        if isinstance(tap.does, Neither):
+        if isinstance(tap.action, Neither):
             self._spawn(self._api.delete(chat.id, message.message_id))
             return ""
         try:
             ask = await self._inbox.ask(tap.ask_id)
-            if not isinstance(tap.does, Show | Use):
+            if not isinstance(tap.action, Show | Use):
                 chat.touched(ask.id, message.message_id)
             told = await self._apply(tap, ask, query, chat, cursor)
         except UnknownAsk:
@@ -121,19 +121,19 @@ class Taps:
         except AskEnded:
             ask = await self._inbox.ask(tap.ask_id)
             told = ended_sentence(ask, now=self._clock.time())
-        if not isinstance(tap.does, Show | Use):
+        if not isinstance(tap.action, Show | Use):
             await self._retire_stray(ask, chat, message.message_id)
         return told
 
     async def _apply(
-        self, tap: Tap, ask: Ask, query: CallbackQuery, chat: Chat, cursor: Note
+        self, tap: Tap, ask: Ask, query: CallbackQuery, chat: Chat, cursor: ChannelState
     ) -> str:
         person = person_of(query.from_user, chat=chat.id)
         typing = Wish(typing=(query.from_user.id, person.name))
-        match tap.does:
+        match tap.action:
             case Neither():
                 return ""
-            case Show() | Write() | Use() if _over(ask, tap.does):
+            case Show() | Write() | Use() if _over(ask, tap.action):
                 raise AskEnded(ask.id, status=ask.status)
             case Write(step=step) | Use(step=step) if step != ask.draft.step:
                 return form.STALE.why
@@ -147,12 +147,12 @@ class Taps:
                 return ""
             case Use():
                 return await self._use(ask, query, chat, cursor)
-            case Act.EXTEND:
+            case AskAction.EXTEND:
                 later = await self._inbox.extend(ask.id, person=person, cursor=cursor)
                 moved = later.deadline != ask.deadline
                 at = clock_time(later.deadline or 0.0)
                 return f"Ends {at} now." if moved else f"{at} is the latest allowed."
-            case Act.DISCARD:
+            case AskAction.DISCARD:
                 later = await self._inbox.discard(ask.id, cursor=cursor)
                 if not later.discarded:
                     raise AskEnded(ask.id, status=ask.status)
@@ -167,10 +167,10 @@ class Taps:
                 return approvals.EARLY
             if await chat.lacks(ask):
                 return UNSENT
-        led_to = await self._inbox.put(ask.id, tap.does, person=person, cursor=cursor)
-        if isinstance(tap.does, form.Other | form.AskExplain) and isinstance(led_to, form.Moved):
+        led_to = await self._inbox.put(ask.id, tap.action, person=person, cursor=cursor)
+        if isinstance(tap.action, form.Other | form.AskExplain) and isinstance(led_to, form.Moved):
             chat.wishes.add(ask.id, typing)
-        asked_back = isinstance(tap.does, form.Explain | form.Rephrase)
+        asked_back = isinstance(tap.action, form.Explain | form.Rephrase)
         return await self._toast(ask, led_to, asked_back=asked_back)
 
     async def _toast(self, ask: Ask, led_to: form.Step, *, asked_back: bool = False) -> str:
@@ -189,7 +189,7 @@ class Taps:
             return False
         return await self._inbox.post(ask.id, surface=chat.name) is None
 
-    async def _use(self, ask: Ask, query: CallbackQuery, chat: Chat, cursor: Note) -> str:
+    async def _use(self, ask: Ask, query: CallbackQuery, chat: Chat, cursor: ChannelState) -> str:
         """The text was typed before; this tap says which question it is for."""
         asked = query.message
         assert asked is not None
@@ -220,13 +220,13 @@ class Taps:
 
 def _allows(ask: Ask, tap: Tap) -> bool:
     """Whether it would allow something as the form is now. Who denies may be quick."""
-    step = getattr(tap.does, "step", None)
-    return ask.approval and ask.open and allows(tap.does) and step == ask.draft.step
+    step = getattr(tap.action, "step", None)
+    return ask.approval and ask.open and allows(tap.action) and step == ask.draft.step
 
 
-def _over(ask: Ask, does: Show | Write | Use) -> bool:
+def _over(ask: Ask, action: Show | Write | Use) -> bool:
     """Whether the ask is past what this button is for. A text may still be a late answer."""
-    if isinstance(does, Show):
+    if isinstance(action, Show):
         return not ask.open
-    late = takes_late_answer(ask) and (ask.draft.late or isinstance(does, Use))
+    late = takes_late_answer(ask) and (ask.draft.late or isinstance(action, Use))
     return not (ask.open or late)

@@ -25,14 +25,16 @@ from chatbridge.core.cards.phrases import ended_sentence, only_there
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import takes_text, typed
-from chatbridge.core.model import Ask, Note, Person, View
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import Ask, ChannelState, Person, View
+from chatbridge.core.ports import AskActions, Clock
 
 TAKEN = "👍"
 ONLY_TEXT = "Only text can be an answer here."
 
 
-async def put_text(inbox: Inbox, ask: Ask, text: str, *, person: Person, cursor: Note) -> form.Step:
+async def put_text(
+    inbox: AskActions, ask: Ask, text: str, *, person: Person, cursor: ChannelState
+) -> form.Step:
     """A text for this ask, as it is now. :raises AskEnded: :raises NotHere:"""
     opening: list[form.Event] = []
     if takes_late_answer(ask) and not ask.draft.late:
@@ -61,14 +63,14 @@ class Open:
 
 
 class Texts:
-    def __init__(self, api: Api, inbox: Inbox, *, clock: Clock, voice: Voice) -> None:
+    def __init__(self, api: Api, inbox: AskActions, *, clock: Clock, voice: Voice) -> None:
         self._api = api
         self._inbox = inbox
         self._clock = clock
         self._voice = voice
         self._began = clock.time()
 
-    async def take(self, message: Message, chat: Chat, cursor: Note) -> None:
+    async def take(self, message: Message, chat: Chat, cursor: ChannelState) -> None:
         """:raises StoreError: nothing was put in. :raises RetryLater: nothing was said."""
         replied = replied_to(message)
         found = await self._ask_of(replied, chat) if replied is not None else None
@@ -98,7 +100,7 @@ class Texts:
                 for button in row:
                     data = button.callback_data
                     tap = decode(data) if isinstance(data, str) else None
-                    if isinstance(tap, Tap) and not isinstance(tap.does, Show | Use | Neither):
+                    if isinstance(tap, Tap) and not isinstance(tap.action, Show | Use | Neither):
                         chat.touched(tap.ask_id, replied.message_id)
                         return await self._known(tap.ask_id)
         return None
@@ -110,7 +112,7 @@ class Texts:
             return None
 
     async def _reply(
-        self, message: Message, ask: Ask, replied: Message, chat: Chat, cursor: Note
+        self, message: Message, ask: Ask, replied: Message, chat: Chat, cursor: ChannelState
     ) -> None:
         if not (ask.open or takes_late_answer(ask)):
             over = ended_sentence(ask, now=self._clock.time())
@@ -140,7 +142,7 @@ class Texts:
         unread = place.step > 0 and ask.draft.view is View.QUESTION
         return written < place.since or (unread and written == int(place.since))
 
-    async def _put(self, message: Message, ask: Ask, chat: Chat, cursor: Note) -> None:
+    async def _put(self, message: Message, ask: Ask, chat: Chat, cursor: ChannelState) -> None:
         assert message.text is not None
         assert message.from_user is not None
         try:
@@ -165,7 +167,7 @@ class Texts:
 
     # ── not a reply ───────────────────────────────────────────────────────────────────────────────
 
-    async def _plain(self, message: Message, chat: Chat, cursor: Note) -> None:
+    async def _plain(self, message: Message, chat: Chat, cursor: ChannelState) -> None:
         assert message.text is not None
         unseen = await any_unseen(self._inbox, chat.name, chat.sightings.attention)
         here = await self._open_in(chat)
@@ -211,7 +213,7 @@ class Texts:
             for place, step in zip(places, steps, strict=True)
         ):
             return False
-        return not chat.sightings.may_be_elsewhere(written, than=only.ask)
+        return not chat.sightings.is_ambiguous(written, than=only.ask)
 
 
 def _steps(card: Message) -> set[int]:
@@ -219,8 +221,8 @@ def _steps(card: Message) -> set[int]:
     rows = card.reply_markup.inline_keyboard if card.reply_markup is not None else ()
     found = [button.callback_data for row in rows for button in row]
     taps = [decode(data) for data in found if isinstance(data, str)]
-    does = [tap.does for tap in taps if isinstance(tap, Tap)]
-    steps = [getattr(each, "step", None) for each in does]
+    action = [tap.action for tap in taps if isinstance(tap, Tap)]
+    steps = [getattr(each, "step", None) for each in action]
     return {step for step in steps if step is not None}
 
 

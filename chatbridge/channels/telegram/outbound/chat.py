@@ -40,16 +40,16 @@ from chatbridge.channels.telegram.render.keyboard import takes_typing
 from chatbridge.channels.telegram.render.long_questions import File, Overflow, overflow
 from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
-from chatbridge.core.delivery.queue import Pace
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, Notice, Post, View, new_draft
-from chatbridge.core.ports import Clock, Inbox, Remark, Shown
+from chatbridge.core.ports import AskActions, Clock, Remark, Shown
 
-PRIVATE = Pace(message=1.0, edit=0.4, burst=4.0)
-GROUP = Pace(message=3.6, edit=3.6, burst=7.2)
+PRIVATE = RateLimit(message=1.0, edit=0.4, burst=4.0)
+GROUP = RateLimit(message=3.6, edit=3.6, burst=7.2)
 """Telegram allows about one message a second in a chat, and twenty a minute in a group."""
 NOT_SENT = 0
 TOUCHED_AT_MOST = 100
@@ -62,10 +62,10 @@ Missing = Callable[[], Awaitable[tuple[Place, int]]]
 
 
 class Chat:
-    keeps_posts = True
+    persistent = True
 
     def __init__(
-        self, api: Api, chat: int, *, clock: Clock, topics: bool, pace: Pace | None = None
+        self, api: Api, chat: int, *, clock: Clock, topics: bool, pace: RateLimit | None = None
     ) -> None:
         self.name = f"telegram:{chat}"
         self.id = chat
@@ -97,7 +97,7 @@ class Chat:
         return self._writer.trouble
 
     def attach(
-        self, inbox: Inbox, *, private_topics: bool, migrated: Callable[[Chat, int], None]
+        self, inbox: AskActions, *, private_topics: bool, migrated: Callable[[Chat, int], None]
     ) -> None:
         """Before anything is shown. `migrated` is told of this chat's new id."""
         self._inbox = inbox
@@ -207,7 +207,7 @@ class Chat:
             old, place = _messages_of(place), None
         weight = weight_of(ask)
         drawn = partial(
-            draw,
+            build_card,
             ask,
             channel="telegram",
             latest_deadline=self._inbox.latest_deadline(ask),

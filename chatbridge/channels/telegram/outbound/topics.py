@@ -9,8 +9,8 @@ import logging
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
-from chatbridge.core.model import Note, Project
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import ChannelState, Project
+from chatbridge.core.ports import AskActions, Clock
 from chatbridge.core.stored_json import number
 from chatbridge.core.text import one_line, shortened
 
@@ -21,7 +21,7 @@ NONE = ""
 
 
 class Topics:
-    def __init__(self, api: Api, *, surface: str, inbox: Inbox, clock: Clock) -> None:
+    def __init__(self, api: Api, *, surface: str, inbox: AskActions, clock: Clock) -> None:
         self._api = api
         self._surface = surface
         self._inbox = inbox
@@ -50,7 +50,7 @@ class Topics:
 
     async def _remember(self, project: Project, value: str) -> None:
         key, now = self._key(project), self._clock.time()
-        await self._inbox.remember(Note(channel="telegram", key=key, value=value, at=now))
+        await self._inbox.remember(ChannelState(channel="telegram", key=key, value=value, at=now))
 
     def _key(self, project: Project) -> str:
         return f"topic:{self._surface}:{project.key}"

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from chatbridge.channels.chat.card_visibility import Attention, waits_for_text
+from chatbridge.channels.chat.card_visibility import CardVisibility, waits_for_text
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import Ask
 from chatbridge.core.ports import Clock
@@ -18,7 +18,7 @@ DOUBTED = 10 * 60.0
 
 class Sightings:
     def __init__(self, *, viewer: str | None, clock: Clock) -> None:
-        self.attention = Attention("telegram")
+        self.attention = CardVisibility("telegram")
         self._viewer = viewer
         self._clock = clock
         self._ahead: float | None = None
@@ -58,12 +58,12 @@ class Sightings:
         self._forget_what_is_over()
         return ask.id in self._doubtful
 
-    def may_be_elsewhere(self, written: float, *, than: Ask) -> bool:
+    def is_ambiguous(self, written: float, *, than: Ask) -> bool:
         """Whether who wrote then may have meant another question than the one that waits."""
         self._forget_what_is_over()
         if any(ask != than.id for ask in self._doubtful):
             return True
-        return self.attention.may_be_elsewhere(written, than=than.id)
+        return self.attention.is_ambiguous(written, than=than.id)
 
     def _forget_what_is_over(self) -> None:
         now = self._clock.monotonic()

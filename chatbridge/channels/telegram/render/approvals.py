@@ -65,14 +65,14 @@ def _means(card: Card) -> Iterator[Text]:
     """What a person should know before they allow it."""
     if card.subject and card.subject.beyond:
         yield (Run(card.subject.beyond),)
-    if card.view is View.REALLY:
+    if card.view is View.CONFIRM_DESTRUCTIVE:
         yield (Run(MARKED),)
 
 
 def _asked(card: Card) -> Text:
     if card.view is View.SESSION:
         return (Run(f"Allow {_this(card)} until the session ends?", ("b",)),)
-    if card.view is View.REALLY:
+    if card.view is View.CONFIRM_DESTRUCTIVE:
         return (Run(REALLY, ("b",)),)
     return cut(joined(blocks(card.question)), QUESTION)
 

@@ -12,7 +12,7 @@ import re
 import uuid
 from dataclasses import dataclass
 
-from chatbridge.core.cards.card import Act
+from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession, Event, ShowAll
 from chatbridge.core.model import Ask
@@ -44,7 +44,7 @@ class Neither:
     """Close a message that asked which question was meant."""
 
 
-Does = Event | Act | Write | Show | Use | Neither
+Action = Event | AskAction | Write | Show | Use | Neither
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Tap:
 
     ask_id: str
     question: int
-    does: Does
+    action: Action
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Output:
     operation_id: str
 
 
-NEITHER = Tap(ask_id="", question=0, does=Neither())
+NEITHER = Tap(ask_id="", question=0, action=Neither())
 
 
 def question_shown(ask: Ask) -> int:
@@ -111,7 +111,7 @@ _STEPPED: dict[str, type[_Stepped]] = {
     "u": Use,
 }
 _CODES = {kind: code for code, kind in _STEPPED.items()}
-_FIXED: dict[str, Act | Show] = {"E": Act.EXTEND, "D": Act.DISCARD, "S": Show()}
+_FIXED: dict[str, AskAction | Show] = {"E": AskAction.EXTEND, "D": AskAction.DISCARD, "S": Show()}
 
 _OUTPUT = "o:"
 """No ask's button has a colon."""
@@ -123,9 +123,9 @@ def encode(tap: Tap | Output) -> str:
     """:raises ValueError: no button can carry this: an id in it is no UUID, or it has words."""
     if isinstance(tap, Output):
         return _OUTPUT + _short(tap.operation_id)
-    if isinstance(tap.does, Neither):
+    if isinstance(tap.action, Neither):
         return _NEITHER
-    code, numbers = _written(tap.does)
+    code, numbers = _written(tap.action)
     return ".".join([f"{_short(tap.ask_id)}{code}{tap.question}", *map(str, numbers)])
 
 
@@ -137,8 +137,8 @@ def _long(short: str) -> str:
     return str(uuid.UUID(bytes=base64.urlsafe_b64decode(f"{short}==")))
 
 
-def _written(does: Does) -> tuple[str, tuple[int, ...]]:
-    match does:
+def _written(action: Action) -> tuple[str, tuple[int, ...]]:
+    match action:
         case form.Choose(step=step, option=option):
             return _CHOOSE, (step, option)
         case form.Toggle(step=step, option=option, on=on):
@@ -149,11 +149,11 @@ def _written(does: Does) -> tuple[str, tuple[int, ...]]:
             pass
         case form.Cancel(reason=str()):
             pass
-        case Act() | Show():
-            return next(code for code, fixed in _FIXED.items() if fixed == does), ()
+        case AskAction() | Show():
+            return next(code for code, fixed in _FIXED.items() if fixed == action), ()
         case _:
-            return _CODES[type(does)], (does.step,)
-    raise ValueError(f"no button can carry {does!r}")
+            return _CODES[type(action)], (action.step,)
+    raise ValueError(f"no button can carry {action!r}")
 
 
 def decode(data: str) -> Tap | Output | None:
@@ -175,13 +175,13 @@ def _tap_in(data: str) -> Tap | None:
     if found is None:
         return None
     ask, code, question, rest = found.groups()
-    does = _read(code, tuple(int(number) for number in rest.split(".")[1:]))
-    if does is None:
+    action = _read(code, tuple(int(number) for number in rest.split(".")[1:]))
+    if action is None:
         return None
-    return Tap(ask_id=_long(ask), question=int(question), does=does)
+    return Tap(ask_id=_long(ask), question=int(question), action=action)
 
 
-def _read(code: str, numbers: tuple[int, ...]) -> Does | None:
+def _read(code: str, numbers: tuple[int, ...]) -> Action | None:
     match code, numbers:
         case "c", (step, option):
             return form.Choose(step=step, option=option)

@@ -21,7 +21,7 @@ from chatbridge.channels.telegram.render.html import (
 )
 from chatbridge.channels.telegram.render.keyboard import Rows
 from chatbridge.core.cards import outcome_text as ends
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card, State
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Outcome, QuestionType, Status, View
@@ -147,7 +147,7 @@ def _hints(card: Card, seen: Seen) -> Iterator[str]:
         declared = escape(clipped(card.declared, long_questions.DECLARED_AT_MOST))
         by = f" by {time_tag(card.deadline, now=seen.now)}" if card.deadline is not None else ""
         yield f"Used if nobody answers{by}: <b>{isolated(declared)}</b>"
-    if card.alone:
+    if card.orphaned:
         yield "<i>The agent is not waiting now. An answer is kept for its next call.</i>"
     yield _ends(card, seen.now)
 
@@ -245,4 +245,4 @@ def _said(ask: Ask, step: form.Answered) -> str:
 
 def _after(ask: Ask, step: form.Answered) -> Card:
     ended = replace(ask, status=Status.ANSWERED, outcome=Outcome(at=0.0, answers=step.answers))
-    return draw(ended, channel="telegram")
+    return build_card(ended, channel="telegram")

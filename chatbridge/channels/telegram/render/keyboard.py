@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chatbridge.channels.telegram.render.callback_data import Does, Tap, Write, encode
+from chatbridge.channels.telegram.render.callback_data import Action, Tap, Write, encode
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
-from chatbridge.core.cards.card import Act, Card, Choice, Role
+from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated
 
@@ -181,8 +181,8 @@ def takes_typing(card: Card) -> bool:
     return text or card.view in (View.OTHER, View.EXPLAIN)
 
 
-def _key(card: Card, text: str, does: Does, style: str | None = None) -> Key:
-    tap = Tap(ask_id=card.ask_id, question=card.number - 1, does=does)
+def _key(card: Card, text: str, action: Action, style: str | None = None) -> Key:
+    tap = Tap(ask_id=card.ask_id, question=card.number - 1, action=action)
     return Key(text=text, data=encode(tap), style=style)
 
 
@@ -203,7 +203,7 @@ def _option_key(card: Card, choice: Choice, room: Columns, *, listed: bool) -> K
     text = number + beside_ours(cut)
     if card.type is QuestionType.MULTI_SELECT:
         text = f"{ON if choice.picked else OFF} {text}"
-    return _key(card, text, choice.does, SUCCESS if choice.picked else None)
+    return _key(card, text, choice.action, SUCCESS if choice.picked else None)
 
 
 def _edit_rows(card: Card) -> Iterator[tuple[Key, ...]]:
@@ -254,32 +254,32 @@ def _own_key(card: Card, role: Role, now: float) -> Key | None:
         return None
     match role:
         case Role.DROP_OTHER:
-            return _key(card, f"{ON} {_dropped_label(button.label)}", button.does, SUCCESS)
+            return _key(card, f"{ON} {_dropped_label(button.label)}", button.action, SUCCESS)
         case Role.DONE:
             picked = any(c.picked for c in card.choices) or card.button(Role.DROP_OTHER)
-            return _key(card, button.label, button.does, PRIMARY if picked else None)
+            return _key(card, button.label, button.action, PRIMARY if picked else None)
         case Role.SEND:
-            return _key(card, _OWN_LABELS[role], button.does, PRIMARY)
+            return _key(card, _OWN_LABELS[role], button.action, PRIMARY)
         case Role.RUN_NOW:
-            return _key(card, _OWN_LABELS[role], button.does, DANGER)
+            return _key(card, _OWN_LABELS[role], button.action, DANGER)
         case Role.ALLOW:
-            return _key(card, button.label, button.does)
+            return _key(card, button.label, button.action)
         case Role.BACK if card.view is View.CANCEL:
-            return _key(card, "‹ Keep it open", button.does)
+            return _key(card, "‹ Keep it open", button.action)
         case Role.BACK if card.view is View.OTHER and not card.approval:
-            return _key(card, "‹ Back to the options", button.does)
+            return _key(card, "‹ Back to the options", button.action)
         case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
             return None
         case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
             return None
         case _:
-            return _key(card, _OWN_LABELS[role], button.does)
+            return _key(card, _OWN_LABELS[role], button.action)
 
 
 def extend_row(card: Card) -> Rows:
     """The one button of a reminder."""
     button = card.button(Role.EXTEND)
-    return ((_key(card, _OWN_LABELS[Role.EXTEND], Act.EXTEND),),) if button else ()
+    return ((_key(card, _OWN_LABELS[Role.EXTEND], AskAction.EXTEND),),) if button else ()
 
 
 def in_rows(keys: Sequence[Key], a_row: int) -> Iterator[tuple[Key, ...]]:

@@ -23,7 +23,7 @@ from chatbridge.channels.telegram.render.html import (
     width,
 )
 from chatbridge.channels.telegram.render.keyboard import label_of, needs_list
-from chatbridge.core.cards.build import draw
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card, Choice, Role
 from chatbridge.core.model import Ask, Status, View
 from chatbridge.core.text import isolated, one_line, shortened, visible
@@ -169,7 +169,7 @@ def _of_approval(ask: Ask) -> Overflow:
 def _card_of(ask: Ask, question: int) -> Card:
     """The card that shows this question of the ask."""
     draft = replace(ask.draft, view=View.QUESTION, at=question)
-    return draw(replace(ask, status=Status.OPEN, draft=draft), channel="telegram")
+    return build_card(replace(ask, status=Status.OPEN, draft=draft), channel="telegram")
 
 
 def _parts(card: Card) -> Sequence[Text] | None:

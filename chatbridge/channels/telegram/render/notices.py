@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from chatbridge.channels.telegram.render import approvals, outcome
 from chatbridge.channels.telegram.render.callback_data import (
     NEITHER,
-    Does,
+    Action,
     Show,
     Tap,
     Use,
@@ -107,8 +107,8 @@ def _question(ask: Ask) -> str:
     return _headline(question)
 
 
-def _key(ask: Ask, text: str, does: Does) -> Key:
-    tap = Tap(ask_id=ask.id, question=question_shown(ask), does=does)
+def _key(ask: Ask, text: str, action: Action) -> Key:
+    tap = Tap(ask_id=ask.id, question=question_shown(ask), action=action)
     return Key(text=text, data=encode(tap))
 
 
@@ -154,7 +154,7 @@ def _of_asks(first: str, asks: Sequence[Ask], *, now: float) -> Drawing:
 def _list(first: str, items: Sequence[_Item], *, total: int, now: float) -> Drawing:
     lines = [f"{i}. {item.entry}{_ends(item.deadline, now)}" for i, item in enumerate(items, 1)]
     more = [f"and {total - len(items)} more"] if total > len(items) else []
-    taps = [Tap(ask_id=item.ask_id, question=item.question, does=Show()) for item in items]
+    taps = [Tap(ask_id=item.ask_id, question=item.question, action=Show()) for item in items]
     keys = [Key(text=str(i), data=encode(tap)) for i, tap in enumerate(taps, 1)]
     rows: Rows = tuple(in_rows(keys, NUMBERS_A_ROW))
     return Drawing(html="\n".join([first, "", *lines, *more]), rows=rows)

@@ -78,7 +78,7 @@ def _part(part: outcome_text.Part, now: float) -> str:
     match part:
         case outcome_text.At(time=at):
             return time_tag(at, now=now)
-        case outcome_text.Theirs(text=text, limit=limit):
+        case outcome_text.Untrusted(text=text, limit=limit):
             return isolated(escape(clipped(text, limit)))
         case outcome_text.Given(line=line):
             return answer(line, ONE_ANSWER)

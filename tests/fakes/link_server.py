@@ -17,7 +17,7 @@ from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import Waiting
-from tests.fakes.world import World
+from tests.fakes.core_env import World
 
 
 async def nobody(_ask_id: str) -> Reach:
@@ -38,7 +38,7 @@ async def door(
     tools = [tool(Waiting(hub.broker, nobody))]
     server = build_server(
         lambda: tools,
-        callers=hub.broker.callers,
+        waiting_calls=hub.broker.waiting_calls,
         clients=Clients(),
         clock=hub.clock,
         after_call=lambda: None,
@@ -46,7 +46,7 @@ async def door(
     )
     heard: list[str] = [] if told is None else told
     links = Links(
-        server, hub.broker.callers, settings=settings or {}, tell=heard.append, peers=peers
+        server, hub.broker.waiting_calls, settings=settings or {}, tell=heard.append, peers=peers
     )
     await links.listen(_listener(path))
     try:

@@ -32,9 +32,9 @@ class Changes:
 
 class Recent:
     def __init__(self) -> None:
-        self.asks: Newest[str, Ask] = Newest()
-        self.calls: Newest[CallName, Call] = Newest()
-        self.posts: Newest[str, dict[str, Post]] = Newest()
+        self.asks: LruCache[str, Ask] = LruCache()
+        self.calls: LruCache[CallName, Call] = LruCache()
+        self.posts: LruCache[str, dict[str, Post]] = LruCache()
 
     def committed(self, changes: Changes) -> None:
         self.asks.take(changes.asks)
@@ -42,12 +42,12 @@ class Recent:
         self.posts.take(changes.posts)
 
     def forget(self) -> None:
-        self.asks = Newest()
-        self.calls = Newest()
-        self.posts = Newest()
+        self.asks = LruCache()
+        self.calls = LruCache()
+        self.posts = LruCache()
 
 
-class Newest(Generic[K, V]):
+class LruCache(Generic[K, V]):
     """The last values put in, up to the limit."""
 
     def __init__(self) -> None:

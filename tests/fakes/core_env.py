@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chatbridge.core.asks.ask_service import Intake
+from chatbridge.core.asks.ask_service import AskService
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.model import (
     Agent,
@@ -63,7 +63,7 @@ def name(link: str = "link-1", number: int = 1) -> CallName:
 class World:
     store: SqliteStore
     broker: Broker
-    inbox: Intake
+    inbox: AskService
     clock: StillClock
     changes: asyncio.Queue[Ask] = field(default_factory=asyncio.Queue)
 
@@ -75,7 +75,7 @@ class World:
     async def call(
         self, *questions: Question, link: str = "link-1", number: int = 1, timeout: float = 300.0
     ) -> tuple[Ask, Call]:
-        self.broker.callers.link_opened(link)
+        self.broker.waiting_calls.link_opened(link)
         return await self.broker.ask(request(*questions, timeout=timeout), name(link, number))
 
     async def ended(self, ask: Ask) -> Ask:
@@ -117,7 +117,7 @@ async def world(
         changed=changes.put_nowait,
         drained=drain,
     )
-    inbox = Intake(broker, store=store, clock=clock)
+    inbox = AskService(broker, store=store, clock=clock)
     here.append(World(store, broker, inbox, clock, changes))
     running = asyncio.ensure_future(broker.run())
     try:

@@ -15,7 +15,7 @@ from typing import Self
 from chatbridge.core.model import Ask, CallName
 from chatbridge.tools.call import HEARTBEAT
 from chatbridge.tools.clients import Client, Clients
-from tests.fakes.patient import (
+from tests.fakes.sim_hub import (
     HOUR,
     QUESTION,
     TICK,
@@ -79,7 +79,7 @@ class Agent:
 
     def ticket_in(self, here: Bridge) -> float | None:
         client = here.clients.of(self.client)
-        learned = here.hub.broker.callers.learned_limit(self.pipe.id)
+        learned = here.hub.broker.waiting_calls.learned_limit(self.pipe.id)
         if learned and client.limit is None and client.idle is None:
             client = Client(limit=learned.seconds)
         patience = client.patience(progress=self.progress)
@@ -250,7 +250,7 @@ class Night:
 
         await until(counts)
         self.clock.advance(within)
-        await self.here.hub.until(lambda ask: ask.alone_since is not None or ask.kept)
+        await self.here.hub.until(lambda ask: ask.orphaned_since is not None or ask.kept)
 
     async def delivered(self) -> Ask:
         """The one ask, once the hub knows that the agent has its answer."""

@@ -27,7 +27,7 @@ from chatbridge.tools.server import build_server
 from chatbridge.tools.wait_for_answer import WaitForAnswer
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
-from tests.fakes.world import OWNER, World, world
+from tests.fakes.core_env import OWNER, World, world
 
 Json = dict[str, Any]
 PATIENCE = 20.0
@@ -150,7 +150,7 @@ async def bridge(
         tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: results.told}))
         server = build_server(
             lambda: tools,
-            callers=hub.broker.callers,
+            waiting_calls=hub.broker.waiting_calls,
             clients=known,
             clock=clock.calls,
             after_call=lambda: None,
@@ -241,14 +241,14 @@ class Pipe:
         again = self._relay.generation > 0
         self._bridge, self._reader = here, asyncio.StreamReader(limit=MAX_LINE)
         here.pipes.append(self)
-        callers = here.hub.broker.callers
-        callers.link_opened(self.id)
+        waiting_calls = here.hub.broker.waiting_calls
+        waiting_calls.link_opened(self.id)
         self._session = Session(
             link=self.id,
             project=PROJECT,
             reader=self._reader,
             send=self._from_hub,
-            callers=callers,
+            waiting_calls=waiting_calls,
             confirms=True,
         )
         self._relay.hub_found()
@@ -271,7 +271,7 @@ class Pipe:
         here = self._bridge
         if here is not None:
             await self._end()
-            await here.hub.broker.callers.link_closed(self.id)
+            await here.hub.broker.waiting_calls.link_closed(self.id)
 
     async def _end(self) -> None:
         assert self._reader
