@@ -18,7 +18,7 @@ from pathlib import Path
 from chatbridge.commands.arguments.executable import called
 from chatbridge.commands.arguments.values import (
     KINDS,
-    LONGEST,
+    LONGEST_ARGUMENT_BYTES,
     Place,
     Text,
     invalid,
@@ -162,8 +162,8 @@ def _positional(option: Option, given: Text, separator: str | None) -> str:
 
 def _check_size(argv: Sequence[str]) -> None:
     sizes = [len(each.encode()) for each in argv]
-    if max(sizes) > LONGEST:
-        raise too_long("one argument", max(sizes), f"at most {LONGEST:,} bytes")
+    if max(sizes) > LONGEST_ARGUMENT_BYTES:
+        raise too_long("one argument", max(sizes), f"at most {LONGEST_ARGUMENT_BYTES:,} bytes")
     total = sum(sizes) + _OVERHEAD * len(sizes)
     if total > LONGEST_IN_ALL:
         raise too_long("the whole command", total, f"at most {LONGEST_IN_ALL:,} bytes in all")

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from chatbridge.commands.arguments import trust
-from chatbridge.commands.arguments.paths import owners
 from chatbridge.commands.arguments.trust import Refusal
+from chatbridge.commands.arguments.values import owners
 from chatbridge.core.errors import CommandUnusable
 
 SYSTEM = (

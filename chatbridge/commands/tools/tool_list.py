@@ -13,9 +13,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ServerEvent, Tools
 
 from chatbridge import __version__
 from chatbridge.commands.definitions.library import Library
-from chatbridge.commands.tools.await_tool import Await
-from chatbridge.commands.tools.cancel import Cancel
-from chatbridge.commands.tools.status import Status
+from chatbridge.commands.tools.operation_tools import Await, Cancel, Status
 from chatbridge.commands.tools.tool import CommandTool, Means
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ChannelState
