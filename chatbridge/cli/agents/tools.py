@@ -14,6 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import chatbridge
 from chatbridge import runtime_paths
 from chatbridge.cli.doctor.database import notes
 from chatbridge.cli.doctor.finding import Finding, problem, remark
@@ -330,7 +331,7 @@ SCHEMA = ".tools.schema.json"
 """What editors check files with, beside the copies: the examples' own is not where those are."""
 _SCHEMA_HERE = "../tools.schema.json"
 _EXAMPLES = os.path.join(
-    os.path.dirname(os.path.dirname(__file__)), "commands", "definitions", "examples"
+    os.path.dirname(chatbridge.__file__), "commands", "definitions", "examples"
 )
 
 

@@ -19,10 +19,11 @@ from pydantic import (
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Option, Question, QuestionType
-from chatbridge.tools.ask_user.tool import QUESTION, QUESTIONS
 from chatbridge.tools.definition import misshapen, refused
 
 SHORTEST_TIMEOUT = 10.0
+QUESTIONS = "questions"
+QUESTION = "question"
 MAX_QUESTIONS = 10
 MAX_OPTIONS = 100
 MAX_LABEL = 1_000
