@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chatbridge.cli.connect import Plan, plan, plan_removal, write
-from chatbridge.cli.connect.catalogue import CATALOGUE
-from chatbridge.cli.connect.places import Program, places
+from chatbridge.cli.connect.catalogue import CATALOGUE, Program, places
 
 FILES = Path(__file__).parent / "client_files"
 START = Program("/opt/chatbridge/bin/chatbridge", ("mcp",))

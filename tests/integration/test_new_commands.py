@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from chatbridge.commands.definitions.command import Command, commands_of
-from chatbridge.commands.definitions.definition import Definition
+from chatbridge.commands.definitions.definition import Command, Definition, commands_of
 from chatbridge.hub.wiring.new_commands import tell_of_new_commands
 from tests.fakes.core_env import World, world
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from mcp_types import LoggingLevel
 
-from chatbridge.commands.operations import recovery
-from chatbridge.commands.operations.execution import LAST, OVERDUE
+from chatbridge.commands.operations.execution import ASK_AGAIN_SECONDS, LAST, OVERDUE
 from chatbridge.commands.operations.operations import BACK_WITHIN, GONE
 from chatbridge.commands.operations.runner_port import NotHandedOver, Order
 from chatbridge.commands.tools.notifications import Pushes
@@ -281,14 +280,14 @@ async def test_while_the_runner_cannot_be_asked_nothing_is_decided(tmp_path: Pat
         await until(lambda: runner.running)
     runner.reachable = False
     async with operating(tmp_path, runner, clock=clock) as here:
-        for pause in (recovery.RETRY, 2 * recovery.RETRY):
+        for pause in (ASK_AGAIN_SECONDS, 2 * ASK_AGAIN_SECONDS):
             await asyncio.wait_for(clock.until_asleep(pause), PATIENCE)
             assert (await here.now(begun)).stage is Stage.RUNNING
             clock.advance(pause)
-        await asyncio.wait_for(clock.until_asleep(4 * recovery.RETRY), PATIENCE)
+        await asyncio.wait_for(clock.until_asleep(4 * ASK_AGAIN_SECONDS), PATIENCE)
         runner.end(begun.id)
         runner.reachable = True
-        clock.advance(4 * recovery.RETRY)
+        clock.advance(4 * ASK_AGAIN_SECONDS)
         assert (await here.end_of(begun)).stage is Stage.SUCCEEDED
 
 
@@ -326,7 +325,7 @@ async def test_an_end_that_the_dead_hub_could_not_store_is_stored_by_the_next(
         await until(lambda: runner.running)
         async with failing(tmp_path, "operations"):
             runner.end(first.id)
-            await asyncio.wait_for(clock.until_asleep(recovery.RETRY), PATIENCE)
+            await asyncio.wait_for(clock.until_asleep(ASK_AGAIN_SECONDS), PATIENCE)
     async with operating(tmp_path, runner, clock=clock, concurrency=1) as here:
         assert (await here.end_of(first)).stage is Stage.SUCCEEDED
         await until(lambda: second.id in runner.running)

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from chatbridge.cli.connect import CLIENTS
-from chatbridge.cli.connect.places import program
+from chatbridge.cli.connect.catalogue import program
 from tests.fakes.client_home import Home, before
 from tests.fakes.on_terminal import OnTerminal
 

@@ -14,7 +14,7 @@ import pytest
 from chatbridge.commands.arguments.argv import argv_of
 from chatbridge.commands.arguments.environment import environment_of
 from chatbridge.commands.arguments.executable import Programs
-from chatbridge.commands.definitions.command import Command
+from chatbridge.commands.definitions.definition import Command
 from tests.fakes.made_commands import made
 
 PYTHON = os.path.realpath(sys.executable)

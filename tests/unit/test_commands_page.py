@@ -13,8 +13,13 @@ import pytest
 from pydantic import BaseModel
 
 from chatbridge.commands.definitions.check import check
-from chatbridge.commands.definitions.command import commands_of
-from chatbridge.commands.definitions.definition import Definition, Option, Subcommand, _Rules
+from chatbridge.commands.definitions.definition import (
+    Definition,
+    Option,
+    Subcommand,
+    _Rules,
+    commands_of,
+)
 from chatbridge.core.operation import Stage
 from tests.unit.test_docs import ROOT, TEST, functions_of
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.cli.connect import CLIENTS, Found, found_clients
-from chatbridge.cli.connect.catalogue import ASK_TOOLS, CATALOGUE
-from chatbridge.cli.connect.places import Program
+from chatbridge.cli.connect.catalogue import ASK_TOOLS, CATALOGUE, Program
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.settings import TOOLS
 from tests.fakes.client_home import START, WAIT, Home, after, before

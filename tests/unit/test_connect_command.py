@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.cli.connect import CLIENTS, command, disconnect
-from chatbridge.cli.connect.places import program
+from chatbridge.cli.connect.catalogue import program
 from tests.fakes.client_home import Home, before
 from tests.fakes.program import ROOT, bare
 

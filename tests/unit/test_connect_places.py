@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.cli.connect import CLIENTS, found_clients
-from chatbridge.cli.connect.catalogue import CATALOGUE, client_of
-from chatbridge.cli.connect.places import Places, Program, places, program
+from chatbridge.cli.connect.catalogue import CATALOGUE, Places, Program, client_of, places, program
 from chatbridge.core.errors import ChatbridgeError
 
 USUAL = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chatbridge.cli.connect import command, disconnect
-from chatbridge.cli.connect.places import program
+from chatbridge.cli.connect.catalogue import program
 
 TOOLS = [
     "mcp__chatbridge__ask_user",

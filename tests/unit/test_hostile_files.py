@@ -16,11 +16,10 @@ import yaml
 
 from chatbridge import bounded_read, runtime_paths, settings
 from chatbridge.cli import config_file
-from chatbridge.cli.connect.document import connected
-from chatbridge.cli.connect.parts import Entry
+from chatbridge.cli.connect.document import Entry, connected
 from chatbridge.cli.connect.yaml_text import Yaml
+from chatbridge.commands.operations.runner_client import Known
 from chatbridge.commands.operations.runner_port import End
-from chatbridge.commands.operations.runner_state import Known
 from chatbridge.commands.runner import records
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.hub.http import tokens

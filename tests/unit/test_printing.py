@@ -14,7 +14,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatbridge.cli.connect.places import Places
+from chatbridge.cli.connect.catalogue import Places
 from chatbridge.cli.connect.plans import Change
 from chatbridge.cli.connect.run import show_diffs, show_summaries
 from chatbridge.cli.doctor.finding import from_error

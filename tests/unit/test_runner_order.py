@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatbridge.commands.runner.connection import Garbage
-from chatbridge.commands.runner.order import Order
+from chatbridge.commands.runner.connection import Garbage, Order
 
 anything = st.recursive(
     st.none()

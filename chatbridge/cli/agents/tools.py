@@ -21,7 +21,7 @@ from chatbridge.cli.doctor.finding import Finding, problem, remark
 from chatbridge.cli.ui.running import FAILED, ScriptsParser, new_parser, run, say
 from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.commands.arguments.executable import Programs
-from chatbridge.commands.definitions.command import Command
+from chatbridge.commands.definitions.definition import Command
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.hub.wiring import known_projects
 from chatbridge.settings import Settings
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from chatbridge.cli.doctor.finding import Finding
     from chatbridge.cli.ui.tables import Table
-    from chatbridge.commands.definitions.command import Command
+    from chatbridge.commands.definitions.definition import Command
     from chatbridge.commands.definitions.library import DefinitionFile, Library
     from chatbridge.commands.definitions.problems import Problem
     from chatbridge.settings import Settings
@@ -177,7 +177,7 @@ def _draw(*found: Sequence[Finding]) -> None:
 def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
     """A line for each file that is as it should be, and one for each problem of the others."""
     from chatbridge.cli.doctor.finding import fine, problem, remark
-    from chatbridge.commands.definitions.folders import is_definition
+    from chatbridge.commands.definitions.library import is_definition
 
     names = [file.file.name for file in files]
     found: list[Finding] = []

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.cli.connect import files
-from chatbridge.cli.connect.catalogue import CATALOGUE, Client
+from chatbridge.cli.connect.catalogue import CATALOGUE, Client, Places, places
 from chatbridge.cli.connect.document import loaded
 from chatbridge.cli.connect.editing import Unparsable, at
-from chatbridge.cli.connect.places import Places, places
 from chatbridge.core.errors import ChatbridgeError
 
 

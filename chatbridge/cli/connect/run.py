@@ -8,22 +8,22 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from chatbridge.cli.connect.catalogue import CLIENTS, UnknownClient, client_of
-from chatbridge.cli.connect.document import connected
+from chatbridge.cli.connect.catalogue import CLIENTS, UnknownClient, client_of, places
+from chatbridge.cli.connect.document import Entry, connected
 from chatbridge.cli.connect.found import Found, found_clients
-from chatbridge.cli.connect.parts import Entry
-from chatbridge.cli.connect.places import places
 from chatbridge.cli.connect.plans import (
     Change,
     Plan,
     entry_of,
     file_of,
+    folder_of,
+    is_off,
     plan,
+    plan_folder,
     plan_removal,
     wanted_wait,
     write,
 )
-from chatbridge.cli.connect.workspace import folder_of, is_off, plan_folder
 from chatbridge.cli.ui.running import colourful, say
 from chatbridge.cli.ui.wording import lasted
 from chatbridge.core.errors import ChatbridgeError

@@ -27,8 +27,7 @@ from chatbridge.commands.arguments.values import (
     texts_of,
     too_long,
 )
-from chatbridge.commands.definitions.command import ARGUMENT, WORKING_DIRECTORY, Command
-from chatbridge.commands.definitions.definition import Option
+from chatbridge.commands.definitions.definition import ARGUMENT, WORKING_DIRECTORY, Command, Option
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.definition import refused

@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from chatbridge.commands.arguments import trust
+from chatbridge.commands.arguments.executable import home
 
 _USUAL = re.compile("HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_RUNTIME_DIR")
 _NEVER = re.compile(
@@ -63,8 +63,8 @@ def environment_of(
     hidden = [secret for secret in secrets if secret]
     wanted = {*names} - {"PATH"}
     hubs = {name: value for name, value in base.items() if not _leads_astray(name, value)}
-    if home := trust.home():
-        hubs["HOME"] = home
+    if own_home := home():
+        hubs["HOME"] = own_home
     usual = {name: value for name, value in hubs.items() if _USUAL.fullmatch(name)}
     named = {name: value for name, value in {**hubs, **own}.items() if name in wanted}
     found = {

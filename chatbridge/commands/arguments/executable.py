@@ -9,13 +9,16 @@ could have written are refused (see `trust`).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+import pwd
+import shlex
+import stat
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from chatbridge.commands.arguments import trust
-from chatbridge.commands.arguments.trust import Refusal
 from chatbridge.commands.arguments.values import owners
 from chatbridge.core.errors import CommandUnusable
+from chatbridge.link.root import is_root
 
 SYSTEM = (
     "/usr/local/bin",
@@ -70,7 +73,7 @@ class Programs:
     def _find(self, program: str, projects: Collection[str], *, depth: int) -> str:
         file = _named(program) if "/" in program or program.startswith("~") else self._look(program)
         try:
-            refused = trust.refusal(file, projects=projects)
+            refused = refusal(file, projects=projects)
         except OSError as error:
             refused = Refusal(f"its path cannot be followed ({error})", "mend its path")
         if refused:
@@ -124,7 +127,7 @@ class Programs:
         if os.pathsep in folder:
             return Refusal("a name in PATH can have no colon", "rename it")
         try:
-            return trust.refusal(folder, projects=self._projects())
+            return refusal(folder, projects=self._projects())
         except OSError as error:
             return Refusal(f"it cannot be looked at ({error.strerror})", "mend its path")
 
@@ -185,3 +188,88 @@ def _looked_up(words: list[str]) -> list[str]:
 
 def _runs(file: str) -> bool:
     return os.path.isfile(file) and os.access(file, os.X_OK)
+
+
+_OTHERS_CAN_WRITE = 0o022
+_MOST_LINKS = 40
+"""As many as Linux follows."""
+_OWN = "use a file of yours or of root's, in a folder of yours or of root's"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    why: str
+    mend: str
+
+
+def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
+    """Why nothing may be run from this whole path; None: it may. `projects` are the real paths of
+    folders where agents are known to work; a repository counts even if none is known there.
+
+    :raises OSError: it is not there, or cannot be looked at.
+    """
+    steps = list(_steps(path))
+    for place, about in steps:
+        if _is_project(place, about, projects):
+            return Refusal(
+                f"it lies in the project {place}, where agents can write",
+                "install or copy it to a folder outside of every project",
+            )
+        if about.st_uid not in (0, os.geteuid()):
+            return Refusal(f"{place} belongs to another user (uid {about.st_uid})", _OWN)
+        if _is_open(about) and not (about.st_mode & stat.S_ISVTX and place != steps[-1][0]):
+            mode = f"{stat.S_IMODE(about.st_mode):04o}"
+            return Refusal(
+                f"others can write to {place} (mode {mode})", f"chmod go-w {shlex.quote(place)}"
+            )
+    return None
+
+
+def _steps(path: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Every folder, link and file that the system passes on its way, the target last."""
+    here, links = "/", 0
+    left = [part for part in reversed(path.split("/")) if part]
+    yield here, os.lstat(here)
+    while left:
+        part = left.pop()
+        place = os.path.normpath(os.path.join(here, part))  # `here` has no links: `..` is above it
+        about = os.lstat(place)
+        yield place, about
+        if not stat.S_ISLNK(about.st_mode):
+            here = place
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(f"too many links on the way to {path}")
+        target = os.readlink(place)
+        here = "/" if target.startswith("/") else here
+        left += [each for each in reversed(target.split("/")) if each]
+
+
+def _is_open(about: os.stat_result) -> bool:
+    """Whether others can write to it. The mode of a link says nothing. In a folder such as /tmp
+    (sticky) they can add files, but replace none of the owner's: so the steps below it decide."""
+    return not stat.S_ISLNK(about.st_mode) and bool(about.st_mode & _OTHERS_CAN_WRITE)
+
+
+def _is_project(place: str, about: os.stat_result, known: Collection[str]) -> bool:
+    """A folder where agents are known to work, or a repository of the owner's. The home and what is
+    above it are none: everything would lie in there. A hidden folder in the home is one only if it
+    is known: version managers (~/.nvm, ~/.pyenv) are repositories, too."""
+    own = os.path.realpath(home() or "/")
+    if not stat.S_ISDIR(about.st_mode) or os.path.commonpath([own, place]) == place:
+        return False
+    if place in known:
+        return True
+    above, name = os.path.split(place)
+    hidden = above == own and name.startswith(".")
+    return not hidden and about.st_uid == os.geteuid() and is_root(place)
+
+
+def home() -> str | None:
+    """As the system knows it: HOME may be what an agent's client says. None: a user of a container,
+    without a name."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir or None
+    except KeyError:
+        return None

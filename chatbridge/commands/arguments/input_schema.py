@@ -14,8 +14,14 @@ from typing import Any
 
 from chatbridge.commands.arguments.argv import empty_taken
 from chatbridge.commands.arguments.values import items_of, plain
-from chatbridge.commands.definitions.command import ARGUMENT, PROJECT, WORKING_DIRECTORY, Command
-from chatbridge.commands.definitions.definition import Option, Value
+from chatbridge.commands.definitions.definition import (
+    ARGUMENT,
+    PROJECT,
+    WORKING_DIRECTORY,
+    Command,
+    Option,
+    Value,
+)
 from chatbridge.core.cards.phrases import format_duration
 
 _PYTHONS_OWN = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")

@@ -17,8 +17,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from chatbridge.commands.definitions.command import ARGUMENT, PROJECT, WORKING_DIRECTORY, Command
-from chatbridge.commands.definitions.definition import Items, Option, Value
+from chatbridge.commands.definitions.definition import (
+    ARGUMENT,
+    PROJECT,
+    WORKING_DIRECTORY,
+    Command,
+    Items,
+    Option,
+    Value,
+)
 from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import one_line, shortened

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
 from chatbridge.commands.arguments import environment
-from chatbridge.commands.definitions.command import (
+from chatbridge.commands.definitions.definition import (
     ARGUMENT,
     BARE,
     PROJECT,

@@ -11,8 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chatbridge.commands.definitions.command import ARGUMENT, BARE, PROJECT, WORKING_DIRECTORY
-from chatbridge.commands.definitions.definition import SCHEMA
+from chatbridge.commands.definitions.definition import (
+    ARGUMENT,
+    BARE,
+    PROJECT,
+    SCHEMA,
+    WORKING_DIRECTORY,
+)
 from chatbridge.commands.definitions.problems import Finding, Where, shown
 from chatbridge.commands.definitions.shape import fields, unknown
 

@@ -16,8 +16,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from chatbridge.commands.definitions import inotify
-from chatbridge.commands.definitions.folders import is_definition
 from chatbridge.commands.definitions.inotify import Event, Inotify
+from chatbridge.commands.definitions.library import is_definition
 from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)

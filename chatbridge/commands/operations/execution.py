@@ -17,7 +17,6 @@ from typing import Any
 from chatbridge.commands.operations.active_operations import RETRY, Entry, Spawn, UnderWay
 from chatbridge.commands.operations.fair_queue import Turn, Turns
 from chatbridge.commands.operations.outputs import Outputs, Printed
-from chatbridge.commands.operations.recovery import Recovery
 from chatbridge.commands.operations.runner_port import End, NotHandedOver, Order, Runner
 from chatbridge.core.errors import RunnerUnavailable
 from chatbridge.core.operation import Operation, Result, Stage
@@ -307,3 +306,72 @@ def _command(argv: tuple[str, ...]) -> str:
             return " ".join([*shown, f"[{len(argv) - at} more]"])
         shown.append(said)
     return " ".join(shown)
+
+
+ASK_AGAIN_SECONDS, ASK_AGAIN_AT_MOST_SECONDS = 1.0, 30.0
+"""How long after the runner could not be asked it is asked again, at first and in the end."""
+
+
+class Recovery:
+    def __init__(
+        self,
+        runner: Runner,
+        *,
+        clock: Clock,
+        found: Callable[[End], None],
+        expected: Callable[[str], bool],
+        begun: Callable[[str], Awaitable[bool]],
+    ) -> None:
+        """`found` is told of ends; `expected` says whether the end of an operation is still to
+        come, `begun` whether there is anything of it on disk."""
+        self._runner = runner
+        self._clock = clock
+        self._found = found
+        self._expected = expected
+        self._begun = begun
+        self._doubtful: dict[str, str | None] = {}
+        self._wanted = asyncio.Event()
+
+    def doubt(self, operation_id: str, why: str | None = None) -> None:
+        """The runner may have it, or not. Only once nothing more is done to hand it over. `why`:
+        what went wrong then."""
+        self._doubtful[operation_id] = why or self._doubtful.get(operation_id)
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Find out, until cancelled."""
+        pause = ASK_AGAIN_SECONDS
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            try:
+                await self._find_out()
+                pause = ASK_AGAIN_SECONDS
+            except RunnerUnavailable as error:
+                log.warning("%d operations may run or not: %s", len(self._doubtful), error)
+                self._wanted.set()
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, ASK_AGAIN_AT_MOST_SECONDS)
+
+    async def _find_out(self) -> None:
+        """:raises RunnerUnavailable: what was not found out is still doubtful."""
+        asked = dict(self._doubtful)
+        known = await self._runner.known()
+        for operation_id, why in asked.items():
+            if operation_id not in known:
+                await self._runner.stop(operation_id)  # in case the order comes after all
+                self._found(await self._end_of(operation_id, why))
+            self._doubtful.pop(operation_id, None)
+        for operation_id, end in known.items():
+            if end is not None:
+                self._found(end)
+            elif not self._expected(operation_id):
+                log.warning("operation %s runs, and nobody waits for it: ended", operation_id)
+                await self._runner.stop(operation_id)
+
+    async def _end_of(self, operation_id: str, why: str | None) -> End:
+        """Of one that the runner does not have. Its output is there before its process."""
+        now = self._clock.time()
+        if why is not None and not await self._begun(operation_id):
+            return End(id=operation_id, how="not_started", ended_at=now, error=why)
+        return End(id=operation_id, how="lost", ended_at=now, error=why)

@@ -22,7 +22,7 @@ GRACE, LINGER = 5.0, 10.0
 def main(words: list[str]) -> int:
     if words[-1].startswith(start.DESCRIPTORS):
         sockets.put_back(int(words.pop().removeprefix(start.DESCRIPTORS)))
-    # Only now: `spawn` notes the limit that it finds, for the commands.
+    # Only now: `child` notes the limit that it finds, for the commands.
     from chatbridge.commands.runner.service import Service
 
     state = words[0]

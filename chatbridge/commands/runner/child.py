@@ -7,12 +7,14 @@ session and the group, cannot become another's.
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import signal
 import time
 
-from chatbridge.commands.runner import processes, records, spawn
-from chatbridge.commands.runner.order import Order
+from chatbridge.commands.runner import processes, records
+from chatbridge.commands.runner.connection import Order
 from chatbridge.commands.runner.records import Output
 
 DRAIN = 0.25
@@ -70,9 +72,7 @@ class Child:
         self._output = _output(order, self.started_at)
         environment = {**order.environment, processes.MARK: self.mark}
         try:
-            self.pid, pipe = spawn.spawn(
-                order.executable, order.argv, environment, folder=order.folder
-            )
+            self.pid, pipe = spawn(order.executable, order.argv, environment, folder=order.folder)
         except BaseException:
             self._output.close()
             raise
@@ -188,12 +188,12 @@ def _output(order: Order, now: float) -> Output:
     try:
         output = Output(order.output, limit=order.limit)
     except OSError as error:
-        raise spawn.NotStarted(f"its output cannot be written ({error.strerror})") from error
+        raise NotStarted(f"its output cannot be written ({error.strerror})") from error
     try:
         records.begin(order.output, {"id": order.id, "started_at": now})
     except OSError as error:
         output.close()
-        raise spawn.NotStarted(f"its output cannot be written ({error.strerror})") from error
+        raise NotStarted(f"its output cannot be written ({error.strerror})") from error
     return output
 
 
@@ -202,3 +202,83 @@ def _group(pid: int) -> int | None:
         return os.getpgid(pid)
     except ProcessLookupError:
         return None
+
+
+_DEFAULTS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+"""Python ignores SIGPIPE, and whoever started the hub may have ignored others."""
+_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+"""As the runner found them: programs that count on a low number get it."""
+
+
+class NotStarted(Exception):
+    """Says why, in words for the agent and its owner."""
+
+
+def allow_files(wanted: int) -> int:
+    """Let the runner have that many open files; how many it really can."""
+    _, most = _files
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, _files[0]), most))
+    return max(wanted, _files[0])
+
+
+def spawn(
+    executable: str, argv: list[str], environment: dict[str, str], *, folder: str
+) -> tuple[int, int]:
+    """The process, which leads its session and group, and the end of its output to read from.
+
+    :raises NotStarted:
+    """
+    for path in (executable, folder):
+        if not os.path.isabs(path):
+            raise NotStarted(f"{path} is not a whole path; nothing was started")
+    try:
+        reading, writing = os.pipe()
+    except OSError as error:
+        raise NotStarted(f"too much is open already ({error.strerror})") from error
+    now = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        _enter(folder)
+        resource.setrlimit(resource.RLIMIT_NOFILE, _files)
+        pid = os.posix_spawn(
+            executable,
+            argv,
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, writing, 1),
+                (os.POSIX_SPAWN_DUP2, writing, 2),
+            ],
+            setsid=True,
+            setsigmask=(),
+            setsigdef=_DEFAULTS,
+        )
+        os.set_blocking(reading, False)
+    except BaseException as error:
+        os.close(reading)
+        if isinstance(error, OSError):
+            raise NotStarted(_why(executable, error)) from error
+        if isinstance(error, ValueError):  # a zero byte, or a character that is none
+            raise NotStarted(f"its arguments cannot be handed over ({error})") from error
+        raise
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, now)
+        os.chdir("/")
+        os.close(writing)
+    return pid, reading
+
+
+def _enter(folder: str) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise NotStarted(f"the folder {folder} cannot be entered ({error.strerror})") from error
+
+
+def _why(executable: str, error: OSError) -> str:
+    if error.errno == errno.ENOENT and os.path.exists(executable):
+        return f"{executable} could not be started: the program that its first line names is gone"
+    if error.errno == errno.E2BIG:
+        return f"{executable} could not be started: its arguments are too long for this machine"
+    return f"{executable} could not be started ({error.strerror})"

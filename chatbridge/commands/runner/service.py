@@ -14,10 +14,9 @@ import time
 from collections.abc import Callable
 
 from chatbridge import sockets
-from chatbridge.commands.runner import PROTOCOL, processes, records, spawn
-from chatbridge.commands.runner.child import Child, not_started
-from chatbridge.commands.runner.connection import Connection, Garbage, Message
-from chatbridge.commands.runner.order import Order
+from chatbridge.commands.runner import PROTOCOL, processes, records
+from chatbridge.commands.runner.child import Child, NotStarted, allow_files, not_started
+from chatbridge.commands.runner.connection import Connection, Garbage, Message, Order
 
 MOST = 512
 """Commands at once."""
@@ -34,7 +33,7 @@ class Service:
     def __init__(self, *, listener: socket.socket, place: str, grace: float, linger: float) -> None:
         self._listener, self._place = listener, place
         self._grace, self._linger = grace, linger
-        self._most = min(MOST, (spawn.allow_files(2 * MOST + _SPARE_FILES) - _SPARE_FILES) // 2)
+        self._most = min(MOST, (allow_files(2 * MOST + _SPARE_FILES) - _SPARE_FILES) // 2)
         self._selector = selectors.DefaultSelector()
         self._children: dict[str, Child] = {}
         self._ended: dict[str, records.Record] = {}
@@ -194,9 +193,9 @@ class Service:
         now = time.monotonic()
         try:
             if self._terminated or len(self._children) >= self._most:
-                raise spawn.NotStarted("no more commands can be run now; try again later")
+                raise NotStarted("no more commands can be run now; try again later")
             child = Child(order, place=self._place, grace=self._grace, now=now)
-        except spawn.NotStarted as error:
+        except NotStarted as error:
             self._tell({"has": order.id})
             self._end(not_started(order, str(error)))
             return

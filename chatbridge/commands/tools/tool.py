@@ -18,7 +18,7 @@ from chatbridge.commands.arguments.argv import argv_of
 from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.arguments.input_schema import description_of, schema_of
 from chatbridge.commands.arguments.values import folder_of, project_folder
-from chatbridge.commands.definitions.command import Command
+from chatbridge.commands.definitions.definition import Command
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs
