@@ -5,6 +5,7 @@ Each client's page in `docs/` says how sure its line is.
 
 from __future__ import annotations
 
+import math
 import os
 import pwd
 import shutil
@@ -113,16 +114,16 @@ class UnknownClient(ChatbridgeError):
 class Client:
     name: str
     shown: str
-    known_as: str
-    """How it is called in `tools/clients.py`."""
+    known_as: str | None = None
+    """Its name in `tools/clients.py`, where that differs."""
     file: Callable[[Places], Path]
     folder: Callable[[Places], Path]
-    """If this is there, so is the client."""
-    project: tuple[str, ...]
-    """Its file in a project, if it can have one; the first that is there counts."""
-    format: str
-    servers: str
-    """Under which key the file has its MCP servers."""
+    """The client is installed if this folder exists."""
+    project: tuple[str, ...] = ()
+    """Candidates for its file in a project. The first that exists counts."""
+    format: str = "json"
+    servers: str = "mcpServers"
+    """The key of the MCP servers in the file."""
     shape: Shape
     first: dict[str, Any] = field(default_factory=dict)
     """Written with a new entry only: the owner may think differently."""
@@ -138,7 +139,7 @@ class Client:
     ceiling: float | None = None
     timeout_of_all: str | None = None
     """What holds for every server without its own."""
-    at_least: dict[str, float] = field(default_factory=dict)
+    at_least: dict[str, int] = field(default_factory=dict)
     """Further numbers, in the entry's own units, that may be larger."""
     restart: str
 
@@ -149,17 +150,14 @@ class Client:
     @property
     def default(self) -> float | None:
         """How long one call may take if nothing is said, in seconds."""
-        return KNOWN[self.known_as].limit
+        return KNOWN[self.known_as or self.name].limit
 
     def numbers(self, wait: float) -> dict[str, int]:
         """The time-outs that an entry needs at least, in its own units."""
-        found = {key: int(value) for key, value in self.at_least.items()}
         if self.timeout is None:
-            return found
-        seconds = max(wait, self.floor)
-        if self.ceiling is not None:
-            seconds = min(seconds, self.ceiling)
-        return {self.timeout: int(seconds * self.unit)} | found
+            return dict(self.at_least)
+        seconds = min(max(wait, self.floor), self.ceiling or math.inf)
+        return {self.timeout: int(seconds * self.unit), **self.at_least}
 
 
 def _stdio(program: Program) -> dict[str, Any]:
@@ -240,12 +238,9 @@ _ALL = (
     Client(
         name="claude-code",
         shown="Claude Code",
-        known_as="claude-code",
         file=_claude_file,
         folder=lambda at: at.moved("CLAUDE_CONFIG_DIR") or at.home / ".claude",
         project=(".mcp.json",),
-        format="json",
-        servers="mcpServers",
         shape=_stdio,
         timeout="timeout",
         unit=1000,
@@ -256,7 +251,6 @@ _ALL = (
     Client(
         name="codex",
         shown="Codex",
-        known_as="codex",
         file=lambda at: _codex(at) / "config.toml",
         folder=_codex,
         project=(".codex/config.toml",),
@@ -273,12 +267,9 @@ _ALL = (
     Client(
         name="cursor",
         shown="Cursor",
-        known_as="cursor",
         file=lambda at: at.home / ".cursor/mcp.json",
         folder=lambda at: at.home / ".cursor",
         project=(".cursor/mcp.json",),
-        format="json",
-        servers="mcpServers",
         shape=_stdio,
         restart="Restart Cursor, and switch chatbridge on in its settings under MCP.",
     ),
@@ -289,7 +280,6 @@ _ALL = (
         file=lambda at: at.electron / "Code/User/mcp.json",
         folder=lambda at: at.electron / "Code",
         project=(".vscode/mcp.json",),
-        format="json",
         servers="servers",
         shape=_stdio,
         restart="In VS Code run “MCP: List Servers”, choose chatbridge, and start it.",
@@ -301,8 +291,6 @@ _ALL = (
         file=lambda at: _gemini(at) / "settings.json",
         folder=_gemini,
         project=(".gemini/settings.json",),
-        format="json",
-        servers="mcpServers",
         shape=_plain,
         first={"trust": True},
         timeout="timeout",
@@ -314,11 +302,9 @@ _ALL = (
     Client(
         name="opencode",
         shown="opencode",
-        known_as="opencode",
         file=_opencode_file,
         folder=_opencode_folder,
         project=("opencode.json", "opencode.jsonc"),
-        format="json",
         servers="mcp",
         shape=_opencode,
         on=("enabled", True),
@@ -330,12 +316,8 @@ _ALL = (
     Client(
         name="cline",
         shown="Cline",
-        known_as="cline",
         file=_cline_file,
         folder=lambda at: _cline_file(at).parent.parent,
-        project=(),
-        format="json",
-        servers="mcpServers",
         shape=_stdio,
         first={"autoApprove": list(ASK_TOOLS)},
         on=("disabled", False),
@@ -347,11 +329,9 @@ _ALL = (
     Client(
         name="zed",
         shown="Zed",
-        known_as="zed",
         file=lambda at: _zed(at) / "settings.json",
         folder=_zed,
         project=(".zed/settings.json",),
-        format="json",
         servers="context_servers",
         shape=_plain,
         on=("enabled", True),
@@ -364,10 +344,8 @@ _ALL = (
     Client(
         name="goose",
         shown="Goose",
-        known_as="goose",
         file=lambda at: _goose_folder(at) / "config.yaml",
         folder=_goose_folder,
-        project=(),
         format="yaml",
         servers="extensions",
         shape=_goose,
@@ -380,12 +358,8 @@ _ALL = (
     Client(
         name="windsurf",
         shown="Windsurf",
-        known_as="windsurf",
         file=lambda at: at.home / ".codeium/windsurf/mcp_config.json",
         folder=lambda at: at.home / ".codeium/windsurf",
-        project=(),
-        format="json",
-        servers="mcpServers",
         shape=_plain,
         on=("disabled", False),
         restart="In Windsurf press Refresh in the list of MCP servers.",

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import ChatbridgeError
 
 LARGEST = 100 * 1024 * 1024
@@ -95,17 +94,19 @@ def replace(path: Path, *, before: bytes | None, after: bytes | None, private: b
         if before is None:
             assert after is not None
             _make_folders(real.parent, private=private)
-            _write(real, after, None, PRIVATE if private else SHARED & ~_umask(), check)
+            mode = PRIVATE if private else SHARED & ~_umask()
+            write_atomically(real, after, mode=mode, check=check)
             return
         status = _allowed(real)
         if after is None:
             real.unlink()
             return
-        copy = next_backup(path, before)
         mode = stat.S_IMODE(status.st_mode)
+        owner = (status.st_uid, status.st_gid) if os.geteuid() == 0 else None
+        copy = next_backup(path, before)
         if not copy.exists():
-            _write(copy, before, status, mode)
-        _write(real, after, status, mode, check)
+            write_atomically(copy, before, mode=mode, owner=owner, overwrite=False)
+        write_atomically(real, after, mode=mode, owner=owner, check=check)
     except OSError as error:
         raise ChatbridgeError(
             f"{path} cannot be written: {error.strerror}. Nothing was changed there."
@@ -126,40 +127,6 @@ def _make_folders(folder: Path, *, private: bool) -> None:
     missing = [it for it in (folder, *folder.parents) if not it.exists()]
     for it in reversed(missing):
         it.mkdir(mode=0o700 if private else 0o755, exist_ok=True)
-
-
-def _write(
-    path: Path,
-    content: bytes,
-    like: os.stat_result | None,
-    mode: int,
-    check: Callable[[], None] | None = None,
-) -> None:
-    """In one step: whoever reads meanwhile sees the old content or the new. Without a check at the
-    last moment there must be nothing in its place yet."""
-    number, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(content)
-            file.flush()
-            if like is not None and os.geteuid() == 0:
-                os.fchown(number, like.st_uid, like.st_gid)
-            os.fchmod(number, mode)
-            os.fsync(number)
-        if check is None:
-            os.link(name, path)
-            os.unlink(name)
-        else:
-            check()
-            os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _umask() -> int:

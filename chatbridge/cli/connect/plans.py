@@ -64,15 +64,7 @@ def plan(
     :param start: what the client is to start; None: this chatbridge
     :raises ChatbridgeError:
     """
-    found, at = client_of(client), places(environ)
-    path = file_of(found, at, project)
-    part = entry_of(found, wanted_wait() if wait is None else wait, start)
-    change = change_in(path, found, at, [part], project=project)
-    return Plan(
-        shown=found.shown,
-        changes=(change,) if change else (),
-        restart=found.restart,
-    )
+    return _plan(client_of(client), places(environ), project, wait, start, removal=False)
 
 
 def plan_removal(
@@ -82,15 +74,23 @@ def plan_removal(
 
     :raises ChatbridgeError:
     """
-    found, at = client_of(client), places(environ)
-    path = file_of(found, at, project)
-    parts = [entry_of(found, LEAST)]
-    change = change_in(path, found, at, parts, project=project, removal=True)
-    return Plan(
-        shown=found.shown,
-        changes=(change,) if change else (),
-        restart="Running agents keep it until their next start.",
-    )
+    return _plan(client_of(client), places(environ), project, LEAST, None, removal=True)
+
+
+def _plan(
+    client: Client,
+    at: Places,
+    project: Path | None,
+    wait: float | None,
+    start: Program | None,
+    *,
+    removal: bool,
+) -> Plan:
+    path = file_of(client, at, project)
+    part = entry_of(client, wanted_wait() if wait is None else wait, start)
+    change = change_in(path, client, at, [part], project=project, removal=removal)
+    restart = "Running agents keep it until their next start." if removal else client.restart
+    return Plan(shown=client.shown, changes=(change,) if change else (), restart=restart)
 
 
 def write(planned: Plan) -> None:

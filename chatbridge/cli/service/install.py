@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 from chatbridge import runtime_paths
+from chatbridge.atomic_write import write_atomically
 from chatbridge.cli.service import manager, unit_files
 from chatbridge.cli.service.manager import SERVICE, SOCKET
 from chatbridge.cli.ui.wording import shown
@@ -71,7 +72,8 @@ def _write(say: Say) -> bool:
             path = os.path.join(folder, name)
             new = _read(path) != content
             if new:
-                _replace(path, content)
+                # A link to somebody's own files stays one.
+                write_atomically(os.path.realpath(path), content.encode(), mode=0o644)
             changed = changed or new
             say(f"  {shown(path)}  {'written' if new else 'unchanged'}")
             for line in content.splitlines():
@@ -125,11 +127,3 @@ def _read(path: str) -> str | None:
             return file.read()
     except (OSError, UnicodeDecodeError):
         return None
-
-
-def _replace(path: str, content: str) -> None:
-    """Whole or not at all. A link to elsewhere (somebody's own files) is followed."""
-    target = os.path.realpath(path)
-    with open(f"{target}.new", "w", encoding="utf-8") as file:
-        file.write(content)
-    os.replace(f"{target}.new", target)

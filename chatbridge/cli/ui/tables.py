@@ -57,28 +57,22 @@ def cell(text: str) -> str:
 
 def width(text: str) -> int:
     """How many columns of a screen a text takes."""
-    return sum(_columns(char) for char in text)
+    if text.isascii():
+        return len(text)  # without the time that rich takes to be imported
+    from rich.cells import cell_len
 
-
-def _columns(char: str) -> int:
-    if char.isascii():
-        return 1
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+    return cell_len(text)
 
 
 def cut(text: str, most: int) -> str:
     if width(text) <= most:
         return text
-    kept, used = "", 0
-    for char in text:
-        used += _columns(char)
-        if used > most - 1:
-            break
-        kept += char
-    closing = "\u2069" if kept.startswith("\u2068") else ""
-    return f"{kept.rstrip()}…{closing}"
+    if text.isascii():
+        return f"{text[: most - 1].rstrip()}…"
+    from rich.cells import set_cell_size
+
+    kept = set_cell_size(text, most - 1).rstrip()
+    return f"{kept}…\u2069" if kept.startswith("\u2068") else f"{kept}…"
 
 
 def layout(tables: Sequence[Table], room: int | None) -> list[int]:

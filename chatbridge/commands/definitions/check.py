@@ -6,13 +6,13 @@ The one validator: of the hub, of `chatbridge tools check` and of `doctor`. It r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from chatbridge.commands.definitions.definition import SCHEMA, Definition
-from chatbridge.commands.definitions.positions import Lines, NotJson, Places, oversized, read
-from chatbridge.commands.definitions.problems import Finding, Problem, Where, path_text, safe, shown
+from chatbridge.commands.definitions.positions import Lines, Places, oversized, read
+from chatbridge.commands.definitions.problems import Finding, Problem, Unusable, Where, shown
 from chatbridge.commands.definitions.rules import named_tool, parts, rules
 from chatbridge.commands.definitions.shape import shaped
 from chatbridge.commands.definitions.versions import Translated, first_version
@@ -37,8 +37,9 @@ def check(text: str, *, file: Path) -> Checked:
     text = text.removeprefix(_BYTE_ORDER_MARK)
     try:
         raw = read(text)
-    except NotJson as error:
-        return Checked(None, (_unreadable(text, error, file),))
+    except Unusable as error:
+        line, column = Lines(text).at(error.position)
+        return Checked(None, (error.finding.in_file(file, line, column),))
     places = Places(text)
     if not isinstance(raw, dict):
         accepted, mend = "one object in {…}", 'begin with { "schema": 2, … }'
@@ -126,50 +127,15 @@ def _clean(value: Any, where: Where, bad: list[Finding]) -> Any:
 
 def _returned(finding: Finding, made: Translated) -> Finding:
     """With its place in the file, where an older version says it elsewhere."""
-    it = finding
-    return Finding(made.origin(it.where), it.kind, it.found, it.accepted, it.mend)
-
-
-def _unreadable(text: str, error: NotJson, file: Path) -> Problem:
-    line, column = Lines(text).at(error.position)
-    return Problem(
-        file=file,
-        line=line,
-        column=column,
-        path="",
-        kind=error.kind,
-        found=safe(error.found),
-        accepted=error.accepted,
-        mend=error.mend,
-    )
+    return replace(finding, where=made.origin(finding.where))
 
 
 def _twice(places: Places, file: Path) -> Iterable[Problem]:
     for where, line, before in places.twice:
-        yield Problem(
-            file=file,
-            line=line,
-            path=path_text(where),
-            kind="duplicate",
-            found=f"{shown(where[-1])} again, after line {before}",
-            accepted="each key once in its object",
-            mend="take one of them out",
-        )
+        found = f"{shown(where[-1])} again, after line {before}"
+        accepted, mend = "each key once in its object", "take one of them out"
+        yield Finding(where, "duplicate", found, accepted, mend).in_file(file, line)
 
 
 def _placed(findings: Iterable[Finding], places: Places, file: Path) -> tuple[Problem, ...]:
-    made = []
-    for it in findings:
-        line, column = places.at(it.where)
-        problem = Problem(
-            file=file,
-            line=line,
-            column=column,
-            path=path_text(it.where),
-            kind=it.kind,
-            found=safe(it.found),
-            accepted=safe(it.accepted),
-            mend=safe(it.mend),
-        )
-        made.append(problem)
-    return tuple(made)
+    return tuple(each.in_file(file, *places.at(each.where)) for each in findings)

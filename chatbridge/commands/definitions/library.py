@@ -21,7 +21,7 @@ from typing import Any
 from chatbridge.commands.definitions.check import check, collision
 from chatbridge.commands.definitions.definition import Command, commands_of
 from chatbridge.commands.definitions.positions import LARGEST
-from chatbridge.commands.definitions.problems import Problem, safe
+from chatbridge.commands.definitions.problems import Finding, Problem, Unusable
 from chatbridge.commands.definitions.rules import named_tool
 
 log = logging.getLogger(__name__)
@@ -195,15 +195,9 @@ def _list(value: object) -> list[object]:
 
 
 def _beyond_us(file: Path) -> Problem:
-    return Problem(
-        file=file,
-        line=None,
-        path="",
-        kind="unreadable",
-        found="chatbridge failed over it",
-        accepted="a definition",
-        mend="look for something unusual in it; the hub's log has the details",
-    )
+    mend = "look for something unusual in it; the hub's log has the details"
+    found = "chatbridge failed over it"
+    return Finding((), "unreadable", found, "a definition", mend).in_file(file)
 
 
 ENDING = ".json"
@@ -220,12 +214,6 @@ class Found:
     problem: Problem | None = None
 
 
-class _NotUsed(Exception):
-    def __init__(self, kind: str, found: str, accepted: str, mend: str) -> None:
-        super().__init__(found)
-        self.kind, self.found, self.accepted, self.mend = kind, found, accepted, mend
-
-
 def is_definition(name: str) -> bool:
     return name.endswith(ENDING) and not name.startswith(".")
 
@@ -238,7 +226,7 @@ def files_in(folder: Path, *, may_be_missing: bool) -> list[Found]:
         if may_be_missing:
             return []
         mend = f"make it (mkdir -p {_quoted(folder)}), or take it out of commands.dirs"
-        missing = _NotUsed("missing", "there is no such folder", "a folder", mend)
+        missing = Unusable("missing", "there is no such folder", "a folder", mend)
         return [_refused(folder, missing)]
     except OSError as error:
         return [_refused(folder, _unreadable(error, "a folder that you can read"))]
@@ -246,7 +234,7 @@ def files_in(folder: Path, *, may_be_missing: bool) -> list[Found]:
         _only_the_owners(folder, os.fstat(own))
         names = sorted(filter(is_definition, os.listdir(own)))
         return [_read_file(folder / name, name, own) for name in names]
-    except _NotUsed as why:
+    except Unusable as why:
         return [_refused(folder, why)]
     except OSError as error:
         return [_refused(folder, _unreadable(error, "a folder that you can read"))]
@@ -266,21 +254,21 @@ def _read_file(path: Path, name: str, folder: int | None) -> Found:
         with os.fdopen(own, "rb") as file:
             about = os.fstat(own)
             if not stat.S_ISREG(about.st_mode):
-                raise _NotUsed("file", "it is not a file", "a file", "take it away from here")
+                raise Unusable("file", "it is not a file", "a file", "take it away from here")
             if folder is not None:
                 _only_the_owners(path, about)
             data = file.read(LARGEST + 1)
         if len(data) > LARGEST:
             found, accepted = "more than a megabyte", "a file of at most 1 MB"
-            raise _NotUsed("too_large", found, accepted, "make several files of it")
+            raise Unusable("too_large", found, accepted, "make several files of it")
         return Found(file=path, text=data.decode("utf-8"))
     except UnicodeDecodeError as error:
         found = f"byte {error.start + 1:,} is not UTF-8"
-        why = _NotUsed("encoding", found, "a text in UTF-8", "save it as UTF-8")
+        why = Unusable("encoding", found, "a text in UTF-8", "save it as UTF-8")
         return _refused(path, why)
     except OSError as error:
         return _refused(path, _unreadable(error, "a file that you can read"))
-    except _NotUsed as why:
+    except Unusable as why:
         return _refused(path, why)
 
 
@@ -294,29 +282,20 @@ def _only_the_owners(path: Path, about: os.stat_result) -> None:
     if about.st_uid not in (0, os.geteuid()):
         found = f"it belongs to another user (uid {about.st_uid})"
         mend = "copy what is in it to one of your own, or take it out"
-        raise _NotUsed("owner", found, "what is yours or root's", mend)
+        raise Unusable("owner", found, "what is yours or root's", mend)
     if about.st_mode & _OTHERS_CAN_WRITE:
         found = f"others can write to it (mode {stat.S_IMODE(about.st_mode):04o})"
         accepted = "what only its owner can write to"
-        raise _NotUsed("writable", found, accepted, f"chmod go-w {_quoted(path)}")
+        raise Unusable("writable", found, accepted, f"chmod go-w {_quoted(path)}")
 
 
-def _unreadable(error: OSError, accepted: str) -> _NotUsed:
+def _unreadable(error: OSError, accepted: str) -> Unusable:
     found = f"it cannot be read ({error.strerror})"
-    return _NotUsed("unreadable", found, accepted, "look at its path, its owner and its mode")
+    return Unusable("unreadable", found, accepted, "look at its path, its owner and its mode")
 
 
-def _refused(path: Path, why: _NotUsed) -> Found:
-    problem = Problem(
-        file=path,
-        line=None,
-        path="",
-        kind=why.kind,
-        found=safe(why.found),
-        accepted=why.accepted,
-        mend=safe(why.mend),
-    )
-    return Found(file=path, problem=problem)
+def _refused(path: Path, why: Unusable) -> Found:
+    return Found(file=path, problem=why.finding.in_file(path))
 
 
 def _quoted(path: Path) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, NoReturn
 
-from chatbridge.commands.definitions.problems import Where, shown
+from chatbridge.commands.definitions.problems import Unusable, Where, shown
 
 LARGEST = 1_000_000
 MOST_SIGNS = 50_000
@@ -20,15 +20,6 @@ _LONGEST_NUMBER = 300
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},:]|[^\s\[\]{},:"]++', re.DOTALL)
 _BLANK = " \t\r\n"
 _PLAIN_JSON = "JSON as json.org has it"
-
-
-class NotJson(Exception):
-    """The text cannot be read at all. `position` is where."""
-
-    def __init__(self, kind: str, position: int, *, found: str, accepted: str, mend: str) -> None:
-        super().__init__(found)
-        self.kind, self.position = kind, position
-        self.found, self.accepted, self.mend = found, accepted, mend
 
 
 class _Constant(Exception):
@@ -108,7 +99,7 @@ class Places:
 def read(text: str) -> Any:
     """What the text says. Numbers that are too large for a computer are infinite.
 
-    :raises NotJson:
+    :raises Unusable:
     """
     if len(text) > LARGEST or len(text.encode("utf-8", "replace")) > LARGEST:
         raise _too_large("more than a megabyte")
@@ -120,13 +111,8 @@ def read(text: str) -> Any:
     except _Constant as error:
         word = str(error)
         position = next(each.start() for each in _TOKEN.finditer(text) if each[0] == word)
-        raise NotJson(
-            "syntax",
-            position,
-            found=word,
-            accepted="numbers such as 5 or 0.5",
-            mend="write a number, or leave the field out",
-        ) from None
+        accepted, mend = "numbers such as 5 or 0.5", "write a number, or leave the field out"
+        raise Unusable("syntax", word, accepted, mend, position=position) from None
 
 
 def oversized(value: object) -> bool:
@@ -141,10 +127,10 @@ def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) <= _LONGEST_NUMBER else float(digits)
 
 
-def _too_large(found: str) -> NotJson:
+def _too_large(found: str) -> Unusable:
     accepted = f"at most 1 MB and {MOST_SIGNS:,} brackets, commas and values"
     mend = "make several files of it, with a few subcommands each"
-    return NotJson("too_large", 0, found=found, accepted=accepted, mend=mend)
+    return Unusable("too_large", found, accepted, mend)
 
 
 def _measure(text: str) -> None:
@@ -157,19 +143,16 @@ def _measure(text: str) -> None:
         elif token[0] in ("}", "]"):
             depth -= 1
         if depth > DEEPEST:
-            raise NotJson(
-                "too_deep",
-                token.start(),
-                found=f"more than {DEEPEST} levels of brackets",
-                accepted="what the schema describes, which is not deep",
-                mend="take out what does not belong there",
-            )
+            found = f"more than {DEEPEST} levels of brackets"
+            accepted = "what the schema describes, which is not deep"
+            mend = "take out what does not belong there"
+            raise Unusable("too_deep", found, accepted, mend, position=token.start())
 
 
-def _explained(text: str, error: json.JSONDecodeError) -> NotJson:
+def _explained(text: str, error: json.JSONDecodeError) -> Unusable:
     if not text.strip(_BLANK):
         found, mend = "an empty file", 'begin with { "schema": 2, … }'
-        return NotJson("syntax", 0, found=found, accepted="one object in braces", mend=mend)
+        return Unusable("syntax", found, "one object in braces", mend)
     position, message = min(error.pos, len(text)), error.msg
     if message.startswith("Expecting"):
         position += len(text[position:]) - len(text[position:].lstrip(_BLANK))
@@ -202,4 +185,4 @@ def _explained(text: str, error: json.JSONDecodeError) -> NotJson:
         found, mend = "a backslash that means nothing", r"write \\ for a backslash"
     else:
         found, mend = f"{shown(here)} where a value should be", "write a value there"
-    return NotJson("syntax", position, found=found, accepted=_PLAIN_JSON, mend=mend)
+    return Unusable("syntax", found, _PLAIN_JSON, mend, position=position)

@@ -68,6 +68,28 @@ class Finding:
     accepted: str
     mend: str
 
+    def in_file(self, file: Path, line: int | None = None, column: int | None = None) -> Problem:
+        return Problem(
+            file=file,
+            line=line,
+            column=column,
+            path=path_text(self.where),
+            kind=self.kind,
+            found=safe(self.found),
+            accepted=safe(self.accepted),
+            mend=safe(self.mend),
+        )
+
+
+class Unusable(Exception):
+    """Nothing in the file can be used. `position` is the place in its text, where there is one."""
+
+    def __init__(
+        self, kind: str, found: str, accepted: str, mend: str, *, position: int = 0
+    ) -> None:
+        super().__init__(found)
+        self.finding, self.position = Finding((), kind, found, accepted, mend), position
+
 
 def path_text(where: Where) -> str:
     text = ""
