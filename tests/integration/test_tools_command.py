@@ -14,9 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from chatbridge.cli.agents import tools
-from chatbridge.cli.agents import tools as tool_examples
-from chatbridge.cli.agents.tools import SCHEMA
+from chatbridge.cli.agents import definition_files, tools
+from chatbridge.cli.agents.definition_files import SCHEMA
 from chatbridge.commands.definitions.library import Library
 from tests.fakes.definitions import definition, written
 from tests.fakes.program import ROOT
@@ -275,7 +274,7 @@ def test_an_example_is_copied_into_the_owners_folder_and_works(
 def test_a_copy_names_the_schema_that_lies_beside_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in tool_examples.names():
+    for name in definition_files.names():
         assert done(capsys, "add", name)[0] == 0
         said = json.loads((folder / f"{name}.json").read_text())["$schema"]
         assert said == f"./{SCHEMA}"

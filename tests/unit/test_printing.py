@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbridge.cli.connect.catalogue import Places
+from chatbridge.cli.connect.command import show_diffs, show_summaries
 from chatbridge.cli.connect.plans import Change
-from chatbridge.cli.connect.run import show_diffs, show_summaries
 from chatbridge.cli.doctor.finding import from_error
 from chatbridge.cli.doctor.screen import drawn
 from chatbridge.cli.ui import prompts, tables

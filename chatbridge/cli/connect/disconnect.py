@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from chatbridge.cli.connect.command import argument_parser, carried_out, checked
+from chatbridge.cli.connect.command import argument_parser, carried_out, checked, disconnect
 
 DESCRIPTION = """\
 Takes chatbridge out of the MCP servers of an agent's program. Shows what would change and asks; the
@@ -14,8 +14,6 @@ file is then as it was before.
 
 def main(argv: list[str]) -> int:
     given = checked(parser(), argv)
-    from chatbridge.cli.connect.run import disconnect  # after --help, which needs none of it
-
     return carried_out(disconnect, given)
 
 

@@ -72,8 +72,6 @@ def _ended_as_service(pid: int) -> bool:
 
     :raises ServiceFailed:
     """
-    from chatbridge.cli.service import manager
-
     if not manager.runs(pid):
         return False
     manager.stop()

@@ -1,0 +1,298 @@
+"""What `chatbridge tools` does: checks and lists the owner's definition files, and adds examples.
+
+Reads the files as the hub does. It needs no hub, and starts none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import chatbridge
+from chatbridge import runtime_paths
+from chatbridge.cli.doctor.database import notes
+from chatbridge.cli.doctor.finding import Finding, Mark, fine, problem, remark
+from chatbridge.cli.doctor.screen import drawn
+from chatbridge.cli.ui import tables
+from chatbridge.cli.ui.running import FAILED, colourful, say
+from chatbridge.cli.ui.tables import Column, Table, cell
+from chatbridge.cli.ui.wording import counted, shown
+from chatbridge.commands.arguments.executable import Programs
+from chatbridge.commands.definitions.definition import Command, published
+from chatbridge.commands.definitions.library import DefinitionFile, Library, is_definition
+from chatbridge.commands.definitions.problems import Problem
+from chatbridge.core.errors import CommandUnusable
+from chatbridge.core.text import encodable
+from chatbridge.hub.wiring import known_projects
+from chatbridge.settings import TOOLS, Settings, load
+
+Json = dict[str, Any]
+
+OFF = "Commands are off: commands.enabled is false in your configuration."
+YOURS = "Look through it: what agents may run, and what needs your approval, is for you to say."
+
+
+def library_of(settings: Settings) -> Library:
+    """The hub's own, not yet loaded."""
+    return Library(
+        settings.commands.dirs,
+        reserved=frozenset(TOOLS),
+        may_be_missing="dirs" not in settings.commands.model_fields_set,
+    )
+
+
+# ── check ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def check(names: Sequence[str], *, as_json: bool) -> int:
+    settings = load()
+    if names:
+        library = _library_of_files(names)
+    else:
+        library = library_of(settings)
+        library.load()
+        if not library.files and not as_json:
+            print(_nothing(settings.commands.dirs))
+            return 0
+    programs = program_findings("programs", library.commands.values(), settings)
+    ok = not library.problems and all(found.mark is not Mark.PROBLEM for found in programs)
+    if as_json:
+        _print_json(
+            {
+                "ok": ok,
+                "files": [_file_object(file) for file in library.files],
+                "programs": [finding.json() for finding in programs],
+            }
+        )
+    else:
+        _draw(findings(library.files), programs)
+        print(f"\n{_summed_up(len(library.problems), programs=len(programs))}")
+    return 0 if ok else FAILED
+
+
+def _library_of_files(names: Sequence[str]) -> Library:
+    library = Library((), reserved=frozenset(TOOLS))
+    library.load_files([Path(name) for name in names])
+    return library
+
+
+def _file_object(file: DefinitionFile) -> Json:
+    return {
+        "file": encodable(str(file.file)),
+        "tools": [command.tool for command in file.commands],
+        "problems": [problem.as_json() for problem in file.problems],
+        "remarks": [remark.as_json() for remark in file.remarks],
+    }
+
+
+def _draw(*found: Sequence[Finding]) -> None:
+    width = shutil.get_terminal_size((80, 24)).columns
+    for finding in chain(*found):
+        sys.stdout.write(drawn(finding, width=width, colour=colourful()))
+
+
+def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
+    """A line for each file that is as it should be, and one for each problem of the others."""
+    names = [file.file.name for file in files]
+    found: list[Finding] = []
+    for file in files:
+        name = file.file.name
+        if names.count(name) > 1 or not is_definition(name):
+            name = shown(file.file)
+        for each in file.problems:
+            what = f"{told(each)} [{each.kind}] (accepted: {each.accepted})"
+            found.append(problem(name, what, each.mend))
+        for each in file.remarks:
+            what = f"{told(each)} [{each.kind}] ({each.accepted})"
+            found.append(remark(name, what, each.mend))
+        if file.problems:
+            continue
+        if file.commands:
+            found.append(fine(name, counted(len(file.commands), "tool")))
+        else:
+            found.append(remark(name, "no tools: nothing in it is enabled"))
+    return found
+
+
+def told(problem: Problem) -> str:
+    """What it is, in one line, without the file, and without what would be accepted."""
+    line = f"line {problem.line}" if problem.line else ""
+    place = ", ".join(filter(None, (line, problem.path)))
+    return f"{place}: {problem.found}" if place else problem.found
+
+
+def _summed_up(problems: int, *, programs: int) -> str:
+    if not problems and programs:
+        return "The files are right, but not every program can be run."
+    if not problems:
+        return "All is well."
+    return f"{counted(problems, 'problem')}. A file with a problem has no tools; the others have."
+
+
+def _nothing(dirs: Sequence[Path]) -> str:
+    folders = ", ".join(map(shown, dirs)) or "commands.dirs"
+    return f"No definitions in {folders}. An example to begin with: chatbridge tools add git"
+
+
+# ── list ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def list_tools(*, as_json: bool) -> int:
+    settings = load()
+    library = library_of(settings)
+    library.load()
+    if not settings.commands.enabled:
+        say(OFF)
+    if as_json:
+        _print_json([_tool_object(command) for command in library.commands.values()])
+    elif library.commands:
+        tables.write(screen(list(library.commands.values())))
+    elif not library.problems:
+        print(_nothing(settings.commands.dirs))
+    if library.problems:
+        say(f"{counted(len(library.problems), 'problem')} in your files: chatbridge tools check")
+    return 0
+
+
+def screen(commands: Sequence[Command]) -> Table:
+    rows = [
+        (
+            cell(command.tool),
+            command.approve,
+            "synchronous" if command.synchronous else "asynchronous",
+            cell(command.file.name),
+        )
+        for command in commands
+    ]
+    return Table(
+        columns=(
+            Column(title="TOOL", strong=True, gives_way=True),
+            Column(title="APPROVE"),
+            Column(title="RUNS"),
+            Column(title="FILE", gives_way=True),
+        ),
+        rows=rows,
+    )
+
+
+def _tool_object(command: Command) -> Json:
+    return {
+        "tool": command.tool,
+        "argv": list(command.argv),
+        "description": command.description,
+        "approve": command.approve,
+        "synchronous": command.synchronous,
+        "destructive": command.destructive,
+        "readOnly": command.read_only,
+        "file": encodable(str(command.file)),
+    }
+
+
+# ── add ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def add(names: Sequence[str]) -> int:
+    settings = load()
+    if not names:
+        _print_examples()
+        return 0
+    if not settings.commands.dirs:
+        say("commands.dirs names no folder.", "Add one to it, or leave the setting out.")
+        return FAILED
+    folder, added, refused = settings.commands.dirs[0], [], False
+    for name in dict.fromkeys(names):
+        try:
+            path = copy(name, folder)
+        except FileExistsError as error:
+            say(f"{shown(error.filename)} is there already, and stays as it is.")
+            refused = True
+            continue
+        added.append(path)
+        print(f"Added {shown(path)}")
+    if not added:
+        return FAILED
+    library = library_of(settings)
+    library.load()
+    wrong = [file for file in library.files if file.problems and file.file in (folder, *added)]
+    _draw(findings(wrong))
+    if not wrong:
+        print(YOURS)
+    return FAILED if wrong or refused else 0
+
+
+def _print_examples() -> None:
+    rows = [(cell(name), cell(about)) for name, about in described().items()]
+    columns = (Column(title="NAME", strong=True), Column(title="FOR", gives_way=True))
+    tables.write(Table(columns=columns, rows=rows), "", "To use one: chatbridge tools add NAME")
+
+
+def _print_json(value: object) -> None:
+    print(json.dumps(value, indent=2))
+
+
+ENDING = ".json"
+SCHEMA = ".tools.schema.json"
+"""What editors check files with, beside the copies: the examples' own is not where those are."""
+_SCHEMA_HERE = "../tools.schema.json"
+_EXAMPLES = os.path.join(
+    os.path.dirname(chatbridge.__file__), "commands", "definitions", "examples"
+)
+
+
+def names() -> list[str]:
+    found = (name for name in os.listdir(_EXAMPLES) if name.endswith(ENDING))
+    return sorted(name.removesuffix(ENDING) for name in found)
+
+
+def described() -> dict[str, str]:
+    """What each is for, as it says itself."""
+    return {name: _first_sentence(json.loads(_content(name))["description"]) for name in names()}
+
+
+def copy(name: str, folder: Path) -> Path:
+    """:raises FileExistsError: a file of this name is there, and stays as it is."""
+    content, path = _content(name), folder / f"{name}{ENDING}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    own = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(own, "w", encoding="utf-8") as file:
+        file.write(content.replace(f'"{_SCHEMA_HERE}"', f'"./{SCHEMA}"', 1))
+    (folder / SCHEMA).write_text(published(), encoding="utf-8")
+    return path
+
+
+def _content(name: str) -> str:
+    with open(os.path.join(_EXAMPLES, f"{name}{ENDING}"), encoding="utf-8") as file:
+        return file.read()
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".")
+
+
+def program_findings(name: str, commands: Iterable[Command], settings: Settings) -> list[Finding]:
+    """What is wrong with the folders of `commands.path`, and with each program once."""
+    noted = notes(settings.database(Path(runtime_paths.state_dir())), known_projects.CHANNEL)
+    projects = known_projects.stored(noted.get(known_projects.KEY))
+    programs = Programs(settings.commands.path, projects=lambda: projects)
+    found = []
+    for folder, refusal in programs.refused().items():
+        which, why = shown(folder), refusal.why
+        found.append(problem(name, f"{which} in commands.path is not used: {why}", refusal.mend))
+    files: dict[str, list[str]] = {}
+    for command in commands:
+        named = files.setdefault(command.argv[0], [])
+        named += [shown(command.file)] * (shown(command.file) not in named)
+    for program, named in files.items():
+        try:
+            programs.find(program)
+        except CommandUnusable as error:
+            said, _, fix = str(error).partition(". Nothing was started. ")
+            what = f"{said.partition('. Looked in ')[0]}: {', '.join(named)}"
+            found.append(remark(name, what, fix, program=program, files=named))
+    return found
