@@ -67,9 +67,7 @@ def test_an_answer_given_here() -> None:
         (Person(name="", channel="web"), SEEN, "in the browser", "Answered elsewhere"),
     ],
 )
-def test_an_answer_says_who_gave_it_and_where(
-    by: Person, seen: Seen, who: str, first: str
-) -> None:
+def test_an_answer_says_who_gave_it_and_where(by: Person, seen: Seen, who: str, first: str) -> None:
     lines = body(ended(ask(DATABASE), Status.ANSWERED, CHOSEN, by=by), seen).split("\n")
     assert lines[0] == f"✅ {first} · shop-api"
     assert lines[-1] == f"{who}, {AT} · the agent has it"
