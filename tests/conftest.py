@@ -28,6 +28,7 @@ pytest.register_assert_rewrite("tests.acceptance.bridge", "tests.contract", "tes
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("quick", parent=settings.get_profile("repeatable"), max_examples=20)
 settings.register_profile("explore", deadline=None, max_examples=5000)
 settings.load_profile("repeatable")
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from chatbridge.hub.process.systemd import CHANNELS
+from chatbridge.hub.process.readiness import CHANNELS
 from tests.fakes.program import ROOT
 
 PARTS = ("channels", "core", "hub", "settings", "store", "tools")
@@ -17,7 +17,7 @@ BEFORE = {"hub/process/start.py", "hub/process/standalone.py", "hub/http/serving
 READY = """
 import sys
 import chatbridge.hub.wiring.hub
-from chatbridge.hub.process.systemd import import_everything
+from chatbridge.hub.process.readiness import import_everything
 import_everything(sys.argv[1:])
 print(*sys.modules)
 """
