@@ -137,6 +137,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "nspawn: boots a container with systemd, see .ci/nspawn")
     config.addinivalue_line("markers", "systemd: uses systemd-analyze")
     config.addinivalue_line("markers", "early: waits for long, so that it must not come last")
+    config.addinivalue_line("markers", "process: starts other programs; left out by make quick")
     config.addinivalue_line("markers", "root: becomes another user, which only root can")
 
 

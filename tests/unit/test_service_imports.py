@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from chatbridge.hub.process.readiness import CHANNELS
 from tests.fakes.program import ROOT
 
@@ -35,6 +37,7 @@ def late(path: Path) -> Iterator[str]:
                     yield from (alias.name for alias in node.names)
 
 
+@pytest.mark.process
 def test_a_ready_hub_imports_nothing_of_ours_later() -> None:
     ready = subprocess.check_output([sys.executable, "-c", READY, *CHANNELS], text=True).split()
     package = ROOT / "chatbridge"
