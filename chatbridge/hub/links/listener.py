@@ -1,6 +1,6 @@
 """The hub's socket: accepts links, checks who they are, and serves each one's session.
 
-Owns the connections and their order of closing. The socket itself is made by `rendezvous`.
+Owns the connections and their order of closing. The socket itself is made by `runtime_paths`.
 """
 
 from __future__ import annotations
