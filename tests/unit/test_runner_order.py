@@ -36,8 +36,7 @@ orders = st.dictionaries(st.sampled_from([*RIGHT]), wrong, max_size=1).map(lambd
 
 
 def test_an_order_is_taken_as_it_was_given() -> None:
-    order = Order(RIGHT)
-    assert {name: getattr(order, name) for name in Order.__slots__} == RIGHT
+    assert vars(Order(RIGHT)) == RIGHT
 
 
 @example(RIGHT | {"timeout": 10**400})

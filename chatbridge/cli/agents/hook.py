@@ -49,6 +49,7 @@ To use it, put this into ~/.claude/settings.json (the time-outs are seconds):
     }
   }
 """
+CLIENT = "chatbridge-hook"
 QUESTIONS = "AskUserQuestion"
 PEOPLES = ("denied", "cancelled")
 """Denials that are a person's decision."""
@@ -187,34 +188,18 @@ def _notify(event: Json, notice: Json | None) -> None:
 
 
 def _called(tool: str, arguments: Json, event: Json, *, within: float | None) -> Json:
-    folder, session = event.get("cwd"), event.get("session_id")
-    return call_tool(
-        tool,
-        arguments,
-        folder=folder if isinstance(folder, str) else ".",
-        session=session if isinstance(session, str) else "",
-        within=within,
-    )
-
-
-__all__ = ["CLIENT", "NoAnswer", "call_tool"]
-
-
-CLIENT = "chatbridge-hook"
-
-
-def call_tool(
-    name: str, arguments: Json, *, folder: str, session: str, within: float | None
-) -> Json:
-    """The result of the call. `folder` is where the agent works. What a person has allowed for
-    `session` counts for all hooks of it. `within`: how long the hub may take for it.
+    """The result of the call, which the hub may take `within` seconds for.
 
     :raises NoAnswer:
     """
-    # The session's and not this process': what was allowed for the session is found again.
-    link = sha256_hex(f"hook {session}".encode())[:32] if session else None
-    with own_link(CLIENT, folder=folder, name=link, relay=_one_of_many) as calls:
-        return calls.call(name, arguments, within=within)
+    folder, session = event.get("cwd"), event.get("session_id")
+    name = None
+    if isinstance(session, str) and session:
+        # The session's and not this process': what was allowed for the session is found again.
+        name = sha256_hex(f"hook {session}".encode())[:32]
+    where = folder if isinstance(folder, str) else "."
+    with own_link(CLIENT, folder=where, name=name, relay=_one_of_many) as calls:
+        return calls.call(tool, arguments, within=within)
 
 
 def _one_of_many(preface: dict[str, object]) -> Relay:

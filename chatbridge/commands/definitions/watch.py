@@ -1,22 +1,24 @@
-"""Tells when definition files change on disk, without polling.
+"""Tells when definition files change on disk, without polling: an idle hub does not wake up.
 
-A folder is found by a way of names: each of them can be made, moved, removed, or be a link that is
-turned elsewhere. So the folder of every name on the way is watched, and after each change the whole
-way is gone anew.
+Each name on the path of a folder can be created, moved, removed, or be a link that is changed. So
+the folder of every name on the path is watched, and after each change the whole path is walked
+again. inotify is called directly: watchfiles wakes up at every step of its loop (20 times a second
+by default), and cannot watch what does not exist yet.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
 import logging
 import os
 import stat
-from collections.abc import Awaitable, Callable, Sequence
+import struct
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from chatbridge.commands.definitions import inotify
-from chatbridge.commands.definitions.inotify import Event, Inotify
 from chatbridge.commands.definitions.library import is_definition
 from chatbridge.core.ports import Clock
 
@@ -27,8 +29,20 @@ QUIET = 0.25
 LONGEST = 2.0
 """Seconds after which they are told all the same."""
 
-_NAMES = inotify.CREATE | inotify.DELETE | inotify.MOVED_FROM | inotify.MOVED_TO | inotify.ATTRIB
-_ITSELF = inotify.CLOSE_WRITE | inotify.ATTRIB | inotify.DELETE_SELF | inotify.MOVE_SELF
+ATTRIB, CLOSE_WRITE = 0x4, 0x8
+MOVED_FROM, MOVED_TO = 0x40, 0x80
+CREATE, DELETE = 0x100, 0x200
+DELETE_SELF, MOVE_SELF = 0x400, 0x800
+IGNORED = 0x8000
+"""The watch is gone, with what it was on."""
+OVERFLOW = -1
+"""The watch of the event that says: others were lost."""
+
+_ONLY_FOLDERS, _ADD_TO_OTHERS = 0x1000000, 0x20000000
+_EVENT = struct.Struct("iIII")
+_AT_ONCE = 65_536
+_NAMES = CREATE | DELETE | MOVED_FROM | MOVED_TO | ATTRIB
+_ITSELF = CLOSE_WRITE | ATTRIB | DELETE_SELF | MOVE_SELF
 _MOST_LINKS = 40
 """As the system bounds them."""
 _GONE_OR_CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG)
@@ -160,10 +174,10 @@ class _Sight:
             self._seen.set()
 
     def _counts(self, event: Event) -> bool:
-        if event.watch == inotify.OVERFLOW:
+        if event.watch == OVERFLOW:
             return True
         if not event.name:
-            return not event.mask & inotify.IGNORED
+            return not event.mask & IGNORED
         if event.name in self._names.get(event.watch, ()):
             return True
         return event.watch in self._folders and is_definition(event.name)
@@ -175,3 +189,54 @@ def _links_in(folder: str) -> list[str]:
             return [it.path for it in entries if is_definition(it.name) and it.is_symlink()]
     except OSError:
         return []
+
+
+# ── inotify, through the C library ────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    watch: int
+    mask: int
+    name: str
+    """In the folder that is watched; empty: it is about the folder or file itself."""
+
+
+class Inotify:
+    def __init__(self) -> None:
+        """:raises OSError: there is none on this system, or none is left."""
+        try:
+            self._library = ctypes.CDLL(None, use_errno=True)
+            init = self._library.inotify_init1
+        except (OSError, AttributeError):
+            raise OSError(errno.ENOSYS, "this system has no inotify") from None
+        self.fd: int = _checked(init(os.O_NONBLOCK | os.O_CLOEXEC))
+
+    def add(self, path: str, mask: int, *, folder: bool = True) -> int:
+        """Watch it, for these events beside those of before. :raises OSError:"""
+        wanted = mask | _ADD_TO_OTHERS | (_ONLY_FOLDERS if folder else 0)
+        add = self._library.inotify_add_watch
+        return _checked(add(self.fd, ctypes.c_char_p(os.fsencode(path)), ctypes.c_uint32(wanted)))
+
+    def read(self) -> Iterator[Event]:
+        """What there is, without waiting."""
+        try:
+            data = os.read(self.fd, _AT_ONCE)
+        except BlockingIOError:
+            return
+        at = 0
+        while at < len(data):
+            watch, mask, _cookie, length = _EVENT.unpack_from(data, at)
+            at += _EVENT.size
+            yield Event(watch, mask, os.fsdecode(data[at : at + length].rstrip(b"\0")))
+            at += length
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+def _checked(result: int) -> int:
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

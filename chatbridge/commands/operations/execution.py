@@ -26,6 +26,8 @@ from chatbridge.core.text import one_line
 
 log = logging.getLogger(__name__)
 
+ASK_AGAIN_SECONDS, ASK_AGAIN_AT_MOST_SECONDS = 1.0, 30.0
+"""Until a runner that could not be asked is asked again, at first and in the end."""
 OVERDUE = 60.0
 """So long after its time-out an operation without news is looked for."""
 LAST = 3.0
@@ -56,13 +58,9 @@ class Execution:
         self._turns = Turns(concurrency)
         self._starting: set[asyncio.Task[None]] = set()
         self._closing = False
-        self._recovery = Recovery(
-            runner,
-            clock=clock,
-            found=self._found,
-            expected=lambda operation_id: operation_id in under_way,
-            begun=outputs.begun,
-        )
+        self._doubtful: dict[str, str | None] = {}
+        """Operations that the runner may have or not, with what went wrong."""
+        self._wanted = asyncio.Event()
         runner.ended = self._found
 
     def queue(self, entry: Entry) -> None:
@@ -73,7 +71,7 @@ class Execution:
     def resume(self, entry: Entry) -> None:
         """An earlier hub has handed it over, or was about to."""
         self._turns.runs(_turn(entry.operation))
-        self._recovery.doubt(entry.id)
+        self._doubt(entry.id)
         self._handed_over(entry)
 
     def go_on(self) -> None:
@@ -97,9 +95,6 @@ class Execution:
         if entry.handed_over:
             self._spawn(self._stop(entry))
         return True
-
-    async def run(self) -> None:
-        await self._recovery.run()
 
     async def close(self) -> None:
         """Whoever waits goes on waiting, for the next hub. What is stored as running, and would be
@@ -143,10 +138,10 @@ class Execution:
             return
         except RunnerUnavailable as error:
             log.warning("operation %s may run or not: %s", entry.id, error)
-            self._recovery.doubt(entry.id, str(error))
+            self._doubt(entry.id, str(error))
         except Exception:
             log.exception("operation %s may run or not", entry.id)
-            self._recovery.doubt(entry.id, UNPREPARED)
+            self._doubt(entry.id, UNPREPARED)
         self._handed_over(entry)
 
     def _handed_over(self, entry: Entry) -> None:
@@ -174,7 +169,7 @@ class Execution:
                 await self._runner.stop(entry.id)
                 return
             except RunnerUnavailable:
-                self._recovery.doubt(entry.id)
+                self._doubt(entry.id)
                 await self._clock.sleep(RETRY)
 
     async def _look_when_overdue(self, entry: Entry) -> None:
@@ -184,8 +179,54 @@ class Execution:
         pause = max(due - self._clock.time(), OVERDUE)
         while await race(entry.over.wait(), self._clock.sleep(pause)) is None:
             log.warning("operation %s should have ended long ago: looking for it", entry.id)
-            self._recovery.doubt(entry.id)
+            self._doubt(entry.id)
             pause = OVERDUE
+
+    # ── operations of which nobody here knows what became ────────────────────────────────────────
+
+    def _doubt(self, operation_id: str, why: str | None = None) -> None:
+        """The runner may have it, or not. Only once nothing more is done to hand it over. `why`:
+        what went wrong then."""
+        self._doubtful[operation_id] = why or self._doubtful.get(operation_id)
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Find out, until cancelled."""
+        pause = ASK_AGAIN_SECONDS
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            try:
+                await self._find_out()
+                pause = ASK_AGAIN_SECONDS
+            except RunnerUnavailable as error:
+                log.warning("%d operations may run or not: %s", len(self._doubtful), error)
+                self._wanted.set()
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, ASK_AGAIN_AT_MOST_SECONDS)
+
+    async def _find_out(self) -> None:
+        """:raises RunnerUnavailable: what was not found out is still doubtful."""
+        asked = dict(self._doubtful)
+        known = await self._runner.known()
+        for operation_id, why in asked.items():
+            if operation_id not in known:
+                await self._runner.stop(operation_id)  # in case the order comes after all
+                self._found(await self._end_of(operation_id, why))
+            self._doubtful.pop(operation_id, None)
+        for operation_id, end in known.items():
+            if end is not None:
+                self._found(end)
+            elif operation_id not in self._under_way:
+                log.warning("operation %s runs, and nobody waits for it: ended", operation_id)
+                await self._runner.stop(operation_id)
+
+    async def _end_of(self, operation_id: str, why: str | None) -> End:
+        """Of one that the runner does not have. Its output is there before its process."""
+        now = self._clock.time()
+        if why is not None and not await self._outputs.begun(operation_id):
+            return End(id=operation_id, how="not_started", ended_at=now, error=why)
+        return End(id=operation_id, how="lost", ended_at=now, error=why)
 
     # ── ends ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -306,72 +347,3 @@ def _command(argv: tuple[str, ...]) -> str:
             return " ".join([*shown, f"[{len(argv) - at} more]"])
         shown.append(said)
     return " ".join(shown)
-
-
-ASK_AGAIN_SECONDS, ASK_AGAIN_AT_MOST_SECONDS = 1.0, 30.0
-"""How long after the runner could not be asked it is asked again, at first and in the end."""
-
-
-class Recovery:
-    def __init__(
-        self,
-        runner: Runner,
-        *,
-        clock: Clock,
-        found: Callable[[End], None],
-        expected: Callable[[str], bool],
-        begun: Callable[[str], Awaitable[bool]],
-    ) -> None:
-        """`found` is told of ends; `expected` says whether the end of an operation is still to
-        come, `begun` whether there is anything of it on disk."""
-        self._runner = runner
-        self._clock = clock
-        self._found = found
-        self._expected = expected
-        self._begun = begun
-        self._doubtful: dict[str, str | None] = {}
-        self._wanted = asyncio.Event()
-
-    def doubt(self, operation_id: str, why: str | None = None) -> None:
-        """The runner may have it, or not. Only once nothing more is done to hand it over. `why`:
-        what went wrong then."""
-        self._doubtful[operation_id] = why or self._doubtful.get(operation_id)
-        self._wanted.set()
-
-    async def run(self) -> None:
-        """Find out, until cancelled."""
-        pause = ASK_AGAIN_SECONDS
-        while True:
-            await self._wanted.wait()
-            self._wanted.clear()
-            try:
-                await self._find_out()
-                pause = ASK_AGAIN_SECONDS
-            except RunnerUnavailable as error:
-                log.warning("%d operations may run or not: %s", len(self._doubtful), error)
-                self._wanted.set()
-                await self._clock.sleep(pause)
-                pause = min(2 * pause, ASK_AGAIN_AT_MOST_SECONDS)
-
-    async def _find_out(self) -> None:
-        """:raises RunnerUnavailable: what was not found out is still doubtful."""
-        asked = dict(self._doubtful)
-        known = await self._runner.known()
-        for operation_id, why in asked.items():
-            if operation_id not in known:
-                await self._runner.stop(operation_id)  # in case the order comes after all
-                self._found(await self._end_of(operation_id, why))
-            self._doubtful.pop(operation_id, None)
-        for operation_id, end in known.items():
-            if end is not None:
-                self._found(end)
-            elif not self._expected(operation_id):
-                log.warning("operation %s runs, and nobody waits for it: ended", operation_id)
-                await self._runner.stop(operation_id)
-
-    async def _end_of(self, operation_id: str, why: str | None) -> End:
-        """Of one that the runner does not have. Its output is there before its process."""
-        now = self._clock.time()
-        if why is not None and not await self._begun(operation_id):
-            return End(id=operation_id, how="not_started", ended_at=now, error=why)
-        return End(id=operation_id, how="lost", ended_at=now, error=why)

@@ -31,26 +31,6 @@ class Child:
     :raises NotStarted: nothing was started.
     """
 
-    __slots__ = (
-        "_drained_by",
-        "_error",
-        "_exit",
-        "_exited_at",
-        "_grace",
-        "_kill_at",
-        "_output",
-        "_pause",
-        "_signalled",
-        "living",
-        "look_at",
-        "mark",
-        "order",
-        "pid",
-        "pipe",
-        "started_at",
-        "stopping",
-    )
-
     def __init__(self, order: Order, *, place: str, grace: float, now: float) -> None:
         self.order = order
         self.mark = processes.mark(order.id, place)

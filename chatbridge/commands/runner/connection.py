@@ -114,17 +114,6 @@ _LONGEST_TIMEOUT_SECONDS = 1e9
 
 
 class Order:
-    __slots__ = (
-        "argv",
-        "environment",
-        "executable",
-        "folder",
-        "id",
-        "limit",
-        "output",
-        "timeout",
-    )
-
     def __init__(self, given: object) -> None:
         """:raises Garbage: it is no order."""
         if not isinstance(given, dict):
