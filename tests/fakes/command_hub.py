@@ -171,6 +171,8 @@ async def command_hub(
             concurrency=8,
             spawn=spawn,
             on_end=ended,
+            announce=_unannounced,
+            back=_at_once,
         )
         own = (AskUser(Waiting(here.broker, _nobody)),)
         names = frozenset(tool.name for tool in own)
@@ -205,3 +207,11 @@ async def command_hub(
             for task in work:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
+
+
+async def _unannounced(operation: Operation) -> None:
+    """No chat is told."""
+
+
+async def _at_once(link: str) -> None:
+    """Every link is there."""

@@ -47,9 +47,6 @@ def library_of(settings: Settings) -> Library:
     )
 
 
-# ── check ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def check(names: Sequence[str], *, as_json: bool) -> int:
     settings = load()
     if names:
@@ -140,9 +137,6 @@ def _nothing(dirs: Sequence[Path]) -> str:
     return f"No definitions in {folders}. An example to begin with: chatbridge tools add git"
 
 
-# ── list ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def list_tools(*, as_json: bool) -> int:
     settings = load()
     library = library_of(settings)
@@ -192,9 +186,6 @@ def _tool_object(command: Command) -> Json:
         "readOnly": command.read_only,
         "file": encodable(str(command.file)),
     }
-
-
-# ── add ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def add(names: Sequence[str]) -> int:

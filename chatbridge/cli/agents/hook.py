@@ -115,9 +115,6 @@ def _said(event: Json) -> Json | None:
     return None
 
 
-# ── decisions ─────────────────────────────────────────────────────────────────────────────────────
-
-
 def _decision(event: Json) -> Json | None:
     """What a person has decided about the use of this tool; None if nobody has."""
     tool, given, use = (event.get(it) for it in ("tool_name", "tool_input", "tool_use_id"))
@@ -167,9 +164,6 @@ def _permission(decision: Json | None) -> Json | None:
     if decision is None:
         return None
     return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
-
-
-# ── notices ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def _notification(event: Json) -> Json | None:

@@ -86,9 +86,6 @@ def _sent(result: Json) -> int:
     return 0
 
 
-# ── in the terminal ───────────────────────────────────────────────────────────────────────────────
-
-
 def _in_terminal(wanted: str) -> int:
     """Question by question, until it is sent from here or has ended elsewhere."""
     from chatbridge.cli.hub.hub_client import ask_hub, connected

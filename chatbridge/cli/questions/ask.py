@@ -109,9 +109,6 @@ def _timeout(text: str | None, command: argparse.ArgumentParser) -> float | None
     return found
 
 
-# ── asking ────────────────────────────────────────────────────────────────────────────────────────
-
-
 class _Left(BaseException):
     """A signal says that nobody wants to wait any longer."""
 
@@ -234,9 +231,6 @@ def _content(result: Json) -> Json:
         orphaned = isinstance(meta, dict) and meta.get(ALONE)
         raise _NotAsked(text, code=UNREACHABLE if orphaned else FAILED)
     return dict(result["structuredContent"])
-
-
-# ── saying ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _asked_sentence(asked: Asked) -> str:

@@ -106,9 +106,6 @@ def headline(ask: Json) -> str:
     return f"{ask['title'] or first['question']} ({count} questions{done})"
 
 
-# ── live ──────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _watch(given: argparse.Namespace) -> int:
     from chatbridge.cli.ui import tables
 

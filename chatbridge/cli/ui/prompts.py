@@ -65,9 +65,6 @@ def unechoed() -> Iterator[None]:
         termios.tcsetattr(0, termios.TCSANOW, before)
 
 
-# ── saying ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def say(text: str = "") -> None:
     print(printable(text), flush=True)
 
@@ -125,9 +122,6 @@ def with_key(text: str, *keys: str) -> str:
 def shown(text: str) -> str:
     """What somebody else wrote, as one line that cannot steer the terminal."""
     return one_line(text)
-
-
-# ── asking ────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,9 +182,6 @@ def forget_typed() -> None:
 
     clear_typeahead(get_app_session().input)
     termios.tcflush(0, termios.TCIFLUSH)
-
-
-# ── waiting ───────────────────────────────────────────────────────────────────────────────────────
 
 
 class Keys:

@@ -52,9 +52,6 @@ def cell(text: str) -> str:
     return isolated(line) if turning else line
 
 
-# ── widths ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def width(text: str) -> int:
     """How many columns of a screen a text takes."""
     if text.isascii():
@@ -102,9 +99,6 @@ def _titles(table: Table) -> list[list[str]]:
     return [[column.title for column in table.columns]] if table.headed else []
 
 
-# ── a pipe ────────────────────────────────────────────────────────────────────────────────────────
-
-
 def plain(table: Table, widths: Sequence[int]) -> str:
     """Aligned with spaces, so that it reads the same everywhere and can be cut by columns."""
     return "".join(f"{line}\n" for line in _aligned(table, widths))
@@ -118,9 +112,6 @@ def _aligned(table: Table, widths: Sequence[int]) -> Iterator[str]:
             room = " " * (wide - width(shown))
             padded.append(room + shown if column.right else shown + room)
         yield (" " * GAP).join(padded).rstrip()
-
-
-# ── a terminal ────────────────────────────────────────────────────────────────────────────────────
 
 
 def on_terminal() -> bool:
@@ -152,9 +143,6 @@ def rendered(part: Table | str, widths: Sequence[int] = ()) -> RenderableType:
     for row in part.rows:
         found.add_row(*(Text(cut(t, wide)) for t, wide in zip(row, widths, strict=True)))
     return found
-
-
-# ── either ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def write(*parts: Table | str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic.alias_generators import to_camel
 
 from chatbridge.digests import sha256_hex
 from chatbridge.durations import seconds
@@ -51,6 +52,7 @@ class _Part(BaseModel):
         strict=True,
         frozen=True,
         populate_by_name=True,
+        alias_generator=to_camel,
         defer_build=True,  # with the first definition: a hub without commands starts sooner
     )
 
@@ -70,10 +72,10 @@ class Value(_Part):
         examples=["[A-Za-z0-9][A-Za-z0-9._/-]*"],
     )
     min_length: int | None = Field(
-        default=None, alias="minLength", ge=0, description="Characters, at least.", examples=[1]
+        default=None, ge=0, description="Characters, at least.", examples=[1]
     )
     max_length: int | None = Field(
-        default=None, alias="maxLength", ge=0, description="Characters, at most.", examples=[200]
+        default=None, ge=0, description="Characters, at most.", examples=[200]
     )
     minimum: float | None = Field(default=None, description="The smallest number.", examples=[1])
     maximum: float | None = Field(default=None, description="The largest number.", examples=[100])
@@ -121,12 +123,8 @@ class Option(Value):
         "arguments. Default: `joined` for a dash and one letter, otherwise `equals`.",
     )
     items: Items | None = Field(default=None, description="What each item of an array is.")
-    min_items: int | None = Field(
-        default=None, alias="minItems", ge=0, description="Items, at least.", examples=[1]
-    )
-    max_items: int | None = Field(
-        default=None, alias="maxItems", ge=0, description="Items, at most.", examples=[20]
-    )
+    min_items: int | None = Field(default=None, ge=0, description="Items, at least.", examples=[1])
+    max_items: int | None = Field(default=None, ge=0, description="Items, at most.", examples=[20])
     join: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
         default=None,
         description="An array as one value with this between its items. Default: the flag is "
@@ -165,7 +163,6 @@ class _Rules(_Part):
     )
     output_limit: int | None = Field(
         default=None,
-        alias="outputLimit",
         ge=1024,
         le=1 << 30,
         description="Bytes of output that are kept in its file. Default: 10,000,000.",
@@ -173,7 +170,6 @@ class _Rules(_Part):
     )
     working_directory: str | None = Field(
         default=None,
-        alias="workingDirectory",
         min_length=1,
         description="Where it runs: `project` (the default), `argument` (a folder inside the "
         "project that the agent names), or a whole path.",
@@ -205,9 +201,7 @@ class Subcommand(_Rules):
         description="It cannot be taken back: an approval takes a second tap, and clients are "
         "told.",
     )
-    read_only: bool = Field(
-        default=False, alias="readOnly", description="It changes nothing; clients are told."
-    )
+    read_only: bool = Field(default=False, description="It changes nothing; clients are told.")
     separator: Annotated[str, Field(pattern=SEPARATOR)] | None = Field(
         default="--",
         description="What goes before positional values so that none is taken for an option. "

@@ -170,9 +170,6 @@ def _collisions(
         yield collision(found.text, file=found.file, tool=tool, found=whose)
 
 
-# ── files that cannot be used ─────────────────────────────────────────────────────────────────────
-
-
 def _broken(found: Found, problems: Sequence[Problem]) -> DefinitionFile:
     """With what its tools would be called, from whatever can be read of the file."""
     try:

@@ -188,17 +188,24 @@ def _option(where: Where, option: Mapping[str, Any]) -> Iterator[Finding]:
     kind = option.get("type")
     if kind not in _TYPES:
         return
+    what = f"with {shown(kind)}"
     yield from _positional(where, option)
     yield from _style(where, option)
     if kind != "array":
-        yield from _not_with(where, option, _ARRAY_RULES, f'only with "type": {shown("array")}')
+        yield from _not_with(
+            where, option, _ARRAY_RULES, what, f'only with "type": {shown("array")}'
+        )
     if kind not in ("array", "object"):
-        yield from _not_with(where, option, _SIZE_RULES, "only with an array or an object")
+        yield from _not_with(where, option, _SIZE_RULES, what, "only with an array or an object")
     if kind != "object" and option.get("encode") != "pairs":
-        yield from _not_with(where, option, ("encode",), f'only with "type": {shown("object")}')
+        yield from _not_with(
+            where, option, ("encode",), what, f'only with "type": {shown("object")}'
+        )
     yield from _bounds(where, option)
     if kind in ("boolean", "object"):
-        yield from _not_with(where, option, _VALUE_RULES, f"nothing of that with {shown(kind)}")
+        yield from _not_with(
+            where, option, _VALUE_RULES, what, f"nothing of that with {shown(kind)}"
+        )
         return
     items = option.get("items")
     if kind != "array":
@@ -243,11 +250,11 @@ def _style(where: Where, option: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _not_with(
-    where: Where, option: Mapping[str, Any], names: tuple[str, ...], accepted: str
+    where: Where, value: Mapping[str, Any], names: tuple[str, ...], what: str, accepted: str
 ) -> Iterator[Finding]:
     for name in names:
-        if name in option:
-            found = f"{shown(name)} with {shown(option['type'])}"
+        if name in value:
+            found = f"{shown(name)} {what}"
             yield Finding((*where, name), "conflict", found, accepted, "take it out")
 
 
@@ -261,22 +268,14 @@ def _bounds(where: Where, value: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _value(where: Where, value: Mapping[str, Any], kind: str) -> Iterator[Finding]:
+    what = f"for values of type {shown(kind)}"
     if kind == "string":
-        yield from _not_with_kind(where, value, _NUMBER_RULES, kind, "only with numbers")
+        yield from _not_with(where, value, _NUMBER_RULES, what, "only with numbers")
         yield from _pattern(where, value.get("pattern"))
         yield from _within(where, value.get("within"))
     elif kind in _NUMBERS:
-        yield from _not_with_kind(where, value, _TEXT_RULES, kind, "only with strings")
+        yield from _not_with(where, value, _TEXT_RULES, what, "only with strings")
     yield from _enum(where, value.get("enum"), kind)
-
-
-def _not_with_kind(
-    where: Where, value: Mapping[str, Any], names: tuple[str, ...], kind: str, accepted: str
-) -> Iterator[Finding]:
-    for name in names:
-        if name in value:
-            found = f"{shown(name)} for values of type {shown(kind)}"
-            yield Finding((*where, name), "conflict", found, accepted, "take it out")
 
 
 def _pattern(where: Where, pattern: object) -> Iterator[Finding]:

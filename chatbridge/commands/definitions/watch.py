@@ -191,9 +191,6 @@ def _links_in(folder: str) -> list[str]:
         return []
 
 
-# ── inotify, through the C library ────────────────────────────────────────────────────────────────
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     watch: int

@@ -182,8 +182,6 @@ class Execution:
             self._doubt(entry.id)
             pause = OVERDUE
 
-    # ── operations of which nobody here knows what became ────────────────────────────────────────
-
     def _doubt(self, operation_id: str, why: str | None = None) -> None:
         """The runner may have it, or not. Only once nothing more is done to hand it over. `why`:
         what went wrong then."""
@@ -227,8 +225,6 @@ class Execution:
         if why is not None and not await self._outputs.begun(operation_id):
             return End(id=operation_id, how="not_started", ended_at=now, error=why)
         return End(id=operation_id, how="lost", ended_at=now, error=why)
-
-    # ── ends ──────────────────────────────────────────────────────────────────────────────────────
 
     def _found(self, end: End) -> None:
         self._spawn(self._take(end))

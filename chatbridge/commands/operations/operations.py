@@ -45,14 +45,6 @@ class Approvals(Protocol):
     async def withdraw(self, ask_id: str) -> None: ...
 
 
-async def _nobody(operation: Operation) -> None:
-    """Is told."""
-
-
-async def _at_once(link: str) -> None:
-    """Every link is there."""
-
-
 class Operations:
     def __init__(
         self,
@@ -66,8 +58,8 @@ class Operations:
         concurrency: int,
         spawn: Spawn,
         on_end: Callable[[Operation], None],
-        announce: Callable[[Operation], Awaitable[None]] = _nobody,
-        back: Callable[[str], Coroutine[Any, Any, None]] = _at_once,
+        announce: Callable[[Operation], Awaitable[None]],
+        back: Callable[[str], Coroutine[Any, Any, None]],
     ) -> None:
         """`announce` is told how something that ran has ended, before that is stored, and again if
         the hub dies in between. `on_end` is told of every end when it is stored, once. `back`

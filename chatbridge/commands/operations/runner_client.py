@@ -13,10 +13,10 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from math import isfinite
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, get_args
 
 from chatbridge import runtime_paths, safe_json, sockets
@@ -64,12 +64,7 @@ class RunnerLine:
         runtime_paths.make_private(self._outputs)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """What runs goes on; a runner with nothing to do ends."""
         self._closed = True
         tasks = [task for task in (self._reading, self._recovering) if task is not None]
@@ -81,16 +76,12 @@ class RunnerLine:
         await asyncio.gather(*tasks, return_exceptions=True)
         if writer is not None:
             writer.close()  # a task that was ended before it began has not
-            try:
+            with suppress(OSError):
                 await writer.wait_closed()
-            except OSError:
-                pass
 
     async def known(self) -> Mapping[str, End | None]:
-        try:
+        with suppress(_OtherProtocol):  # the records tell enough
             await self._line(start_one=False)
-        except _OtherProtocol:
-            pass  # the records tell enough
         return self._known.all()
 
     async def start(self, order: Order) -> None:
@@ -342,10 +333,8 @@ async def _next(reader: asyncio.StreamReader) -> Message | None:
 
 
 async def _drain(writer: asyncio.StreamWriter) -> None:
-    try:
+    with suppress(OSError):  # whoever reads has noticed
         await writer.drain()
-    except OSError:
-        pass  # whoever reads has noticed
 
 
 _NONE = type(None)

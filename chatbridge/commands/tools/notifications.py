@@ -95,8 +95,6 @@ class Pushes:
         self._left: set[str] = set()
         self._arrived = asyncio.Event()
 
-    # ── who is connected ──────────────────────────────────────────────────────────────────────────
-
     @asynccontextmanager
     async def to(self, session: Listener) -> AsyncIterator[None]:
         """It is told meanwhile."""
@@ -130,8 +128,6 @@ class Pushes:
         """Its client has seen the tools of an earlier hub."""
         if self.other_tools and (box := self._boxes.get(session)):
             box.put(_OTHER_TOOLS)
-
-    # ── what they are told ────────────────────────────────────────────────────────────────────────
 
     def tools_changed(self) -> None:
         for box in self._boxes.values():

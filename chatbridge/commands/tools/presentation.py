@@ -39,9 +39,6 @@ def seconds(operation: Operation, now: float) -> float:
     return round(operation.took(now), 1)
 
 
-# ── sentences ─────────────────────────────────────────────────────────────────────────────────────
-
-
 def sentence(operation: Operation) -> str:
     """How it ended: `git status failed: exit 128 after 0.2 s`."""
     said, result = f"{operation.title} {_ENDS[operation.stage]}", operation.result
@@ -66,9 +63,6 @@ def on_the_way(operation: Operation, now: float) -> str:
             return f"{operation.title} waits for its turn"
         case _:
             return f"{operation.title} has run for {format_duration(operation.took(now))}"
-
-
-# ── records ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def record(
@@ -132,9 +126,6 @@ def started(
         "next": follow,
     }
     return {key: value for key, value in found.items() if value not in ("", [])}
-
-
-# ── what it printed ───────────────────────────────────────────────────────────────────────────────
 
 
 def printed(operation: Operation, file: Path | None) -> str:
