@@ -16,7 +16,7 @@ import yaml
 
 from chatbridge import bounded_read, runtime_paths, settings
 from chatbridge.cli import config_file
-from chatbridge.cli.connect.document import Entry, connected
+from chatbridge.cli.connect.document import Document, Entry
 from chatbridge.cli.connect.yaml_text import Yaml
 from chatbridge.commands.operations.runner_client import Known
 from chatbridge.commands.operations.runner_port import End
@@ -283,7 +283,9 @@ def test_a_clients_file_that_is_hard_work_is_refused_and_runs_nothing(
     entry = Entry(keys=("servers", "ours"), shape={"command": "x"})
     path = Path("a client's file")
     with pytest.raises(ChatbridgeError, match=f"{path}.*Nothing was written"):
-        connected(path, form, content.encode(), [entry], "by hand")
+        Document(
+            path=path, format=form, content=content.encode(), parts=[entry], way_out="by hand"
+        ).connected()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from chatbridge.cli.connect.catalogue import CLIENTS, UnknownClient, client_of, places
-from chatbridge.cli.connect.document import Entry, connected
+from chatbridge.cli.connect.document import Document, Entry
 from chatbridge.cli.connect.found import Found, found_clients
 from chatbridge.cli.connect.plans import (
     Change,
@@ -150,9 +150,9 @@ def _print(name: str | None, folder: Path | None) -> int:
     else:
         here = places()
         hint = f"{client.shown} reads this from {here.shown(file_of(client, here, folder))}:"
-    whole = connected(Path(), client.format, None, [entry], "")
+    new = Document(path=Path(), format=client.format, content=None, parts=[entry], way_out="")
     say(visible(hint))
-    print((whole or b"").decode(), end="")
+    print((new.connected() or b"").decode(), end="")
     return 0
 
 

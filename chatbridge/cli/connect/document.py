@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,90 +33,124 @@ def loaded(format_name: str, content: bytes | None) -> dict[str, Any]:
 
     :raises Unparsable:
     """
-    return editor_of(format_name).load(_decoded(content or b"")[1])
+    return _tree(editor_of(format_name), content or b"")
 
 
-def connected(
-    path: Path, format_name: str, before: bytes | None, parts: Sequence[Part], way_out: str
-) -> bytes | None:
-    """The content with all parts in it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A client's file, and the parts that chatbridge wants in it. Errors name the way to do it by
+    hand, `way_out`."""
 
-    :raises ChatbridgeError:
-    """
-    editor = editor_of(format_name)
+    path: Path
+    format: str
+    content: bytes | None
+    """None: there is no file."""
+    parts: Sequence[Part]
+    way_out: str
 
-    def added(text: str) -> str:
-        for part in parts:
-            text = part.add(editor, text)
-        return text
+    def connected(self) -> bytes | None:
+        """The content with all parts in it.
 
-    return _edited(path, editor, before, parts, added, way_out)
+        :raises ChatbridgeError:
+        """
+        editor = editor_of(self.format)
+
+        def add(text: str) -> str:
+            for part in self.parts:
+                text = part.add(editor, text)
+            return text
+
+        return self._edited(editor, add)
+
+    def disconnected(self, copies: Sequence[bytes]) -> bytes | None:
+        """The content without any of the parts; None: the file held nothing else. If one of the
+        copies is what the file was before, that is it, to the byte.
+
+        :raises ChatbridgeError:
+        """
+        editor, content = editor_of(self.format), self.content
+        try:
+            if content is None or self._is_without(editor, content):
+                return content
+        except Unparsable as error:
+            raise self._refusal(error) from None
+        earlier = []
+        for copy in copies:
+            with suppress(Unparsable):
+                earlier += [copy] if self._is_without(editor, copy) else []
+        for candidate in (*earlier, b""):
+            if self._with_our_parts(editor, candidate, content) == content:
+                return candidate if candidate or candidate in copies else None
+
+        def kept(keys: Keys) -> bool:
+            return any(at(_tree(editor, it), keys) is not MISSING for it in earlier[:1])
+
+        def take(text: str) -> str:
+            for part in self.parts:
+                text = part.take(editor, text, kept)
+            return text
+
+        return self._edited(editor, take)
+
+    def _edited(self, editor: Editor, edit: Callable[[str], str]) -> bytes | None:
+        try:
+            mark, text = _decoded(self.content or b"")
+            new = edit(text)
+            if new == text:
+                return self.content
+            if not self._says_the_same(editor, text, new):
+                raise CannotEdit("it cannot be changed without changing more than that")
+        except Unparsable as error:
+            raise self._refusal(error) from None
+        except RecursionError:
+            raise self._refusal(Unparsable("it is nested too deeply")) from None
+        except CannotEdit as error:
+            raise ChatbridgeError(
+                f"{self.path}: {error}. Nothing was written. To add it by hand: {self.way_out}"
+            ) from None
+        return mark + new.encode()
+
+    def _refusal(self, error: Unparsable) -> ChatbridgeError:
+        where = f", line {error.line}" if error.line else ""
+        return ChatbridgeError(
+            f"{self.path}{where} cannot be understood: {error.reason}. Nothing was written. "
+            f"Put it right, or add the entry by hand: {self.way_out}"
+        )
+
+    def _is_without(self, editor: Editor, content: bytes) -> bool:
+        """:raises Unparsable:"""
+        tree = _tree(editor, content)
+        return not any(part.there(tree) for part in self.parts)
+
+    def _with_our_parts(self, editor: Editor, content: bytes, source: bytes) -> bytes | None:
+        """`content` with our parts as `source` has them; None: they cannot be put there."""
+        mark, text = _decoded(content)
+        tree = _tree(editor, source)
+        try:
+            for part in self.parts:
+                if part.there(tree):
+                    text = part.again(editor, text, tree)
+        except CannotEdit:
+            return None
+        return mark + text.encode()
+
+    def _says_the_same(self, editor: Editor, text: str, new: str) -> bool:
+        """Beside our parts. A new text that cannot be read is our mistake, not its owner's."""
+        before = self._others(editor.load(text))
+        try:
+            return before == self._others(editor.load(new))
+        except Unparsable:
+            return False
+
+    def _others(self, tree: dict[str, Any]) -> dict[str, Any]:
+        """What the tree says beside our parts; empty objects and lists say nothing."""
+        for part in self.parts:
+            tree = part.beside(tree)
+        return tree
 
 
-def disconnected(
-    path: Path,
-    format_name: str,
-    before: bytes | None,
-    parts: Sequence[Part],
-    copies: Sequence[bytes],
-    way_out: str,
-) -> bytes | None:
-    """The content without any of the parts; None: the file held nothing else. If one of the copies
-    is what it was before, that is it, to the byte.
-
-    :raises ChatbridgeError:
-    """
-    editor = editor_of(format_name)
-    if before is None or not _any_there(editor, parts, before, path, way_out):
-        return before
-    earlier = [it for it in copies if _is_without(editor, parts, it)]
-    for candidate in (*earlier, b""):
-        if _with_parts_of(editor, candidate, before, parts) == before:
-            return candidate if candidate or candidate in copies else None
-
-    def kept(keys: Keys) -> bool:
-        return any(at(editor.load(_decoded(it)[1]), keys) is not MISSING for it in earlier[:1])
-
-    def taken(text: str) -> str:
-        for part in parts:
-            text = part.take(editor, text, kept)
-        return text
-
-    return _edited(path, editor, before, parts, taken, way_out)
-
-
-def _edited(
-    path: Path,
-    editor: Editor,
-    before: bytes | None,
-    parts: Sequence[Part],
-    edit: Callable[[str], str],
-    way_out: str,
-) -> bytes | None:
-    try:
-        mark, text = _decoded(before or b"")
-        new = edit(text)
-        if new == text:
-            return before
-        if not _says_the_same(editor, text, new, parts):
-            raise CannotEdit("it cannot be changed without changing more than that")
-    except Unparsable as error:
-        raise _refusal(path, error, way_out) from None
-    except RecursionError:
-        raise _refusal(path, Unparsable("it is nested too deeply"), way_out) from None
-    except CannotEdit as error:
-        raise ChatbridgeError(
-            f"{path}: {error}. Nothing was written. To add it by hand: {way_out}"
-        ) from None
-    return mark + new.encode()
-
-
-def _refusal(path: Path, error: Unparsable, way_out: str) -> ChatbridgeError:
-    where = f", line {error.line}" if error.line else ""
-    return ChatbridgeError(
-        f"{path}{where} cannot be understood: {error.reason}. Nothing was written. "
-        f"Put it right, or add the entry by hand: {way_out}"
-    )
+def _tree(editor: Editor, content: bytes) -> dict[str, Any]:
+    return editor.load(_decoded(content)[1])
 
 
 def _decoded(content: bytes) -> tuple[bytes, str]:
@@ -128,56 +163,6 @@ def _decoded(content: bytes) -> tuple[bytes, str]:
         return mark, content[len(mark) :].decode()
     except UnicodeDecodeError as error:
         raise Unparsable("it is not UTF-8", content.count(b"\n", 0, error.start) + 1) from None
-
-
-def _any_there(
-    editor: Editor, parts: Sequence[Part], content: bytes, path: Path, way_out: str
-) -> bool:
-    try:
-        tree = editor.load(_decoded(content)[1])
-    except Unparsable as error:
-        raise _refusal(path, error, way_out) from None
-    return any(part.there(tree) for part in parts)
-
-
-def _is_without(editor: Editor, parts: Sequence[Part], content: bytes) -> bool:
-    try:
-        tree = editor.load(_decoded(content)[1])
-    except Unparsable:
-        return False
-    return not any(part.there(tree) for part in parts)
-
-
-def _with_parts_of(
-    editor: Editor, content: bytes, source: bytes, parts: Sequence[Part]
-) -> bytes | None:
-    """`content` with our parts as `source` has them; None: they cannot be put there."""
-    mark, text = _decoded(content)
-    tree = editor.load(_decoded(source)[1])
-    try:
-        for part in parts:
-            if part.there(tree):
-                text = part.again(editor, text, tree)
-    except CannotEdit:
-        return None
-    return mark + text.encode()
-
-
-def _says_the_same(editor: Editor, text: str, new: str, parts: Sequence[Part]) -> bool:
-    """Beside our parts. A new text that cannot be read says nothing, and that is not its owner's
-    mistake."""
-    before = _others(editor.load(text), parts)
-    try:
-        return before == _others(editor.load(new), parts)
-    except Unparsable:
-        return False
-
-
-def _others(tree: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
-    """What a document says beside our parts; objects and lists that are empty say nothing."""
-    for part in parts:
-        tree = part.beside(tree)
-    return tree
 
 
 Kept = Callable[[Keys], bool]

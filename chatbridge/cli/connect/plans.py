@@ -22,12 +22,11 @@ from chatbridge.cli.connect.catalogue import (
     program,
 )
 from chatbridge.cli.connect.document import (
+    Document,
     Entry,
     Limit,
     Part,
     Words,
-    connected,
-    disconnected,
     loaded,
 )
 from chatbridge.cli.connect.editing import Unparsable, at
@@ -161,11 +160,14 @@ def change_in(
         files.check_inside(path, project)
     before = files.read(path)
     way_out = f"chatbridge connect {client.name} --print"
+    document = Document(
+        path=path, format=client.format, content=before, parts=parts, way_out=way_out
+    )
     if removal:
         copies = [copy for it in files.backups(path) if (copy := files.read(it)) is not None]
-        after = disconnected(path, client.format, before, parts, copies, way_out)
+        after = document.disconnected(copies)
     else:
-        after = connected(path, client.format, before, parts, way_out)
+        after = document.connected()
     if after == before:
         return None
     return Change(
