@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from chatbridge.clock import SystemClock
-from chatbridge.commands.operations.runner_client import RunnerLine
+from chatbridge.commands.operations.runner_client import RunnerClient
 from chatbridge.commands.operations.runner_port import Order
 from chatbridge.commands.runner import start
 from tests.bench.machine import Json, percentiles, pss
@@ -23,7 +23,7 @@ async def runner(rounds: int) -> Json:
     state = tempfile.mkdtemp(prefix="cb-")
     outputs = Path(state) / "operations"
     try:
-        async with RunnerLine(state=state, clock=SystemClock(), outputs=outputs) as line:
+        async with RunnerClient(state=state, clock=SystemClock(), outputs=outputs) as line:
             first = (await _run(line, state, 0))[1]
             ours: list[tuple[float, float]] = []
             orphaned: list[float] = []
@@ -44,7 +44,7 @@ async def runner(rounds: int) -> Json:
     }
 
 
-async def _run(line: RunnerLine, state: str, number: int) -> tuple[float, float]:
+async def _run(line: RunnerClient, state: str, number: int) -> tuple[float, float]:
     """Seconds until the process was there, and until its end was known."""
     name = f"{number}"
     ended: asyncio.Future[float] = asyncio.get_running_loop().create_future()

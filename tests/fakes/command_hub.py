@@ -24,7 +24,7 @@ from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.operations.runner_port import End, How, Order
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.commands.tools.tool import Means
-from chatbridge.commands.tools.tool_list import Offer
+from chatbridge.commands.tools.tool_list import ToolList
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.operation import Operation
 from chatbridge.tools.ask_user.tool import AskUser
@@ -96,7 +96,7 @@ class CommandHub:
     folder: Path
     runner: HandRunner
     operations: Operations
-    offer: Offer
+    offer: ToolList
     pushes: Pushes
     server: Server[Any]
     ends: asyncio.Queue[Operation] = field(default_factory=asyncio.Queue)
@@ -186,7 +186,7 @@ async def command_hub(
             programs=Programs(),
             max_block=max_block,
         )
-        offer = Offer(own, library, means, store=here.store, clock=clock)
+        offer = ToolList(own, library, means, store=here.store, clock=clock)
         await offer.compare()
         server = build_server(
             offer.tools,

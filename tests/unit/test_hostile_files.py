@@ -18,7 +18,7 @@ from chatbridge import bounded_read, runtime_paths, settings
 from chatbridge.cli import config_file
 from chatbridge.cli.connect.document import Document, Entry
 from chatbridge.cli.connect.yaml_text import Yaml
-from chatbridge.commands.operations.runner_client import Known
+from chatbridge.commands.operations.runner_client import RunnerState
 from chatbridge.commands.operations.runner_port import End
 from chatbridge.commands.runner import records
 from chatbridge.core.errors import ChatbridgeError, SettingsError
@@ -229,7 +229,7 @@ def test_a_record_that_no_runner_wrote_ends_nothing(
     tmp_path: Path, odd: records.Record, caplog: pytest.LogCaptureFixture
 ) -> None:
     told: list[End] = []
-    known = Known(str(tmp_path), told.append)
+    known = RunnerState(str(tmp_path), told.append)
     sound: records.Record = {"id": "o1", "how": "exited", "exit_code": 0, "ended_at": 1.0}
     known.end([{**sound, **odd}, sound])
     assert told == [End(id="o1", how="exited", exit_code=0, ended_at=1.0)]
@@ -250,7 +250,7 @@ def test_all_that_a_record_says_of_an_end_is_known(tmp_path: Path) -> None:
     )
     assert all(getattr(end, each.name) != each.default for each in fields(End))
     told: list[End] = []
-    Known(str(tmp_path), told.append).end([asdict(end)])
+    RunnerState(str(tmp_path), told.append).end([asdict(end)])
     assert told == [end]
 
 

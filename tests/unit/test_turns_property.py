@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from chatbridge.commands.operations.fair_queue import Turn, Turns
+from chatbridge.commands.operations.fair_queue import FairQueue, Turn
 
 LIMIT = 2
 LIMITS = {"cargo": 1, "npm": 2, "git": None}
@@ -18,7 +18,7 @@ class Queue(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.turns = Turns(LIMIT)
+        self.turns = FairQueue(LIMIT)
         self.came = 0
         self.waiting: list[Turn] = []
         self.running: dict[str, Turn] = {}

@@ -27,7 +27,7 @@ RETRY = 1.0
 
 
 @dataclass(eq=False, slots=True)
-class Entry:
+class ActiveOperation:
     operation: Operation
     over: asyncio.Event = field(default_factory=asyncio.Event)
     handed_over: bool = False
@@ -45,7 +45,7 @@ class Entry:
         return self.operation.id
 
 
-class UnderWay:
+class ActiveOperations:
     def __init__(
         self,
         store: OperationStore,
@@ -59,25 +59,25 @@ class UnderWay:
         self._clock = clock
         self._spawn = spawn
         self._over = over
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, ActiveOperation] = {}
         self.loaded = asyncio.Event()
         """What an earlier hub left is here, too."""
 
     def __contains__(self, operation_id: object) -> bool:
         return operation_id in self._entries
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[ActiveOperation]:
         return iter(self._entries.values())
 
-    def get(self, operation_id: str) -> Entry | None:
+    def get(self, operation_id: str) -> ActiveOperation | None:
         return self._entries.get(operation_id)
 
-    def put(self, operation: Operation) -> Entry:
+    def put(self, operation: Operation) -> ActiveOperation:
         """One that is stored, or about to be."""
-        entry = self._entries[operation.id] = Entry(operation)
+        entry = self._entries[operation.id] = ActiveOperation(operation)
         return entry
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: ActiveOperation) -> None:
         """It has ended, or was not stored after all."""
         del self._entries[entry.id]
         entry.over.set()
@@ -90,7 +90,7 @@ class UnderWay:
             if number >= limit and not any(_same(each, operation) for each in of_link):
                 raise TooManyOperations(limit=limit, of_agent=limit == MOST_OF_A_LINK)
 
-    async def save(self, entry: Entry, *, was: Stage, **changes: Any) -> bool:
+    async def save(self, entry: ActiveOperation, *, was: Stage, **changes: Any) -> bool:
         """Store what changes, however long it takes. False: it has moved on, nothing changes."""
         async with entry.changing:
             if entry.over.is_set() or entry.operation.stage is not was:

@@ -14,8 +14,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from chatbridge.commands.operations.active_operations import RETRY, Entry, Spawn, UnderWay
-from chatbridge.commands.operations.fair_queue import Turn, Turns
+from chatbridge.commands.operations.active_operations import (
+    RETRY,
+    ActiveOperation,
+    ActiveOperations,
+    Spawn,
+)
+from chatbridge.commands.operations.fair_queue import FairQueue, Turn
 from chatbridge.commands.operations.outputs import Outputs, Printed
 from chatbridge.commands.operations.runner_port import End, NotHandedOver, Order, Runner
 from chatbridge.core.errors import RunnerUnavailable
@@ -38,7 +43,7 @@ UNPREPARED = "it could not be prepared; the hub's log says why"
 class Execution:
     def __init__(
         self,
-        under_way: UnderWay,
+        active: ActiveOperations,
         runner: Runner,
         *,
         clock: Clock,
@@ -48,14 +53,14 @@ class Execution:
         spawn: Spawn,
         announce: Callable[[Operation], Awaitable[None]],
     ) -> None:
-        self._under_way = under_way
+        self._active = active
         self._runner = runner
         self._clock = clock
         self._outputs = outputs
         self._environment = environment
         self._spawn = spawn
         self._announce = announce
-        self._turns = Turns(concurrency)
+        self._queue = FairQueue(concurrency)
         self._starting: set[asyncio.Task[None]] = set()
         self._closing = False
         self._doubtful: dict[str, str | None] = {}
@@ -63,31 +68,31 @@ class Execution:
         self._wanted = asyncio.Event()
         runner.ended = self._found
 
-    def queue(self, entry: Entry) -> None:
+    def queue(self, entry: ActiveOperation) -> None:
         if not entry.over.is_set():
-            self._turns.add(_turn(entry.operation))
+            self._queue.add(_turn(entry.operation))
             self.go_on()
 
-    def resume(self, entry: Entry) -> None:
+    def resume(self, entry: ActiveOperation) -> None:
         """An earlier hub has handed it over, or was about to."""
-        self._turns.runs(_turn(entry.operation))
+        self._queue.runs(_turn(entry.operation))
         self._doubt(entry.id)
         self._handed_over(entry)
 
     def go_on(self) -> None:
         """Whoever may run now is started."""
-        if not self._under_way.loaded.is_set():
+        if not self._active.loaded.is_set():
             return  # it is not known yet who runs
-        while (operation_id := self._turns.next()) is not None:
-            if entry := self._under_way.get(operation_id):
+        while (operation_id := self._queue.next()) is not None:
+            if entry := self._active.get(operation_id):
                 self._spawn(self._start(entry))
 
     def leave(self, operation_id: str) -> None:
         """It wants no turn any more, or has had it."""
-        self._turns.done(operation_id)
+        self._queue.done(operation_id)
         self.go_on()
 
-    def stop(self, entry: Entry, reason: str | None) -> bool:
+    def stop(self, entry: ActiveOperation, reason: str | None) -> bool:
         """Have a running one ended. False: its end is there already."""
         if entry.ending:
             return False
@@ -103,7 +108,7 @@ class Execution:
         if self._starting:
             await race(asyncio.wait(set(self._starting)), self._clock.sleep(LAST))
 
-    async def _start(self, entry: Entry) -> None:
+    async def _start(self, entry: ActiveOperation) -> None:
         if self._closing:
             return
         this = asyncio.current_task()
@@ -114,9 +119,9 @@ class Execution:
         finally:
             self._starting.discard(this)
 
-    async def _hand_over(self, entry: Entry) -> None:
+    async def _hand_over(self, entry: ActiveOperation) -> None:
         now = self._clock.time()
-        if not await self._under_way.save(
+        if not await self._active.save(
             entry, was=Stage.QUEUED, stage=Stage.RUNNING, started_at=now
         ):
             return
@@ -144,7 +149,7 @@ class Execution:
             self._doubt(entry.id, UNPREPARED)
         self._handed_over(entry)
 
-    def _handed_over(self, entry: Entry) -> None:
+    def _handed_over(self, entry: ActiveOperation) -> None:
         entry.handed_over = True
         self._spawn(self._look_when_overdue(entry))
         if entry.cancelled:
@@ -163,7 +168,7 @@ class Execution:
             timeout=plan.timeout,
         )
 
-    async def _stop(self, entry: Entry) -> None:
+    async def _stop(self, entry: ActiveOperation) -> None:
         while not (entry.ending or entry.over.is_set()):
             try:
                 await self._runner.stop(entry.id)
@@ -172,7 +177,7 @@ class Execution:
                 self._doubt(entry.id)
                 await self._clock.sleep(RETRY)
 
-    async def _look_when_overdue(self, entry: Entry) -> None:
+    async def _look_when_overdue(self, entry: ActiveOperation) -> None:
         """The runner ends what takes too long. If even that is not heard of, ask what it knows."""
         operation = entry.operation
         due = (operation.started_at or 0.0) + operation.plan.timeout + OVERDUE
@@ -215,7 +220,7 @@ class Execution:
         for operation_id, end in known.items():
             if end is not None:
                 self._found(end)
-            elif operation_id not in self._under_way:
+            elif operation_id not in self._active:
                 log.warning("operation %s runs, and nobody waits for it: ended", operation_id)
                 await self._runner.stop(operation_id)
 
@@ -231,14 +236,14 @@ class Execution:
 
     async def _take(self, end: End) -> None:
         """An end that the runner knows of, perhaps not for the first time."""
-        await self._under_way.loaded.wait()
-        entry = self._under_way.get(end.id)
+        await self._active.loaded.wait()
+        entry = self._active.get(end.id)
         if entry is None:
             await self._forget(end.id)  # it was stored by a hub that died before it said so
         elif entry.operation.stage is Stage.RUNNING:
             await self._end(entry, end)
 
-    async def _end(self, entry: Entry, end: End) -> None:
+    async def _end(self, entry: ActiveOperation, end: End) -> None:
         if entry.ending:
             return
         entry.ending = True
@@ -251,13 +256,13 @@ class Execution:
             "result": result_of(end, await self._outputs.printed(entry.id), reason=entry.reason),
         }
         await self._tell(replace(entry.operation, **changes))
-        await self._under_way.save(entry, was=Stage.RUNNING, **changes)
+        await self._active.save(entry, was=Stage.RUNNING, **changes)
         await self._forget(entry.id)
 
     async def _tell(self, ended: Operation) -> None:
         """Before the end is stored: after it nobody would come back to it if the hub died."""
         try:
-            await self._under_way.until_stored(lambda: self._announce(ended), ended.id)
+            await self._active.until_stored(lambda: self._announce(ended), ended.id)
         except Exception:
             log.exception("operation %s: nobody could be told of its end", ended.id)
 

@@ -44,7 +44,7 @@ class _Lane:
     """The last round that each waiting link has something in."""
 
 
-class Turns:
+class FairQueue:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lanes = {True: _Lane(), False: _Lane()}

@@ -10,7 +10,11 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
-from chatbridge.commands.operations.active_operations import Entry, Spawn, UnderWay
+from chatbridge.commands.operations.active_operations import (
+    ActiveOperation,
+    ActiveOperations,
+    Spawn,
+)
 from chatbridge.commands.operations.execution import Execution, log_line
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.operations.runner_port import Runner
@@ -70,9 +74,9 @@ class Operations:
         self._spawn = spawn
         self._on_end = on_end
         self._back = back
-        self._under_way = UnderWay(store, clock=clock, spawn=spawn, over=self._over)
+        self._active = ActiveOperations(store, clock=clock, spawn=spawn, over=self._over)
         self._execution = Execution(
-            self._under_way,
+            self._active,
             runner,
             clock=clock,
             outputs=outputs,
@@ -88,15 +92,15 @@ class Operations:
         :raises TooManyOperations: nothing was recorded.
         :raises StoreError: nothing was recorded.
         """
-        await self._under_way.loaded.wait()
-        self._under_way.check_room(operation)
-        entry = self._under_way.put(operation)
-        return await self._under_way.by_itself(lambda: self._begin(entry))
+        await self._active.loaded.wait()
+        self._active.check_room(operation)
+        entry = self._active.put(operation)
+        return await self._active.by_itself(lambda: self._begin(entry))
 
     async def ended(self, operation_id: str) -> Operation:
         """Wait until it has ended, however long that takes. :raises UnknownOperation:"""
-        await self._under_way.loaded.wait()
-        if (entry := self._under_way.get(operation_id)) is not None:
+        await self._active.loaded.wait()
+        if (entry := self._active.get(operation_id)) is not None:
             await entry.over.wait()
         found = await self._store.get(operation_id)
         if found is None:
@@ -122,11 +126,11 @@ class Operations:
         """End it, with its whole process group; returns when it has ended. False: it had ended
         already. :raises UnknownOperation:"""
         found = await self.find(operation_id, project=project)
-        await self._under_way.loaded.wait()
-        entry = self._under_way.get(found.id)
+        await self._active.loaded.wait()
+        entry = self._active.get(found.id)
         if entry is None:
             return await self.ended(found.id), False
-        cancelled = await self._under_way.by_itself(lambda: self._cancel(entry, reason))
+        cancelled = await self._active.by_itself(lambda: self._cancel(entry, reason))
         ended = await self.ended(found.id)
         return ended, cancelled and ended.stage is Stage.CANCELLED
 
@@ -136,16 +140,16 @@ class Operations:
 
     def on_the_way(self, operation_id: str) -> bool:
         """Before it is known what an earlier hub has begun, anything may be."""
-        return not self._under_way.loaded.is_set() or operation_id in self._under_way
+        return not self._active.loaded.is_set() or operation_id in self._active
 
     async def run(self) -> None:
         """Go on with what an earlier hub has begun, and with what cannot be known at once, until
         cancelled."""
-        unended = await self._under_way.until_stored(self._store.unended, "what is on the way")
+        unended = await self._active.until_stored(self._store.unended, "what is on the way")
         for operation in unended:
-            if operation.id in self._under_way:
+            if operation.id in self._active:
                 continue  # this was begun before, and failed in the middle
-            entry = self._under_way.put(operation)
+            entry = self._active.put(operation)
             match operation.stage:
                 case Stage.AWAITING_APPROVAL:
                     self._spawn(self._follow(entry))
@@ -157,11 +161,11 @@ class Operations:
                     self._execution.resume(entry)
         if unended:
             log.info("%d operations of an earlier hub go on", len(unended))
-        self._under_way.loaded.set()
+        self._active.loaded.set()
         self._execution.go_on()
         await self._execution.run()
 
-    async def _queue_if_back(self, entry: Entry) -> None:
+    async def _queue_if_back(self, entry: ActiveOperation) -> None:
         """Its turn had not come when the hub ended. That may be long ago, and what an agent that
         has gone wanted then nobody may want now."""
 
@@ -178,14 +182,14 @@ class Operations:
         """Before the hub ends, and with it what was spawned: nothing more is started."""
         await self._execution.close()
 
-    async def _begin(self, entry: Entry) -> Operation:
+    async def _begin(self, entry: ActiveOperation) -> Operation:
         try:
             kept = await self._store.add(entry.operation)
         except BaseException:
-            self._under_way.remove(entry)
+            self._active.remove(entry)
             raise
         if kept.id != entry.id:
-            self._under_way.remove(entry)
+            self._active.remove(entry)
             return kept
         if entry.operation.stage is Stage.QUEUED:
             self._execution.queue(entry)
@@ -197,7 +201,7 @@ class Operations:
         self._spawn(self._follow(entry))
         return entry.operation
 
-    async def _ask(self, entry: Entry) -> None:
+    async def _ask(self, entry: ActiveOperation) -> None:
         """Have its owner asked. :raises StoreError: not yet."""
         was = Stage.AWAITING_APPROVAL
         try:
@@ -211,18 +215,18 @@ class Operations:
             log.exception("operation %s: its owner could not be asked", entry.id)
             await self._end(entry, Stage.FAILED, was=was, reason=UNASKED)
             return
-        if not await self._under_way.save(entry, was=was, ask_id=ask_id):
+        if not await self._active.save(entry, was=was, ask_id=ask_id):
             await self._withdraw(ask_id)
 
-    async def _follow(self, entry: Entry) -> None:
+    async def _follow(self, entry: ActiveOperation) -> None:
         """From the question to what comes of it."""
         if entry.operation.ask_id is None and not entry.over.is_set():
-            await self._under_way.until_stored(lambda: self._ask(entry), entry.id)
+            await self._active.until_stored(lambda: self._ask(entry), entry.id)
         ask_id, was = entry.operation.ask_id, entry.operation.stage
         if ask_id is None or entry.over.is_set():
             return
         try:
-            said = await self._under_way.until_stored(lambda: self._gate.verdict(ask_id), entry.id)
+            said = await self._active.until_stored(lambda: self._gate.verdict(ask_id), entry.id)
         except ChatbridgeError as error:
             await self._end(entry, Stage.DENIED, was=was, reason=str(error))
             return
@@ -232,12 +236,12 @@ class Operations:
             return
         if not said.allowed:
             await self._end(entry, Stage.DENIED, was=was, reason=said.reason)
-        elif was is Stage.QUEUED or await self._under_way.save(
+        elif was is Stage.QUEUED or await self._active.save(
             entry, was=was, stage=Stage.QUEUED, approved=True
         ):
             self._execution.queue(entry)
 
-    async def _cancel(self, entry: Entry, reason: str | None) -> bool:
+    async def _cancel(self, entry: ActiveOperation, reason: str | None) -> bool:
         """False: it has ended by itself."""
         while not entry.over.is_set():
             was = entry.operation.stage
@@ -249,13 +253,15 @@ class Operations:
                 return True
         return False
 
-    async def _end(self, entry: Entry, stage: Stage, *, was: Stage, reason: str | None) -> bool:
+    async def _end(
+        self, entry: ActiveOperation, stage: Stage, *, was: Stage, reason: str | None
+    ) -> bool:
         """It ends before it has run."""
         now, result = self._clock.time(), Result(reason=reason)
-        return await self._under_way.save(entry, was=was, stage=stage, ended_at=now, result=result)
+        return await self._active.save(entry, was=was, stage=stage, ended_at=now, result=result)
 
     async def _withdraw(self, ask_id: str) -> None:
-        await self._under_way.until_stored(lambda: self._gate.withdraw(ask_id), f"ask {ask_id}")
+        await self._active.until_stored(lambda: self._gate.withdraw(ask_id), f"ask {ask_id}")
 
     def _over(self, operation: Operation) -> None:
         self._execution.leave(operation.id)

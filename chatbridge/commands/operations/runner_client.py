@@ -40,7 +40,7 @@ _LONG_LINE = 4 * 1024 * 1024
 Message = dict[str, Any]
 
 
-class RunnerLine:
+class RunnerClient:
     """One hub's. `outputs` is the folder that orders have their outputs in; `bounds` are for a
     runner that it starts: see there."""
 
@@ -50,7 +50,7 @@ class RunnerLine:
         self.ended: Callable[[End], None] = lambda _end: None
         self._state, self._clock, self._outputs = state, clock, str(outputs)
         self._bounds = bounds
-        self._known = Known(self._outputs, self._tell)
+        self._known = RunnerState(self._outputs, self._tell)
         self._handed: dict[str, asyncio.Future[None]] = {}
         """Orders that the runner has not confirmed."""
         self._opening = asyncio.Lock()
@@ -351,7 +351,7 @@ _END: Mapping[str, tuple[type, ...]] = {
 }
 
 
-class Known:
+class RunnerState:
     def __init__(self, outputs: str, ended: Callable[[End], None]) -> None:
         self._outputs, self._ended = outputs, ended
         self.running: set[str] = set()

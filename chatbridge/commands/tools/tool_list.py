@@ -43,7 +43,7 @@ class Changes(InMemorySubscriptionBus):
         return unsubscribe
 
 
-class Offer:
+class ToolList:
     def __init__(
         self,
         own: Sequence[ToolHandler],

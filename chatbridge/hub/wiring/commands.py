@@ -18,10 +18,10 @@ from chatbridge.commands.operations.announcing import Announcing
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs, Sweeping
-from chatbridge.commands.operations.runner_client import RunnerLine
+from chatbridge.commands.operations.runner_client import RunnerClient
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.commands.tools.tool import Means
-from chatbridge.commands.tools.tool_list import Offer
+from chatbridge.commands.tools.tool_list import ToolList
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import Project
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    offer: Offer
+    offer: ToolList
     operations: Operations
     pushes: Pushes
     opened: Callable[[Project], None]
@@ -84,7 +84,7 @@ async def open_commands(
     gate = Gate(broker, store=store.operations, clock=clock, timeout=settings.approvals.timeout)
     async with AsyncExitStack() as stack:
         runner = await stack.enter_async_context(
-            RunnerLine(state=str(state), clock=clock, outputs=outputs.folder)
+            RunnerClient(state=str(state), clock=clock, outputs=outputs.folder)
         )
         stack.push_async_callback(background.close)
         operations = Operations(
@@ -109,7 +109,7 @@ async def open_commands(
             programs=programs,
             max_block=settings.max_block,
         )
-        offer = Offer(own, library, means, store=store, clock=clock)
+        offer = ToolList(own, library, means, store=store, clock=clock)
         await offer.compare()
         sweeping = Sweeping(
             store.operations,
