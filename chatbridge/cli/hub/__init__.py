@@ -1,0 +1,8 @@
+"""Commands about the hub, and how commands talk to it.
+
+hub_client: a connection to the hub: requests and events
+tool_client: tool calls through a link of its own
+inbox: `chatbridge inbox`
+status: `chatbridge status`
+stop: `chatbridge stop`, and restarting the hub
+"""
