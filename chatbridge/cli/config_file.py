@@ -1,7 +1,6 @@
-"""Changes `config.toml`: single keys, with everything else left as its owner wrote it.
+"""Changes single keys of `config.toml` and leaves everything else as its owner wrote it.
 
-Owns how the file is written: for its owner alone, whole or not at all, through a link to where the
-file really is. What the keys mean is in `settings`.
+Writes the file for its owner alone, whole or not at all, and follows a link to the real file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`chatbridge demo`: a hub, a web inbox and a pretend agent, on this machine only.
 
-Owns a folder and a hub of its own, and that nothing of them is left at the end, whichever way it
-comes. The agent is the MCP SDK's client and speaks to a real `chatbridge mcp`.
+Owns a folder and a hub, and leaves nothing of them behind, however it ends. The agent is the MCP
+SDK's client and speaks to a real `chatbridge mcp`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`chatbridge hook`: what Claude Code's hooks call. Its event as JSON on standard input, and on
-standard output the decision that a person has made, if one has.
+"""`chatbridge hook`, which Claude Code's hooks call: reads an event from standard input, and writes
+the decision of a person to standard output.
 
-Without a person's decision it says nothing and succeeds, whatever went wrong: then the client goes
-on as if there were no hook. It never exits with 2, which would block the agent.
+Without a decision it prints nothing and succeeds, whatever went wrong: the client continues as if
+there were no hook. It never exits with 2, which would block the agent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The ten clients: where each keeps its MCP servers, and what an entry looks like there.
+"""The clients: where each keeps its MCP servers, and what an entry looks like there.
 
-Each client's page in `docs/` says how sure its line is.
+Each client's page in `docs/` says how certain this is. Also the folders of this machine and user.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`chatbridge connect`: writes chatbridge into a client's configuration, after a look at it."""
+"""`chatbridge connect`: shows what would change in a client's configuration, asks, and writes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""One file's content with our parts in it, or without them. Everything else stays as it is, byte
-for byte, and that is checked before anything is handed on.
+"""The content of a client's file with our entry in it, or without. Everything else stays byte for
+byte, which is checked before the content is returned.
 """
 
 from __future__ import annotations

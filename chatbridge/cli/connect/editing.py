@@ -1,7 +1,7 @@
-"""What the three editors of configuration files have in common: a path of keys, and two refusals.
+"""The interface of the editors of JSON, TOML and YAML, and what they have in common.
 
-An editor changes text where it has to and nowhere else. Files, encodings and what is wanted of an
-entry belong to others.
+An editor changes a text in one place and leaves everything else as it is. tomlkit and ruamel.yaml
+do not: with an entry they remove the owner's comments behind it.
 """
 
 from __future__ import annotations

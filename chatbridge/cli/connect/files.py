@@ -1,7 +1,7 @@
 """A client's file on the disk: read whole, replaced in one step, with a copy beside it.
 
-Knows nothing of formats. A link is followed to its file; what was changed by others since it was
-read, is read-only, or belongs to somebody else is left alone.
+A link is followed to its file. A file that has changed since it was read, that is read-only, or
+that belongs to somebody else is left alone.
 """
 
 from __future__ import annotations

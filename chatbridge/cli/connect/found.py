@@ -1,4 +1,4 @@
-"""The clients that are on this machine: whether they are connected, and how long they wait."""
+"""The clients on this machine: whether they are connected, and how long they wait."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Changes JSON with comments and trailing commas as text: only the member in question is touched.
+"""Edits JSON with comments and trailing commas as text: only the member in question changes.
 
-Taking out what was put in gives the same text again; only an object that was empty may come back
-without the blanks between its braces.
+Removing what was put in restores the text; only an object that was empty may lose the blanks
+between its braces.
 """
 
 from __future__ import annotations

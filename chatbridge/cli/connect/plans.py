@@ -1,4 +1,4 @@
-"""What would be written where, and then the writing. Until `write` nothing is touched."""
+"""What would be written where, as a diff, and the writing. Nothing is touched before `write`."""
 
 from __future__ import annotations
 
@@ -292,7 +292,9 @@ def plan_folder(
     start: Program | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Plan:
-    """What has to be written in one folder.
+    """What has to be written in one folder of Claude Code, for launchers that run agents in folders
+    of their own. Claude Code reads MCP servers from `.mcp.json` only, and asks before it uses one,
+    unless the folder's local settings allow it.
 
     :raises ChatbridgeError:
     """

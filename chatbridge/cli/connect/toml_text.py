@@ -1,6 +1,6 @@
-"""Changes TOML as text: only the table in question is touched, comments and order stay.
+"""Edits TOML as text: only the table in question changes.
 
-A table may be written under a header, with dotted keys, or inline. What lies inside another inline
+A table may be written under a header, with dotted keys, or inline. A table inside another inline
 table is left alone.
 """
 

@@ -1,6 +1,6 @@
-"""Changes YAML as text: only the entry in question is touched, comments and order stay.
+"""Edits YAML as text: only the entry in question changes.
 
-Block style only. What is written in braces is left alone, unless the braces are empty.
+Only block style is edited. What is written in braces is left alone, unless the braces are empty.
 """
 
 from __future__ import annotations

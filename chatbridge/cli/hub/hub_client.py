@@ -1,6 +1,7 @@
-"""A command's connection to the hub: one request and its reply, or its events.
+"""A command's connection to the hub: a request and its reply, or a stream of events.
 
-Standard library only: commands start as fast as links do. docs/link-protocol.md has the lines.
+Standard library only, so that commands start as fast as links. docs/link-protocol.md describes the
+lines.
 """
 
 from __future__ import annotations

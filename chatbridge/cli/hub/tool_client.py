@@ -1,7 +1,8 @@
-"""Tool calls of a command, through a link of its own. Standard library only: somebody waits for it.
+"""Tool calls of a command, through a link of its own. Standard library only, because somebody
+waits.
 
-The link runs in a child, whose input ends with this process: a command that is killed leaves nobody
-who waits. It outlives restarts of the hub, as an agent's link does.
+The link runs in a child whose input ends with this process: a command that is killed leaves nothing
+behind. Like an agent's link, it survives restarts of the hub.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`chatbridge ask`: a question of a script or a person, and the answer on standard output.
+"""`chatbridge ask`: asks a question from a script or a terminal, and prints the answer.
 
-A real tool call, through a link of its own: it is shown, answered and kept like an agent's, and a
-hub that restarts meanwhile is not noticed.
+It is a real tool call through a link of its own: shown, answered and kept like an agent's. A
+restart of the hub is not noticed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A question in the terminal: numbers and text, step by step, on the same form as a chat.
+"""A question in the terminal, answered by typing numbers and texts, on the same form as in a chat.
 
-Owns what is printed and how a typed line is read. Where the answers go is the business of the demo
-and of `chatbridge answer`, which has more ways to type them.
+Owns what is printed and how a typed line is read. The demo and `chatbridge answer` send the
+answers.
 """
 
 from __future__ import annotations

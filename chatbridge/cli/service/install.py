@@ -1,4 +1,4 @@
-"""Putting the user service in place, and taking it away again."""
+"""Installs the user service, and removes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""systemd's manager of this user, asked and told through its own commands."""
+"""Talks to the user's systemd through systemctl, loginctl and journalctl."""
 
 from __future__ import annotations
 

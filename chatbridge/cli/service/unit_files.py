@@ -1,7 +1,7 @@
 """The unit files of the user service, as this installation needs them.
 
-They are those of `systemd/`, with the path of this very chatbridge, and with the folders that the
-environment names. Tokens that the environment may name as well are never written down.
+They are those of `systemd/`, with the path of this chatbridge and the folders that the environment
+names. Tokens from the environment are never written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Questions to the person at the terminal, and lines that answer them.
+"""Questions to the person at the terminal, and messages to them.
 
-Reads from the terminal itself and not from standard input: what only a person may decide cannot be
-piped in. Ctrl-C is a KeyboardInterrupt everywhere.
+Reads from the terminal and not from standard input, so that what only a person may decide cannot be
+piped in. Ctrl-C raises KeyboardInterrupt everywhere.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How a person's command runs: what it says when it fails, and with which code it ends.
+"""How a command runs: its error messages and exit codes. Standard library only.
 
-Standard library only. An error is one sentence for what happened and the rest for what to do.
+The first sentence of an error says what happened, the rest what to do.
 """
 
 from __future__ import annotations

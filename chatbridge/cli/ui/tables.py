@@ -1,7 +1,7 @@
 """Tables: with rich on a terminal, as plain aligned text in a pipe.
 
-What stands in a cell may be an agent's: it is one visible line, without a way to move the cursor,
-to colour, to hide, or to turn the rest of the row around.
+A cell may contain an agent's text. It is one visible line that cannot move the cursor, set colours,
+hide anything, or reverse the rest of the row.
 """
 
 from __future__ import annotations

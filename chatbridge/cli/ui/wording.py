@@ -1,4 +1,4 @@
-"""Paths and numbers as commands write them."""
+"""Paths, numbers and times as commands print them."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What an agent gives a command becomes its list of arguments, which no shell ever sees.
+"""Builds the list of arguments of a command. No shell ever sees it.
 
-Owns where each text goes, so that none is taken for another option or argument:
+No text can be taken for another option or argument:
 
 - A value stays in one argument with its flag (`--flag=value`, `-fvalue`). As an argument of its own
   it must not begin with a dash. `-f` alone would swallow the next argument, so an empty value is
-  refused there; and a long flag is not joined to a value, which could make it another flag.
+  refused there. A long flag is not joined to a value, which could make it another flag.
 - Positional values come last, after the separator. Without one they must not begin with a dash.
-  Each is where the program expects it: none is given without the one before it.
+  None is accepted without the one before it.
 """
 
 from __future__ import annotations

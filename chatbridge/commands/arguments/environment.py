@@ -1,19 +1,18 @@
-"""The environment of a command: an allowlist, what the owner has set, and nothing that is
+"""Builds the environment of a command: an allowlist, what the owner has set, and nothing of
 chatbridge's own.
 
-PATH is never the hub's (see `executable`). Of the hub's environment a command gets the usual
-variables, and others that its definition names; a hub that a link has started has none of the
-client's that could be named (see link/hub_start.py).
+PATH never comes from the hub (see `executable`). Of the hub's environment a command gets the usual
+variables, and others that its definition names. A hub that a link has started has no variables of
+the client that could be named (see link/hub_start.py).
 
-Where programs have their settings is not the hub's to say either: in a folder of a repository's,
-git would find hooks and aliases. HOME is the one that the system has for the owner. XDG_…_HOME is
-what the owner has set, or nothing; XDG_RUNTIME_DIR has to be where systemd makes it.
+HOME is the owner's, as the system knows it. XDG_…_HOME is what the owner has set, or nothing: in a
+folder of a repository, git would find hooks and aliases. XDG_RUNTIME_DIR must be where systemd
+makes it.
 
-SSH_AUTH_SOCK is not among the usual variables. `git push` over ssh may need it, and its definition
-can name it; what runs a project's code, such as `npm install`, has no business with the owner's
-keys. DBUS_SESSION_BUS_ADDRESS neither: where it is needed XDG_RUNTIME_DIR leads to the same bus.
-CI is not set, although nobody is there to be asked: with it some programs do other things, such as
-making errors of warnings.
+SSH_AUTH_SOCK is not among the usual variables. A definition can name it for `git push` over ssh.
+What runs a project's code, such as `npm install`, must not get the owner's keys. The same holds for
+DBUS_SESSION_BUS_ADDRESS; XDG_RUNTIME_DIR leads to the same bus where one is needed. CI is not set:
+it makes some programs behave differently, such as treating warnings as errors.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""Which file a command's program is, and the PATH that it gets.
+"""Finds the file of a command's program, and the folders of its PATH.
 
-Both come from the owner's settings and a fixed list of the system's folders, never from the
-environment of the hub: that may be the one of an agent's client, with a virtual environment or
-`node_modules/.bin` of a repository in front. Folders and programs that an agent or another user
-could have written are refused (see `trust`).
+Both come from the owner's settings and a fixed list of system folders, never from the hub's
+environment. That may be the environment of an agent's client, with a repository's virtual
+environment or `node_modules/.bin` in front.
+
+Agents run as the owner, so file modes alone do not tell what an agent could have written. Files and
+folders are refused if they lie in a folder where agents work, or if another user could have written
+them. Every step of a path counts, symbolic links included: whoever can replace one step decides
+where it leads.
 """
 
 from __future__ import annotations

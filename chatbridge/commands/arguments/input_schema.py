@@ -1,10 +1,9 @@
-"""The input schema of a command's tool, made from its options, as clients and their models read it.
+"""Builds the input schema and the description of a command's tool.
 
-It says what it can in the plainest words of JSON Schema, because not every client knows all of
-them. What `argv` and `values` refuse beyond it: values with a dash at the beginning where they
-could be taken for an option, items with the joiner in them, paths elsewhere, a positional value
-without the one before it, NUL, lone surrogates, what is too large, and the patterns that only
-Python reads.
+The schema uses the plainest words of JSON Schema, because not every client knows all of them.
+`argv` and `values` refuse more than it says: values with a leading dash where they could be taken
+for an option, items that contain the joiner, paths elsewhere, a positional value without the one
+before it, NUL, lone surrogates, what is too large, and patterns that only Python reads.
 """
 
 from __future__ import annotations

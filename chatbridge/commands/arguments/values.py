@@ -1,7 +1,7 @@
-"""What agents give for an option, checked against what its definition says, and as texts.
+"""Checks the values that an agent gives for options, and writes them as texts for `argv`.
 
-Owns which values are taken and how each is written. Where the texts go in the command is `argv`'s
-business.
+A path is resolved first, through every link and `..`. The command gets the resolved path, not the
+one that was given. A program that runs as the owner can still change folders in between.
 """
 
 from __future__ import annotations

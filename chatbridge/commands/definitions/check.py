@@ -1,6 +1,6 @@
-"""Whether a definition file can be used, and everything that is wrong with it at once.
+"""Checks the text of a definition file and reports all of its problems at once.
 
-The one validator: of the hub, of `chatbridge tools check` and of `doctor`. It reads no files.
+The hub, `chatbridge tools check` and `doctor` use this one validator. It reads no files.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What a definition file may say: the newest version of its schema, as models.
+"""The newest version of the definition schema as models, and `Command`, made of a definition.
 
-Owns names, types, defaults and descriptions of fields; the published schema is made of them
-(`schema`). Rules between fields, older versions and the words in which a problem is told are the
-neighbours' (`rules`, `versions`, `check`).
+The models own names, types, defaults and descriptions of fields; the published JSON schema is made
+of them. Rules between fields are in `rules`, older versions in `versions`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""All commands that the owner's folders define, and what is wrong with the files there.
+"""Reads all definition files of the owner's folders, and keeps their commands and problems.
 
-A file with a problem has no tools, and takes nothing from the others. Definitions come from the
-folders that it is given and from nowhere else: a project's folder is never among them unless the
-owner has listed it.
+A file with a problem defines no tools and does not affect other files. A file that somebody else
+could have written is not used. No folders are read but the given ones: a project's folder is used
+only if the owner has listed it.
 """
 
 from __future__ import annotations

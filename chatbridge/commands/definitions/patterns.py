@@ -1,8 +1,7 @@
-"""Patterns of definitions: compiled so that no text, however an agent has chosen it, takes long.
+"""Compiles the patterns of definitions with an engine that takes linear time.
 
-Python's own engine goes back and forth, for ever if a pattern such as `(a+)+` lets it, and holds up
-the whole process meanwhile. The one here takes a time that grows with the text alone; the price is
-that it knows no look-around and no back-references.
+Python's engine backtracks: a pattern such as `(a+)+` could block the process with a text that an
+agent chooses. The price is that look-around and back-references are not supported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A definition file as strict JSON, with the line of everything in it."""
+"""Reads a definition file as strict JSON, and knows the line and column of every value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What is wrong with a definition file: where, what was found, what is accepted, how to mend it.
-
-Owns the words that all problems share. Which there are is up to those who look for them.
-"""
+"""Problems of definition files: the place, what was found, what is accepted, how to mend it."""
 
 from __future__ import annotations
 

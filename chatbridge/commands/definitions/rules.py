@@ -1,7 +1,7 @@
-"""What holds between the fields of a definition, or for a value beyond its type.
+"""Checks rules between the fields of a definition, and rules for values beyond their types.
 
-They look at what was written, whatever its shape, so that all problems of a file are told at once.
-What has the wrong type is somebody else's finding (`shape`), and passed over here.
+The rules look at the raw values, so that all problems of a file are reported at once. They skip
+values of the wrong type, which `shape` reports.
 """
 
 from __future__ import annotations

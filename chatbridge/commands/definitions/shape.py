@@ -1,4 +1,4 @@
-"""Names, types and limits of a definition's fields: the models' refusals in words for people."""
+"""Checks names, types and limits of fields, and turns the models' errors into plain words."""
 
 from __future__ import annotations
 

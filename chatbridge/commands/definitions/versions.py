@@ -1,8 +1,8 @@
-"""Older versions of the schema, translated into the newest, with the place of everything.
+"""Translates older versions of the schema into the newest, and remembers the place of everything.
 
-Version 1 is the format of Ahma's tool files (MTDF): one command as a text, `subcommand` lists that
-may be nested, options and positional values apart. What chatbridge cannot do is a problem; what
-makes no difference to what runs is a remark. Nothing that restricts a command is left out silently.
+Version 1 is the format of Ahma's tool files (MTDF): the command is one text, `subcommand` lists may
+be nested, and options and positional values are separate. What chatbridge cannot do is a problem.
+What does not change what runs is a remark. Nothing that restricts a command is dropped silently.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The operations on the way: each as it was last stored, and how it moves on.
+"""Operations that have not ended: each as it was last stored, and changes of its stage.
 
-Owns changes of their stages. Each is committed by whoever finds the stage as it was, before
-anything follows from it: so nothing runs twice, and nothing has two ends.
+A change is committed only if the stage is still the expected one, and before anything follows from
+it. So nothing runs twice, and nothing ends twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tells the chats, once, that an operation which took long has ended."""
+"""Tells the chats once that a long operation has ended."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""From its turn to its end: operations that the runner is to run, runs, or has run.
+"""Hands operations to the runner in their turn, and takes their ends.
 
-Owns who is next and what the runner is told. An order is handed out once, after the stage that says
-so is stored; whether it arrived is the runner's to say.
+An order is handed over once, after the stage `running` is stored. If it may have been lost, or
+comes from an earlier hub, the runner is asked: an operation that it does not have is over, and is
+never started again.
 """
 
 from __future__ import annotations

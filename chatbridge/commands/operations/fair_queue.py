@@ -1,8 +1,8 @@
-"""Whose turn it is: a fair queue with limits, and nothing else.
+"""A fair queue with limits: decides which operation runs next.
 
-Synchronous and asynchronous operations have as many places each, so that a quick one with somebody
-waiting does not stand behind builds. A group's limit counts for both. Links take turns; among the
-operations of one link that can run, the oldest is first.
+Synchronous and asynchronous operations have separate places, so that a quick call does not wait
+behind builds. A group's limit counts for both. Links take turns. Of the operations of one link that
+can run, the oldest is first.
 """
 
 from __future__ import annotations

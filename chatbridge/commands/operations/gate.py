@@ -1,7 +1,6 @@
-"""The gate: whether a command may run without asking, and what its owner says if it may not.
+"""Decides whether a command needs an approval, asks for it, and reads the verdict.
 
-Owns how an operation becomes an approval and how that is read afterwards. Only a person's word,
-given in time, lets it pass; whatever else happens does not.
+Only the word of a person, given in time, lets a command pass.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Operations: recorded, approved, queued, run, and their ends stored, across restarts of the hub.
-
-Owns the life of an operation as a whole, and its approval. What is run and whether it may be is
-decided before (`argv`, `gate`), the processes are the runner's.
-"""
+"""The life of an operation: recorded, approved, queued, run, its end stored, across hub restarts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What commands printed: one file for each operation, in a folder of the hub's own.
+"""What commands printed: one file for each operation, in a folder of the hub.
 
-Owns the folder and the names in it. The runner writes the files, and beside one whether
-the command runs and how it ended, until that is stored.
+The runner writes these files. Beside each it records that the command runs and how it ended, until
+the hub has stored that.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The hub's line to the runner: `running.Runner` over its socket.
+"""The hub's connection to the runner process: `runner_port.Runner` over a socket.
 
-Owns the connection: it is made when it is needed, a runner is started for the first order, and one
-that has died is noticed. What had ended by then is in files, and what had not is lost: its
-processes are ended, and that is told. A runner of another protocol, which an update has left
-behind, ends with its last command; no other is started until then.
+The connection is made when it is needed, and a runner is started for the first order. If a runner
+dies, what had ended by then is in files; everything else is lost, its processes are ended, and that
+is reported. A runner of another protocol, left by an update, ends with its last command. No other
+one is started until then.
 """
 
 from __future__ import annotations

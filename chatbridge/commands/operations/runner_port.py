@@ -1,4 +1,4 @@
-"""What runs commands, as operations see it. `runner_line` is the one there is."""
+"""What operations need of a runner. `runner_client` implements it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""One command from its start to its end: its process, its output, its bounds.
+"""One command from its start to its end: its process, its output, its limits.
 
-Time is monotonic, and stands still while the machine is suspended: so does the command. The first
-process stays a zombie until all is over, because until then its number, which is that of the
-session and the group, cannot become another's.
+Time is monotonic and stands still while the machine is suspended, as the command does. The first
+process is not reaped until all is over: until then nobody else can get its pid, which is also the
+id of the session and the group.
 """
 
 from __future__ import annotations
@@ -206,7 +206,10 @@ def allow_files(wanted: int) -> int:
 def spawn(
     executable: str, argv: list[str], environment: dict[str, str], *, folder: str
 ) -> tuple[int, int]:
-    """The process, which leads its session and group, and the end of its output to read from.
+    """Start a process in a session of its own. Returns its pid, and where to read its output.
+
+    posix_spawn knows no working directory. The runner has one thread, so it changes its own and
+    back again; that is cheaper than a fork, and errors come back as they are.
 
     :raises NotStarted:
     """

@@ -1,6 +1,5 @@
-"""One connection to the runner: lines of JSON in both directions, never waiting for the other end.
-
-Owns the bytes. What the messages mean is in `service.py`; they are described in `__init__.py`.
+"""One connection to the runner: lines of JSON in both directions, without blocking, and the orders
+in them. `service` acts on the messages; the package's docstring describes them.
 """
 
 from __future__ import annotations
@@ -114,6 +113,9 @@ _LONGEST_TIMEOUT_SECONDS = 1e9
 
 
 class Order:
+    """`runner_port.Order` as it comes over the socket. It is no dataclass: importing dataclasses
+    would take longer than the rest of the runner's start."""
+
     def __init__(self, given: object) -> None:
         """:raises Garbage: it is no order."""
         if not isinstance(given, dict):

@@ -1,8 +1,8 @@
-"""Which processes belong to an operation, and signals to them. Used by the hub as well, for those
-of a runner that died.
+"""Finds the processes of an operation and signals them. The hub uses this, too, for processes of a
+runner that died.
 
-A command is a session of its own, and its whole environment has a mark: a process that has left
-the session is known by that. One that has left it and has cleaned its environment is on its own.
+A command is a session of its own, and its environment carries a mark, by which a process that has
+left the session is found. A process that has left it and cleaned its environment is not found.
 """
 
 from __future__ import annotations

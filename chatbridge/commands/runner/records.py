@@ -1,7 +1,7 @@
-"""Two small files beside an output: `.running` while the command runs, `.end` when it has ended.
+"""The files of an operation: its output, `.running` while it runs, and `.end` when it has ended.
 
-With them a hub knows what became of a command whose runner is gone. The runner writes them; the
-hub removes an `.end` when it has stored it, and writes those of commands that were lost.
+From these a hub knows what became of a command whose runner is gone. The runner writes them. The
+hub removes an `.end` after storing it, and writes those of lost commands.
 """
 
 from __future__ import annotations

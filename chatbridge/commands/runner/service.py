@@ -1,6 +1,6 @@
-"""The runner's one loop: the hub's messages, commands' outputs and ends, signals and time.
+"""The runner's main loop: messages of the hub, outputs and ends of commands, signals, time-outs.
 
-Owns which commands there are and who is told of them. Nothing in it waits but the selector.
+Nothing in it blocks but the selector.
 """
 
 from __future__ import annotations

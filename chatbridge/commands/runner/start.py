@@ -1,7 +1,7 @@
-"""Starting a runner, and finding the one that is there. Used by the hub, and by the runner itself.
+"""Starts a runner, or finds the one that runs. The hub and the runner use it.
 
-The process that is started takes the lock and the socket, goes on as a child of its own and ends:
-whoever waits for it knows then that the runner listens, and has no child to look after.
+The started process takes the lock and the socket, continues in a child, and exits. Whoever waits
+for it then knows that the runner listens, and has no child to reap.
 """
 
 from __future__ import annotations

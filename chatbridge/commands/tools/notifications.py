@@ -1,8 +1,7 @@
-"""What connected clients are told without having asked: how an operation ended, that there are
-other tools, and which definition files cannot be used.
+"""Notifications to connected clients: an operation has ended, the tools have changed, definition
+files cannot be used.
 
-Owns who is connected and what waits to be said to them. Nobody waits for a client that does not
-read; what it is not told it finds with `status`.
+Nothing blocks on a client that does not read. What it misses it finds with `status`.
 """
 
 from __future__ import annotations

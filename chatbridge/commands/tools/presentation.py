@@ -1,4 +1,4 @@
-"""How operations are written for models: as records, as sentences, and what a command printed."""
+"""Operations as models read them: records, sentences, and what a command printed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The MCP tool of one command: its call becomes an operation, which goes on by itself.
+"""The MCP tool of one command. A call starts an operation, which continues by itself.
 
-Owns what such a call returns: at once where the command is asynchronous, the output where it is
-synchronous. What is run is put together by the neighbours, and kept track of by `operations`.
+The call of an asynchronous command returns at once; that of a synchronous one returns the output.
 """
 
 from __future__ import annotations

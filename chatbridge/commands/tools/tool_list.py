@@ -1,5 +1,5 @@
-"""The tools that agents are offered: chatbridge's own, the owner's commands as they are now, and
-those that look after operations. Tells connected clients when the list is another.
+"""All tools that agents are offered: chatbridge's own, the owner's commands, and those for
+operations. Tells connected clients when the list changes.
 """
 
 from __future__ import annotations
