@@ -1,4 +1,4 @@
-"""The life of an operation: recorded, approved, queued, run, its end stored, across hub restarts."""
+"""The life of an operation: recorded, approved, queued, run, its end stored, across restarts."""
 
 from __future__ import annotations
 
