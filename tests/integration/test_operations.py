@@ -162,9 +162,9 @@ async def test_an_end_that_cannot_be_stored_is_kept_by_the_runner_until_it_is(
         await until(lambda: runner.running)
         async with failing(tmp_path, "operations"):
             runner.end(begun.id, output=b"done")
-            await asyncio.wait_for(clock.until_asleep(active_operations.RETRY), 20)
+            await asyncio.wait_for(clock.until_asleep(active_operations.RETRY_AFTER_SECONDS), 20)
             assert (runner.ends, here.ended) == ({begun.id: runner.ends[begun.id]}, [])
-        clock.advance(active_operations.RETRY)
+        clock.advance(active_operations.RETRY_AFTER_SECONDS)
         assert (await here.end_of(begun)).result.head == "done"
         await until(lambda: not runner.ends)
     assert len(here.ended) == 1

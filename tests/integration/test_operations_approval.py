@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.active_operations import RETRY
+from chatbridge.commands.operations.active_operations import RETRY_AFTER_SECONDS
 from chatbridge.commands.operations.gate import TOO_OLD, Gate
 from chatbridge.commands.operations.operations import UNASKED
 from chatbridge.core.errors import ChatbridgeError, StoreError, TooManyOpenAsks
@@ -110,10 +110,10 @@ async def test_where_the_store_fails_its_owner_is_asked_later(
     async with operating(tmp_path, runner, gate, clock=clock) as here:
         begun = await here.begin(stage=AWAITING)
         assert (begun.stage, begun.ask_id) == (AWAITING, None)
-        await asyncio.wait_for(clock.until_asleep(RETRY), 20)
+        await asyncio.wait_for(clock.until_asleep(RETRY_AFTER_SECONDS), 20)
         if not restart:
             gate.error = None
-            clock.advance(RETRY)
+            clock.advance(RETRY_AFTER_SECONDS)
             await until(lambda: gate.asks)
     gate.error = None
     async with operating(tmp_path, runner, gate, clock=clock) as here:

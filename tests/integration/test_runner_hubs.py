@@ -239,7 +239,7 @@ async def test_a_runner_of_another_protocol_ends_with_its_commands_and_then_a_ne
         await older.line.start(older.shell("read -r _ < gate; exit 2"))
         runner = older.pid
     monkeypatch.setattr("chatbridge.commands.operations.runner_client.PROTOCOL", PROTOCOL + 1)
-    monkeypatch.setattr("chatbridge.commands.operations.runner_client.AGAIN", 0.02)
+    monkeypatch.setattr("chatbridge.commands.operations.runner_client.LOOK_AGAIN_SECONDS", 0.02)
     async with desk(state) as newer:
         assert await newer.line.known() == {"one": None}
         with pytest.raises(NotHandedOver, match="another version"):

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chatbridge import projects
 from chatbridge.cli.connect import files
 from chatbridge.cli.connect.catalogue import (
     ASK_TOOLS,
@@ -281,6 +280,8 @@ def folder_of(given: str) -> Path:
 
 def is_off(folder: Path) -> bool:
     """Whether the project says that its agents are not to ask."""
+    from chatbridge import projects  # which imports pydantic
+
     return not projects.settings_of(find_root(str(folder)) or str(folder)).enabled
 
 

@@ -24,9 +24,9 @@ from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 
-QUIET = 0.25
+QUIET_SECONDS = 0.25
 """Seconds without a change: then those before are told, as one."""
-LONGEST = 2.0
+LONGEST_SECONDS = 2.0
 """Seconds after which they are told all the same."""
 
 ATTRIB, CLOSE_WRITE = 0x4, 0x8
@@ -113,9 +113,9 @@ class _Sight:
     async def quiet_after_a_change(self, clock: Clock) -> None:
         await self._seen.wait()
         since = clock.monotonic()
-        while self._seen.is_set() and clock.monotonic() - since < LONGEST:
+        while self._seen.is_set() and clock.monotonic() - since < LONGEST_SECONDS:
             self._seen.clear()
-            await clock.sleep(QUIET)
+            await clock.sleep(QUIET_SECONDS)
 
     def look_at(self, dirs: Sequence[Path]) -> None:
         """:raises OSError: there are no watches left."""

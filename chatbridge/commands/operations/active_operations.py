@@ -22,7 +22,7 @@ T = TypeVar("T")
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 MOST, MOST_OF_A_LINK = 2_000, 1_100
-RETRY = 1.0
+RETRY_AFTER_SECONDS = 1.0
 """How long after an error of the store it is tried again."""
 
 
@@ -115,7 +115,7 @@ class ActiveOperations:
                 if not told:
                     log.warning("%s: tried again until it works: %s", what, error)
                 told = True
-                await self._clock.sleep(RETRY)
+                await self._clock.sleep(RETRY_AFTER_SECONDS)
 
     async def by_itself(self, work: Callable[[], Awaitable[T]]) -> T:
         """What `work` returns. It goes on to its end if nobody waits for it any more: half of it

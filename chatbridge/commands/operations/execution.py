@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from chatbridge.commands.operations.active_operations import (
-    RETRY,
+    RETRY_AFTER_SECONDS,
     ActiveOperation,
     ActiveOperations,
     Spawn,
@@ -34,9 +34,9 @@ log = logging.getLogger(__name__)
 
 ASK_AGAIN_SECONDS, ASK_AGAIN_AT_MOST_SECONDS = 1.0, 30.0
 """Until a runner that could not be asked is asked again, at first and in the end."""
-OVERDUE = 60.0
+OVERDUE_AFTER_SECONDS = 60.0
 """So long after its time-out an operation without news is looked for."""
-LAST = 3.0
+CLOSE_WITHIN_SECONDS = 3.0
 """How long a hub that ends waits until what it has begun to hand over is handed over."""
 UNPREPARED = "it could not be prepared; the hub's log says why"
 
@@ -107,7 +107,7 @@ class Execution:
         taken for interrupted, is handed over."""
         self._closing = True
         if self._starting:
-            await race(asyncio.wait(set(self._starting)), self._clock.sleep(LAST))
+            await race(asyncio.wait(set(self._starting)), self._clock.sleep(CLOSE_WITHIN_SECONDS))
 
     async def _start(self, entry: ActiveOperation) -> None:
         if self._closing:
@@ -176,17 +176,17 @@ class Execution:
                 return
             except RunnerUnavailable:
                 self._doubt(entry.id)
-                await self._clock.sleep(RETRY)
+                await self._clock.sleep(RETRY_AFTER_SECONDS)
 
     async def _look_when_overdue(self, entry: ActiveOperation) -> None:
         """The runner ends what takes too long. If even that is not heard of, ask what it knows."""
         operation = entry.operation
-        due = (operation.started_at or 0.0) + operation.plan.timeout + OVERDUE
-        pause = max(due - self._clock.time(), OVERDUE)
+        due = (operation.started_at or 0.0) + operation.plan.timeout + OVERDUE_AFTER_SECONDS
+        pause = max(due - self._clock.time(), OVERDUE_AFTER_SECONDS)
         while await race(entry.over.wait(), self._clock.sleep(pause)) is None:
             log.warning("operation %s should have ended long ago: looking for it", entry.id)
             self._doubt(entry.id)
-            pause = OVERDUE
+            pause = OVERDUE_AFTER_SECONDS
 
     def _doubt(self, operation_id: str, why: str | None = None) -> None:
         """The runner may have it, or not. Only once nothing more is done to hand it over. `why`:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 SHORTEST_PREFIX = 8
 LISTED = 10
-BACK_WITHIN = 30.0
+BACK_WITHIN_SECONDS = 30.0
 """Links of an earlier hub find this one within seconds."""
 GONE = "its agent had gone before its turn came, so it was not run"
 UNASKED = "its owner could not be asked; the hub's log says why"
@@ -169,7 +169,7 @@ class Operations:
             await self._back(entry.operation.call.link)
             return True
 
-        if await race(back(), self._clock.sleep(BACK_WITHIN)):
+        if await race(back(), self._clock.sleep(BACK_WITHIN_SECONDS)):
             self._execution.queue(entry)
         else:
             await self._end(entry, Stage.INTERRUPTED, was=Stage.QUEUED, reason=GONE)

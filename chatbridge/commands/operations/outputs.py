@@ -157,7 +157,7 @@ def _remove(path: Path) -> None:
 
 log = logging.getLogger(__name__)
 
-EVERY = 3600.0
+SWEEP_EVERY_SECONDS = 3600.0
 MEGABYTE = 1_000_000
 MOST = 10_000
 """Operations that are kept, however young: each has up to 16 KB of its output in the database."""
@@ -192,7 +192,7 @@ class Sweeping:
                 await self.sweep()
             except (StoreError, OSError) as error:
                 log.warning("operations were not swept, the next try is in an hour: %s", error)
-            await self._clock.sleep(EVERY)
+            await self._clock.sleep(SWEEP_EVERY_SECONDS)
 
     async def sweep(self) -> None:
         """:raises StoreError: :raises OSError: it can be tried again at any time."""

@@ -29,11 +29,11 @@ from chatbridge.core.ports import Clock
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 50
-PAUSE = 0.02
+PAUSE_SECONDS = 0.02
 """Seconds, of the machine's own clock: a process that ends lets go of its socket before its lock.
 """
-PATIENCE = 30.0
-AGAIN = 5.0
+ANSWER_WITHIN_SECONDS = 30.0
+LOOK_AGAIN_SECONDS = 5.0
 """Seconds until the next look for a runner that cannot be talked to."""
 _LONG_LINE = 4 * 1024 * 1024
 
@@ -97,7 +97,7 @@ class RunnerClient:
             handed = self._handed.get(order.id) or self._hand_over(order, writer)
             await _drain(writer)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
                 await asyncio.shield(handed)
         except TimeoutError:
             raise RunnerUnavailable("the runner does not answer; try again later") from None
@@ -106,7 +106,7 @@ class RunnerClient:
         if self._known.has_ended(operation_id):
             return
         if (handed := self._handed.get(operation_id)) is not None:
-            await asyncio.wait((handed,), timeout=PATIENCE)
+            await asyncio.wait((handed,), timeout=ANSWER_WITHIN_SECONDS)
         writer = await self._line(start_one=False)
         if writer is not None:
             writer.write(_encoded({"do": "stop", "id": operation_id}))
@@ -152,7 +152,7 @@ class RunnerClient:
                 streams = await asyncio.open_unix_connection(sock=sock, limit=_LONG_LINE)
                 if await self._greet(*streams):
                     return
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(PAUSE_SECONDS)
         raise RunnerUnavailable(
             f"the process that runs commands (pid {pid}) cannot be reached. If this lasts, end it: "
             f"kill {pid}"
@@ -168,7 +168,7 @@ class RunnerClient:
         """False: it was about to end."""
         try:
             writer.write(_encoded({"hub": PROTOCOL}))
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
                 greeting = await _next(reader)
             if greeting is None:
                 writer.close()
@@ -182,7 +182,7 @@ class RunnerClient:
                     "run when they have ended"
                 )
             running, held = set(greeting["running"]), list(greeting["held"])
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
                 told = [await _next(reader) for _ in held]
             if None in told:
                 writer.close()
@@ -271,7 +271,7 @@ class RunnerClient:
                 log.exception("looking for the runner failed")
             else:
                 return
-            await self._clock.sleep(AGAIN)
+            await self._clock.sleep(LOOK_AGAIN_SECONDS)
 
     async def _look_at_records(self) -> None:
         """For a runner that cannot be asked: what it has not recorded as ended runs."""

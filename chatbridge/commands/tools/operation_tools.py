@@ -102,14 +102,11 @@ command is doing, between other work, and not `await`."""
         operations, now = self._means.operations, call.clock.time()
         if named := _one_named(arguments):
             one = await self._so_far(await self._find(named, call))
-            file = self._means.file(one)
-            return json_result(
-                {"operations": [presentation.record(one, now, file=file, whole=True)]}
-            )
+            record = presentation.record(one, now, file=self._means.file(one), whole=True)
+            return json_result({"operations": [record]})
         listed = await operations.listed(project=call.project.key, limit=MOST_LISTED)
-        found: presentation.Json = {
-            "operations": [presentation.record(each, now) for each in listed]
-        }
+        records = [presentation.record(each, now) for each in listed]
+        found: presentation.Json = {"operations": records}
         if problems := self._problems():
             found["problems"] = [problem.as_json() for problem in problems[:MOST_LISTED]]
         return json_result(found)
@@ -243,11 +240,9 @@ far stays done. Tells you whether it was cancelled or had ended before."""
             ended, by_this = await self._means.operations.cancel(
                 found.id, project=call.project.key, reason=why
             )
-        said = (
-            f"{ended.title} is cancelled"
-            if by_this
-            else f"It had ended: {presentation.sentence(ended)}"
-        )
+        said = f"{ended.title} is cancelled"
+        if not by_this:
+            said = f"It had ended: {presentation.sentence(ended)}"
         record = presentation.record(ended, call.clock.time())
         return json_result({"cancelled": by_this, "message": said, **record})
 

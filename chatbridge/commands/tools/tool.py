@@ -144,14 +144,9 @@ class CommandTool:
             follow = ENDED
         elif operation.stage is Stage.AWAITING_APPROVAL:
             follow = ASKED + follow
+        now, hints = call.clock.time(), self._command.hints
         return json_result(
-            presentation.started(
-                operation,
-                call.clock.time(),
-                hints=self._command.hints,
-                others=listed,
-                follow=follow,
-            )
+            presentation.started(operation, now, hints=hints, others=listed, follow=follow)
         )
 
     async def _waited(self, operation: Operation, call: ToolCall) -> CallToolResult:
@@ -159,15 +154,13 @@ class CommandTool:
         ended = await self._ended(operation, call)
         if not ended.ended:
             return await self._started(ended, call, GOES_ON)
-        output, said = (
-            presentation.printed(ended, self._means.file(ended)),
-            presentation.sentence(ended),
-        )
+        output = presentation.printed(ended, self._means.file(ended))
         if ended.stage is Stage.SUCCEEDED:
             return text_result(output)
-        return text_result(
-            f"{said}\n{output}" if ended.started_at is not None else said, is_error=True
-        )
+        said = presentation.sentence(ended)
+        if ended.started_at is not None:
+            said += f"\n{output}"
+        return text_result(said, is_error=True)
 
     async def _ended(self, operation: Operation, call: ToolCall) -> Operation:
         """As it is when it has ended, or when the call cannot wait any longer."""
