@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from chatbridge.channels.chat.callback_data import NEITHER, Show, Tap, Use, decode
 from chatbridge.channels.telegram.render import notices
-from chatbridge.channels.telegram.render.callback_data import NEITHER, Show, Tap, Use, decode
 from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Outcome, Status

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.channels.chat.callback_data import Tap, decode, question_shown
+from chatbridge.channels.chat.keyboard import Rows
 from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
 from chatbridge.channels.telegram.render import notices
-from chatbridge.channels.telegram.render.callback_data import Tap, decode, question_shown
 from chatbridge.channels.telegram.render.card import (
     Seen,
     draw_card,
@@ -17,7 +18,6 @@ from chatbridge.channels.telegram.render.card import (
     toast,
 )
 from chatbridge.channels.telegram.render.html import length, plain_text
-from chatbridge.channels.telegram.render.keyboard import Rows
 from chatbridge.channels.telegram.render.long_questions import overflow
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.build import build_card

@@ -7,13 +7,13 @@ import socket
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 
+from chatbridge.channels.chat.card_requests import Wish
 from chatbridge.channels.chat.remarks import tell_each
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.inbound.dispatch import Receiver
 from chatbridge.channels.telegram.inbound.people import People
 from chatbridge.channels.telegram.inbound.poll import Poll
 from chatbridge.channels.telegram.outbound.card_messages import from_text
-from chatbridge.channels.telegram.outbound.card_requests import Wish
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
 from chatbridge.core.delivery.queue import RateLimit

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from chatbridge.channels.chat.outcome import PROJECT_LENGTH
 from chatbridge.channels.matrix.render.drawing import Drawing, drawn
 from chatbridge.channels.matrix.render.html import (
     NOTHING,
     Words,
     begun,
-    clipped,
     code_block,
     lines,
     name,
@@ -18,10 +18,9 @@ from chatbridge.channels.matrix.render.html import (
     trusted,
     untrusted,
 )
-from chatbridge.channels.matrix.render.outcome import PROJECT
 from chatbridge.core.cards.operation_summary import ended
 from chatbridge.core.model import GLYPHS, Level, Notice, OperationEnd
-from chatbridge.core.text import one_line, prose, shortened
+from chatbridge.core.text import clipped, one_line, prose, shortened
 
 AGENT = 14
 TITLE = 200
@@ -74,7 +73,7 @@ def _last(text: str) -> str:
 
 
 def _project(notice: Notice) -> Words:
-    return name(shortened(one_line(notice.project.name), PROJECT))
+    return name(shortened(one_line(notice.project.name), PROJECT_LENGTH))
 
 
 def _head(notice: Notice) -> Words:

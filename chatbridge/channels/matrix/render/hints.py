@@ -9,7 +9,6 @@ from chatbridge.channels.matrix.render.drawing import Seen
 from chatbridge.channels.matrix.render.html import (
     NOTHING,
     Words,
-    clipped,
     faint,
     name,
     sentences,
@@ -21,7 +20,7 @@ from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card, Role, State
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.model import QuestionType, View
-from chatbridge.core.text import one_line
+from chatbridge.core.text import clipped, one_line
 
 ENTERED, DECLARED = 100, 200
 CHOSEN, CHOSEN_LABEL = 12, 20

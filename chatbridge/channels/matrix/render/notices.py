@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chatbridge.channels.chat.outcome import PROJECT_LENGTH
 from chatbridge.channels.matrix.render.drawing import Drawing, drawn
 from chatbridge.channels.matrix.render.html import (
     NOTHING,
     Words,
-    clipped,
     lines,
     name,
     numbered,
@@ -22,11 +22,10 @@ from chatbridge.channels.matrix.render.html import (
     trusted,
     untrusted,
 )
-from chatbridge.channels.matrix.render.outcome import PROJECT
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING, ended_sentence, format_time
 from chatbridge.core.model import Ask, Question
-from chatbridge.core.text import one_line, prose, shortened
+from chatbridge.core.text import clipped, one_line, prose, shortened
 from chatbridge.markdown import HEADLINE_SOURCE, headline
 
 LISTED = 20
@@ -102,7 +101,7 @@ def _headline(question: Question) -> str:
 
 def _entry(ask: Ask) -> Words:
     """Project and question; several questions go by their title, if they have one."""
-    project = strong(name(shortened(one_line(ask.project.name), PROJECT)))
+    project = strong(name(shortened(one_line(ask.project.name), PROJECT_LENGTH)))
     title = one_line(ask.title or "") if len(ask.questions) > 1 else ""
     words = title or _headline(ask.questions[0])
     return project + trusted(": ") + name(clipped(words, LIST_QUESTION))

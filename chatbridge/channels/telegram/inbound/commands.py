@@ -6,10 +6,10 @@ import re
 
 from telegram import Message
 
+from chatbridge.channels.chat.card_requests import Wish
 from chatbridge.channels.telegram.inbound.people import person_of
 from chatbridge.channels.telegram.inbound.replies import Voice
 from chatbridge.channels.telegram.inbound.texts import replied_to
-from chatbridge.channels.telegram.outbound.card_requests import Wish
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import approvals, notices
 from chatbridge.channels.telegram.render.card import Drawing

@@ -9,6 +9,7 @@ from functools import partial
 
 from telegram import Message
 
+from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, decode
 from chatbridge.channels.chat.card_visibility import any_unseen, shown_on
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
@@ -17,7 +18,6 @@ from chatbridge.channels.telegram.inbound.replies import Voice, thread_of
 from chatbridge.channels.telegram.outbound.card_messages import Place, from_text, handle
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
-from chatbridge.channels.telegram.render.callback_data import Neither, Show, Tap, Use, decode
 from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of

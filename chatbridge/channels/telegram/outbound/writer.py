@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 from telegram import ForceReply
 
+from chatbridge.channels.chat.keyboard import Rows
 from chatbridge.channels.telegram.client.api import Api, Sent
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.outbound.topics import Topics
 from chatbridge.channels.telegram.render import notices
-from chatbridge.channels.telegram.render.keyboard import Rows
 from chatbridge.channels.telegram.render.long_questions import File
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Project

@@ -11,7 +11,6 @@ from chatbridge.channels.telegram.render.html import (
     Run,
     Text,
     blocks,
-    clipped,
     code,
     cut,
     ends_of,
@@ -25,7 +24,7 @@ from chatbridge.core.cards.build import FIRST_LINES, LAST_LINES, LONG_DIFF, MARK
 from chatbridge.core.cards.card import Card, Role
 from chatbridge.core.cards.phrases import UNSENT, only_there
 from chatbridge.core.model import Subject, View
-from chatbridge.core.text import prose
+from chatbridge.core.text import clipped, prose
 
 ROOM = 3_000
 """For the code; the rest of Telegram's 4,096 is for the longest frame there can be."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chatbridge.channels.telegram.render import approvals, outcome
-from chatbridge.channels.telegram.render.callback_data import (
+from chatbridge.channels.chat.callback_data import (
     NEITHER,
     Action,
     Show,
@@ -18,17 +17,11 @@ from chatbridge.channels.telegram.render.callback_data import (
     encode,
     question_shown,
 )
+from chatbridge.channels.chat.keyboard import PRIVATE, Key, Rows, beside_ours, fitted, in_rows
+from chatbridge.channels.chat.outcome import PROJECT_LENGTH
+from chatbridge.channels.telegram.render import approvals
 from chatbridge.channels.telegram.render.card import Drawing
-from chatbridge.channels.telegram.render.html import clipped, escape, headline, time_tag
-from chatbridge.channels.telegram.render.keyboard import (
-    PRIVATE,
-    Key,
-    Rows,
-    beside_ours,
-    fitted,
-    in_rows,
-)
-from chatbridge.channels.telegram.render.long_questions import PROJECT
+from chatbridge.channels.telegram.render.html import escape, headline, time_tag
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
 from chatbridge.core.cards.row import Row
@@ -36,9 +29,10 @@ from chatbridge.core.cards.row import Rows as Listed
 from chatbridge.core.exact_text import exact_line
 from chatbridge.core.forms import approval
 from chatbridge.core.model import Ask, Project, Question
-from chatbridge.core.text import isolated, one_line, prose, shortened, visible
+from chatbridge.core.text import clipped, isolated, one_line, prose, shortened, visible
 from chatbridge.markdown import HEADLINE_SOURCE
 
+CHANNEL = "telegram"
 LISTED = 20
 NUMBERS_A_ROW = 5
 TYPED, QUESTION, LIST_QUESTION, ANSWER = 200, 60, 50, 60
@@ -91,7 +85,9 @@ def tap_it(asks: Sequence[Ask], *, now: float) -> Drawing:
 
 def _labels(asks: Sequence[Ask]) -> list[str]:
     """`project: question`, with a number where two would read the same."""
-    whole = [f"{shortened(one_line(ask.project.name), PROJECT)}: {_question(ask)}" for ask in asks]
+    whole = [
+        f"{shortened(one_line(ask.project.name), PROJECT_LENGTH)}: {_question(ask)}" for ask in asks
+    ]
     short = [fitted(label, PRIVATE.one) for label in whole]
     if len(set(short)) < len(short):
         short = [fitted(f"{i} · {label}", PRIVATE.one) for i, label in enumerate(whole, 1)]
@@ -168,7 +164,7 @@ def history(rows: Sequence[Row], *, now: float) -> Drawing:
 
 
 def _ended(row: Row, now: float) -> str:
-    about, how = row.summary, row.how_it_ended(channel=outcome.CHANNEL)
+    about, how = row.summary, row.how_it_ended(channel=CHANNEL)
     # A reason is no answer: it stands on the card.
     answered = about.said and not about.approval and about.state is not State.CANCELLED
     if answered:
@@ -191,7 +187,7 @@ def _entry(ask: Ask) -> str:
 
 
 def _line(project: Project, words: str) -> str:
-    name = escape(isolated(shortened(one_line(project.name), PROJECT)))
+    name = escape(isolated(shortened(one_line(project.name), PROJECT_LENGTH)))
     return f"<b>{name}</b>: {escape(isolated(clipped(words, LIST_QUESTION)))}"
 
 

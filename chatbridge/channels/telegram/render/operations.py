@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chatbridge.channels.telegram.render.callback_data import Output, encode
+from chatbridge.channels.chat.callback_data import Output, encode
+from chatbridge.channels.chat.keyboard import PRIVATE, Key, Rows, beside_ours, fitted, in_rows
+from chatbridge.channels.chat.outcome import PROJECT_LENGTH
 from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.channels.telegram.render.html import (
     Run,
-    clipped,
     code,
     ends_of,
     joined,
@@ -19,18 +20,10 @@ from chatbridge.channels.telegram.render.html import (
     to_html,
     units,
 )
-from chatbridge.channels.telegram.render.keyboard import (
-    PRIVATE,
-    Key,
-    Rows,
-    beside_ours,
-    fitted,
-    in_rows,
-)
-from chatbridge.channels.telegram.render.long_questions import PROJECT, File
+from chatbridge.channels.telegram.render.long_questions import File
 from chatbridge.core.cards.operation_summary import ended, output_name
 from chatbridge.core.model import Notice, OperationEnd
-from chatbridge.core.text import isolated, one_line, shortened
+from chatbridge.core.text import clipped, isolated, one_line, shortened
 
 TITLE, HOW, TAIL = 60, 200, 3_500
 MOST_BUTTONS = 10
@@ -80,7 +73,7 @@ def bounded(content: bytes, most: int) -> bytes:
 
 
 def _project(notice: Notice) -> str:
-    return isolated(shortened(one_line(notice.project.name), PROJECT))
+    return isolated(shortened(one_line(notice.project.name), PROJECT_LENGTH))
 
 
 def _last(text: str) -> str:

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chatbridge.channels.telegram.render.callback_data import Action, Tap, Write, encode
+from chatbridge.channels.chat.callback_data import Action, Tap, Write, encode
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.model import QuestionType, View
