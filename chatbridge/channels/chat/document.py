@@ -34,13 +34,18 @@ class Faint:
 
 
 @dataclass(frozen=True, slots=True)
+class InlineCode:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Time:
     """A time, shown in relation to now."""
 
     at: float
 
 
-Inline = str | Untrusted | Name | Strong | Faint | Time
+Inline = str | Untrusted | Name | Strong | Faint | InlineCode | Time
 Line = tuple[Inline, ...]
 
 
@@ -76,6 +81,26 @@ class Code:
 
 Block = Lines | Numbered | Quote | Code
 Document = tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A button."""
+
+    text: str
+    data: str
+    style: str | None = None
+
+
+Rows = tuple[tuple[Key, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A document with buttons below it."""
+
+    document: Document
+    rows: Rows = ()
 
 
 def paragraph(*parts: Inline) -> Document:

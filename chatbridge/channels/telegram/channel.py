@@ -16,6 +16,7 @@ from chatbridge.channels.telegram.inbound.poll import Poll
 from chatbridge.channels.telegram.outbound.card_messages import from_text
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
+from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, RetryLater
 from chatbridge.core.model import ChannelState
@@ -141,7 +142,8 @@ class TelegramChannel:
             )
         if number not in self._greeted:
             self._greeted.add(number)
-            await self._api.send(number, notices.paired(socket.gethostname()), silent=True)
+            html = write(notices.paired(socket.gethostname()), now=self._clock.time())
+            await self._api.send(number, html, silent=True)
 
     async def drain(self) -> None:
         if self._poll is not None:

@@ -188,6 +188,8 @@ def _inline_words(part: document.Inline, now: float) -> Words:
             return strong(_inline_words(inner, now))
         case document.Faint(part=inner):
             return faint(_inline_words(inner, now))
+        case document.InlineCode(text=text):
+            return inline_code(text)
         case document.Time(at=at):
             return trusted(format_time(at, now=now))
         case _:

@@ -39,7 +39,7 @@ from telegram.error import (
     TimedOut,
 )
 
-from chatbridge.channels.chat.keyboard import Rows
+from chatbridge.channels.chat.document import Rows
 from chatbridge.channels.telegram.client.errors import Migrated, Polled, Rejected
 from chatbridge.channels.telegram.client.response_checks import (
     NO_NUMBER,

@@ -24,7 +24,7 @@ from chatbridge.core.cards.build import FIRST_LINES, LAST_LINES, LONG_DIFF, MARK
 from chatbridge.core.cards.card import Card, Role
 from chatbridge.core.cards.phrases import UNSENT, only_there
 from chatbridge.core.model import Subject, View
-from chatbridge.core.text import clipped, prose
+from chatbridge.core.text import clipped
 
 ROOM = 3_000
 """For the code; the rest of Telegram's 4,096 is for the longest frame there can be."""
@@ -32,7 +32,6 @@ HEAD, TAIL = 1_500, 800
 """How much of longer code is shown, in units."""
 QUESTION, PATH = 200, 160
 ENDED_CODE = 600
-IN_A_LINE = 200
 DIFF, COMMAND = "diff", "bash"
 
 EARLY = "That was very quick. Tap again if you mean it."
@@ -189,12 +188,3 @@ def ended(card: Card) -> Text:
     third = ENDED_CODE // 3
     shown = _code(subject, counted=False, room=ENDED_CODE, head=2 * third, tail=third)
     return joined((asked, shown), apart="\n")
-
-
-def about(subject: Subject | None) -> str:
-    return (subject.file or subject.code.strip()) if subject else ""
-
-
-def in_one_line(question: str, about: str) -> str:
-    """For lists: what is asked, and as much of what about, to the letter, as there is room for."""
-    return " ".join(f"{headline(prose(question))} {about[:IN_A_LINE]}".split())

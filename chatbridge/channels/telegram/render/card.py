@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from chatbridge.channels.chat import keyboard
+from chatbridge.channels.chat import keyboard, notices
 from chatbridge.channels.chat.card import heading, reminded_question, reminder_heading
-from chatbridge.channels.chat.document import Lines, Untrusted
-from chatbridge.channels.chat.keyboard import Rows
+from chatbridge.channels.chat.document import Lines, Message, Rows, Untrusted
 from chatbridge.channels.chat.outcome import PROJECT_LENGTH, pairs
 from chatbridge.channels.telegram.render import approvals, long_questions, outcome
 from chatbridge.channels.telegram.render.html import (
@@ -61,6 +60,10 @@ class Seen:
 class Drawing:
     html: str
     rows: Rows = ()
+
+
+def draw(message: Message, *, now: float) -> Drawing:
+    return Drawing(html=readable(write(message.document, now=now)), rows=message.rows)
 
 
 def draw_card(card: Card, seen: Seen) -> Drawing:
@@ -168,8 +171,8 @@ def _ends(card: Card, now: float) -> str:
 
 
 def draw_reminder(card: Card, seen: Seen) -> Drawing:
-    source, about = reminded_question(card), approvals.about(card.subject)
-    words = approvals.in_one_line(source, about) if card.approval else headline(source)
+    source, about = reminded_question(card), notices.about(card.subject)
+    words = notices.in_one_line(source, about) if card.approval else headline(source)
     asked = (Untrusted(clipped(words, REMINDER_QUESTION)),)
     html = write((Lines((reminder_heading(card),)), Lines((asked,))), now=seen.now)
     return Drawing(html=html, rows=keyboard.extend_row(card))

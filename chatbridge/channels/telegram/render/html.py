@@ -116,16 +116,15 @@ def _time(at: float, now: float) -> tuple[str, str]:
 # ── documents ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def write(blocks: Iterable[document.Block], *, now: float, apart: str = "\n\n") -> str:
-    """The blocks one under the other, with `apart` between them."""
-    return apart.join(html for block in blocks if (html := to_html(_written(block, now))))
+def write(blocks: Iterable[document.Block], *, now: float) -> str:
+    return to_html(joined(write_block(block, now=now) for block in blocks))
 
 
 def write_line(parts: document.Line, *, now: float, tags: tuple[str, ...] = ()) -> Text:
     return tuple(run for part in parts for run in _inline_runs(part, now, tags))
 
 
-def _written(block: document.Block, now: float) -> Text:
+def write_block(block: document.Block, *, now: float) -> Text:
     match block:
         case document.Lines(lines=lines):
             return _lines_of(lines, now)
@@ -173,6 +172,8 @@ def _inline_runs(part: document.Inline, now: float, tags: tuple[str, ...]) -> Te
             return _inline_runs(inner, now, (*tags, "b"))
         case document.Faint(part=inner):
             return _inline_runs(inner, now, (*tags, "i"))
+        case document.InlineCode(text=text):
+            return (Run(text, (*tags, "code")),)
         case document.Time(at=at):
             tag, text = _time(at, now)
             return (Run(text, (*tags, tag)),)
