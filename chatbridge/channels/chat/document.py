@@ -25,7 +25,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Strong:
-    part: Inline
+    part: Inline | tuple[Inline, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from chatbridge.channels.chat.document import Code, Lines, Strong, Untrusted, paragraph
 from chatbridge.channels.chat.notices import notice_heading, operation_heading
-from chatbridge.channels.matrix.render.drawing import Drawing, drawn
-from chatbridge.channels.matrix.render.html import begun, code_block, size, write
+from chatbridge.channels.matrix.render.html import Words, begun, code_block, size, write
 from chatbridge.core.cards.operation_summary import ended
 from chatbridge.core.model import Notice, OperationEnd
 from chatbridge.core.text import clipped, one_line, prose
@@ -19,7 +18,7 @@ TAIL = 20_000
 WHOLE_OUTPUT = "The whole output is in the web inbox."
 
 
-def draw_notice(notice: Notice) -> Drawing:
+def draw_notice(notice: Notice) -> Words:
     if notice.operation is not None:
         return _draw_end(notice, notice.operation)
     message = prose(notice.message).strip("\n")
@@ -27,14 +26,14 @@ def draw_notice(notice: Notice) -> Drawing:
     title = (Strong(Untrusted(clipped(one_line(notice.title), TITLE))),) if notice.title else ()
     document = (Lines((notice_heading(notice), title)), Lines(((Untrusted(shown),),)))
     left_out = () if shown == message else paragraph(LEFT_OUT)
-    return drawn(write((*document, *left_out), now=0.0))
+    return write((*document, *left_out), now=0.0)
 
 
-def _draw_end(notice: Notice, end: OperationEnd) -> Drawing:
+def _draw_end(notice: Notice, end: OperationEnd) -> Words:
     said = ended(end)
     whole = paragraph(WHOLE_OUTPUT) if end.whole else ()
     document = (operation_heading(notice, said), Code(_last(said.tail)), *whole)
-    return drawn(write(document, now=0.0))
+    return write(document, now=0.0)
 
 
 def _last(text: str) -> str:

@@ -11,28 +11,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from chatbridge.channels.chat.card import heading, reminded_question, reminder_heading
-from chatbridge.channels.chat.document import Inline, Lines, Name, Numbered, Strong
-from chatbridge.channels.chat.outcome import asked_line, pairs
-from chatbridge.channels.matrix.render import approvals, outcome
-from chatbridge.channels.matrix.render.drawing import Drawing, Seen, drawn
-from chatbridge.channels.matrix.render.hints import (
+from chatbridge.channels.chat.document import Inline, Line, Lines, Name, Numbered, Strong, Untrusted
+from chatbridge.channels.chat.hints import (
+    ReactionView,
     cancel_hint,
     explain_hint,
-    hints,
     more_time,
+    reaction_hints,
+    sentences,
     time_left,
 )
+from chatbridge.channels.chat.outcome import asked_line, pairs
+from chatbridge.channels.matrix.render import approvals, outcome
 from chatbridge.channels.matrix.render.html import (
     LIMIT,
     NOTHING,
     Words,
-    lines,
     name,
     numbered,
     paragraph,
     paragraphs,
     question,
-    sentences,
     size,
     strong,
     trusted,
@@ -79,38 +78,42 @@ _ROOMS = (
 """The first in which everything fits an event."""
 
 
-def _fitted(make: Callable[[_Room], Words]) -> Drawing:
+def _fitted(make: Callable[[_Room], Words]) -> Words:
     for room in _ROOMS:
         words = make(room)
         if size(words) < LIMIT:
             break
-    return drawn(words)
+    return words
 
 
 # ── the screen to be answered ─────────────────────────────────────────────────────────────────────
 
 
-def draw_card(card: Card, seen: Seen) -> Drawing:
+def draw_card(card: Card, seen: ReactionView) -> Words:
     if card.view is None:
         viewer, now = seen.viewer, seen.now
         return _fitted(lambda room: outcome.ended(card, viewer=viewer, now=now, scale=room.part))
     if card.view is View.CANCEL:
-        return drawn(paragraph(cancel_hint(card, seen)))
+        return _one_line(cancel_hint(card, seen), seen)
     if card.view is View.EXPLAIN:
-        return drawn(paragraph(explain_hint(seen)))
+        return _one_line(explain_hint(seen), seen)
     if card.approval and card.view is View.OTHER:
-        return drawn(paragraph(approvals.why_hint(seen)))
+        return _one_line(approvals.why_hint(seen), seen)
     if card.approval:
-        return drawn(
-            paragraphs((write((heading(card),), now=seen.now), approvals.screen(card, seen)))
-        )
+        return paragraphs((write((heading(card),), now=seen.now), approvals.screen(card, seen)))
     return _fitted(lambda room: _screen(card, seen, room))
 
 
-def _screen(card: Card, seen: Seen, room: _Room) -> Words:
+def _one_line(parts: Line, seen: ReactionView) -> Words:
+    return write((Lines((parts,)),), now=seen.now)
+
+
+def _screen(card: Card, seen: ReactionView, room: _Room) -> Words:
     shown = _shown(card, room, seen.now)
     apart = "\n\n" if "\n" in shown.body and card.view is not View.REVIEW else "\n"
-    below = paragraphs((_options(card, room), paragraph(lines(hints(card, seen)))))
+    below = paragraphs(
+        (_options(card, room), write((Lines(tuple(reaction_hints(card, seen))),), now=seen.now))
+    )
     return paragraphs(
         (write((heading(card),), now=seen.now), paragraphs((shown, below), apart=apart))
     )
@@ -148,34 +151,26 @@ def _option(choice: Choice, room: _Room) -> Words:
 # ── beside it ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def draw_root(card: Card, seen: Seen) -> Drawing:
+def draw_root(card: Card, seen: ReactionView) -> Words:
     """The root while the screen to be answered is further down in its thread."""
     asked: Inline = asked_line(card.question, ROOT_LINE)
     if card.count > 1:
         title = shortened(card.title or "", ROOT_LINE)
         asked = Name(title) if title else f"{card.count} questions"
-    done = trusted(f"{card.done} of {card.count} answered.") if card.count > 1 else NOTHING
-    go_on = (done, trusted("Go on in the thread."), time_left(card, seen))
-    return drawn(
-        paragraphs(
-            (
-                write((Lines(heading(card).lines[:1]), Lines(((Strong(asked),),))), now=seen.now),
-                approvals.what(card, room=approvals.BRIEF),
-                paragraph(sentences(go_on)),
-            )
+    done: Line = (f"{card.done} of {card.count} answered.",) if card.count > 1 else ()
+    go_on = sentences((done, ("Go on in the thread.",), time_left(card, seen)))
+    return paragraphs(
+        (
+            write((Lines(heading(card).lines[:1]), Lines(((Strong(asked),),))), now=seen.now),
+            approvals.what(card, room=approvals.BRIEF),
+            _one_line(go_on, seen),
         )
     )
 
 
-def draw_reminder(card: Card, seen: Seen) -> Drawing:
+def draw_reminder(card: Card, seen: ReactionView) -> Words:
     asked = (asked_line(reminded_question(card), REMINDER_QUESTION),)
     code = " ".join(card.subject.code.split()) if card.subject else ""
-    return drawn(
-        paragraphs(
-            (
-                write((Lines((reminder_heading(card),)), Lines((asked,))), now=seen.now),
-                paragraph(untrusted(clipped(code, REMINDER_QUESTION))),
-                paragraph(more_time(card)),
-            )
-        )
-    )
+    about: Line = (Untrusted(clipped(code, REMINDER_QUESTION)),)
+    parts = (reminder_heading(card), asked, about, more_time(card))
+    return write([Lines((part,)) for part in parts], now=seen.now)

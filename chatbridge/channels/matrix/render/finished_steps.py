@@ -7,8 +7,7 @@ from dataclasses import replace
 from chatbridge.channels.chat.document import Document, Lines, paragraph
 from chatbridge.channels.chat.document import Line as Parts
 from chatbridge.channels.chat.outcome import ONE_ANSWER, ONE_QUESTION, answer, asked_line
-from chatbridge.channels.matrix.render.drawing import Drawing, drawn
-from chatbridge.channels.matrix.render.html import write
+from chatbridge.channels.matrix.render.html import Words, write
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Line
@@ -19,8 +18,8 @@ CHANNEL = "matrix"
 GOES_ON = "It goes on below."
 
 
-def draw_past(ask: Ask, *, view: View, at: int) -> Drawing:
-    return drawn(write(_past(ask, view=view, at=at), now=0.0))
+def draw_past(ask: Ask, *, view: View, at: int) -> Words:
+    return write(_past(ask, view=view, at=at), now=0.0)
 
 
 def _past(ask: Ask, *, view: View, at: int) -> Document:

@@ -185,7 +185,8 @@ def _inline_words(part: document.Inline, now: float) -> Words:
         case document.Name(text=text):
             return name(text)
         case document.Strong(part=inner):
-            return strong(_inline_words(inner, now))
+            parts = inner if isinstance(inner, tuple) else (inner,)
+            return strong(write_line(parts, now=now))
         case document.Faint(part=inner):
             return faint(_inline_words(inner, now))
         case document.InlineCode(text=text):

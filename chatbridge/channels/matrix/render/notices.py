@@ -10,14 +10,13 @@ from collections.abc import Sequence
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.document import Document, paragraph
-from chatbridge.channels.matrix.render.drawing import Drawing, drawn
-from chatbridge.channels.matrix.render.html import write
+from chatbridge.channels.matrix.render.html import Words, write
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.phrases import ended_sentence, format_time
 from chatbridge.core.model import Ask
 
 
-def said(text: str) -> Drawing:
+def said(text: str) -> Words:
     """A plain sentence."""
     return _drawn(paragraph(text))
 
@@ -25,7 +24,7 @@ def said(text: str) -> Drawing:
 # ── about a question ──────────────────────────────────────────────────────────────────────────────
 
 
-def ended(ask: Ask, *, now: float) -> Drawing:
+def ended(ask: Ask, *, now: float) -> Words:
     """To a person whose words came after the end."""
     if not takes_late_answer(ask):
         return said(ended_sentence(ask, now=now))
@@ -33,25 +32,25 @@ def ended(ask: Ask, *, now: float) -> Drawing:
     return said(f"This question ended at {at}. Reply “anyway” to leave a late answer.")
 
 
-def only_text() -> Drawing:
+def only_text() -> Words:
     return said(notices.ONLY_TEXT)
 
 
-def undecryptable() -> Drawing:
+def undecryptable() -> Words:
     return said(
         "I could not read your last message (encryption key missing). "
         "Send it again, or answer in the web inbox."
     )
 
 
-def failed() -> Drawing:
+def failed() -> Words:
     return said(
         "I could not take your last answer (the homeserver does not show it). "
         "Send it again, or answer in the web inbox."
     )
 
 
-def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Drawing:
+def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Words:
     """For a message that fits no question, or more than one."""
     if len(asks) == 1 and reactions:
         return _drawn(paragraph(*notices.use_it_question(asks[0]), " 👍 uses it."), now)
@@ -62,11 +61,11 @@ def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Drawing:
     return _drawn(notices.numbered(first, entries, total=len(asks)), now)
 
 
-def nothing_waits() -> Drawing:
+def nothing_waits() -> Words:
     return said(notices.NOTHING_WAITS)
 
 
-def on_its_card() -> Drawing:
+def on_its_card() -> Words:
     """To a message beside the cards, where only an approval waits."""
     return said("What is to be allowed or denied waits on its card: react there, or reply to it.")
 
@@ -74,7 +73,7 @@ def on_its_card() -> Drawing:
 # ── about the room ────────────────────────────────────────────────────────────────────────────────
 
 
-def help_text(*, reactions: bool = True) -> Drawing:
+def help_text(*, reactions: bool = True) -> Words:
     how = "React to answer, or reply" if reactions else "Reply to answer"
     allow = "👍 and 👎, or the replies allow and deny, decide"
     allow = allow if reactions else "The replies allow and deny decide"
@@ -93,15 +92,15 @@ def help_text(*, reactions: bool = True) -> Drawing:
     )
 
 
-def remark(text: str) -> Drawing:
+def remark(text: str) -> Words:
     """What the owner should know about the set-up."""
     return _drawn(notices.remark(text))
 
 
-def unreachable(*, since: float, now: float) -> Drawing:
+def unreachable(*, since: float, now: float) -> Words:
     """Above cards that come late."""
     return _drawn(notices.unreachable("Matrix", since=since, now=now), now)
 
 
-def _drawn(document: Document, now: float = 0.0) -> Drawing:
-    return drawn(write(document, now=now))
+def _drawn(document: Document, now: float = 0.0) -> Words:
+    return write(document, now=now)

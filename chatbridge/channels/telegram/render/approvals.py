@@ -16,13 +16,11 @@ from chatbridge.channels.telegram.render.html import (
     ends_of,
     headline,
     joined,
-    time_tag,
     units,
     width,
 )
 from chatbridge.core.cards.build import FIRST_LINES, LAST_LINES, LONG_DIFF, MARKED, REALLY
 from chatbridge.core.cards.card import Card, Role
-from chatbridge.core.cards.phrases import UNSENT, only_there
 from chatbridge.core.model import Subject, View
 from chatbridge.core.text import clipped
 
@@ -158,22 +156,7 @@ def whole(card: Card) -> str:
     return "\n\n".join([*_left_out(card), card.subject.code if card.subject else ""])
 
 
-# ── what is said beside it ────────────────────────────────────────────────────────────────────────
-
-
-def hints(card: Card, *, private: bool, now: float, unsent: bool) -> Iterator[str]:
-    if card.only_on:
-        yield only_there(card.only_on)
-    elif unsent and card.view is not View.OTHER:
-        yield UNSENT
-    elif card.view is View.OTHER:
-        yield "Send the reason as text." if private else "Reply with the reason."
-    if card.deadline is None:
-        yield "No time limit"
-        return
-    at = time_tag(card.deadline, now=now)
-    soon = card.soon_at is not None and now >= card.soon_at
-    yield "Denied if nobody answers. " + (f"<b>Ends {at}, soon.</b>" if soon else f"Ends {at}")
+# ── once it has ended ─────────────────────────────────────────────────────────────────────────────
 
 
 def ended(card: Card) -> Text:

@@ -13,25 +13,24 @@ from dataclasses import dataclass, replace
 from chatbridge.channels.chat import keyboard, notices
 from chatbridge.channels.chat.card import heading, reminded_question, reminder_heading
 from chatbridge.channels.chat.document import Lines, Message, Rows, Untrusted
+from chatbridge.channels.chat.hints import button_hints
 from chatbridge.channels.chat.outcome import PROJECT_LENGTH, pairs
 from chatbridge.channels.telegram.render import approvals, long_questions, outcome
 from chatbridge.channels.telegram.render.html import (
     escape,
     headline,
     readable,
-    time_tag,
     to_html,
     write,
 )
 from chatbridge.core.cards import outcome_text as ends
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.card import Card, State
+from chatbridge.core.cards.card import Card
 from chatbridge.core.forms import form
-from chatbridge.core.model import Ask, Outcome, QuestionType, Status, View
+from chatbridge.core.model import Ask, Outcome, Status, View
 from chatbridge.core.text import clipped, isolated, one_line, shortened
 
 CANCEL_QUESTION = 300
-ENTERED = 100
 REMINDER_QUESTION = 60
 TOAST_LABEL = 40
 TOAST = 60
@@ -74,10 +73,13 @@ def draw_card(card: Card, seen: Seen) -> Drawing:
         return Drawing(html=text, rows=rows)
     overflowed = not card.approval and (seen.overflowed or not long_questions.fits(card))
     listed = bool(card.choices) and (overflowed or keyboard.needs_list(card, private=seen.private))
+    hints = button_hints(
+        card, private=seen.private, now=seen.now, again=seen.again, unsent=seen.unsent
+    )
     parts = [
         write((heading(card),), now=seen.now),
         *_screen(card, now=seen.now, listed=listed, overflowed=overflowed),
-        "\n".join(_hints(card, seen)),
+        write((Lines(tuple(hints)),), now=seen.now),
     ]
     rows = keyboard.rows(
         card,
@@ -103,68 +105,6 @@ def _screen(card: Card, *, now: float, listed: bool, overflowed: bool) -> Iterat
         yield to_html(approvals.body(card))
     else:
         yield to_html(long_questions.body(card, listed=listed, overflowed=overflowed))
-
-
-def _hints(card: Card, seen: Seen) -> Iterator[str]:
-    if card.view is View.CANCEL:
-        which = "this question" if card.count == 1 else f"all {card.count} questions"
-        yield f"<b>Cancel {which}?</b>"
-        how = "Send a reason as text" if seen.private else "Reply with a reason"
-        yield f"The agent is told that you will not answer. {how}, or:"
-    elif card.view is View.EXPLAIN:
-        yield "<b>What should be explained?</b>"
-        yield "Send it as text, or:" if seen.private else "Reply with it, or:"
-    elif card.view is View.REVIEW:
-        yield "Nothing has been sent yet."
-        if card.changed_by is not None and not seen.private:
-            who = card.changed_by.name or ends.where(card.changed_by)
-            yield f"Last change: {escape(isolated(clipped(one_line(who), ends.NAME)))}"
-    elif not card.approval:
-        yield from _question_hints(card, seen)
-    if seen.again:
-        yield "Taps of more than a day ago were not kept. Tap again."
-    if card.approval:
-        yield from approvals.hints(card, private=seen.private, now=seen.now, unsent=seen.unsent)
-        return
-    if card.state is State.LATE:
-        yield "The agent has moved on. Your answer is kept for it."
-        return
-    if card.declared:
-        declared = escape(clipped(card.declared, long_questions.DECLARED_AT_MOST))
-        by = f" by {time_tag(card.deadline, now=seen.now)}" if card.deadline is not None else ""
-        yield f"Used if nobody answers{by}: <b>{isolated(declared)}</b>"
-    if card.orphaned:
-        yield "<i>The agent is not waiting now. An answer is kept for its next call.</i>"
-    yield _ends(card, seen.now)
-
-
-def _question_hints(card: Card, seen: Seen) -> Iterator[str]:
-    if len(card.choices) > keyboard.MOST_OPTIONS:
-        yield (
-            f"Options {keyboard.MOST_OPTIONS + 1} to {len(card.choices)}: reply with the number."
-        )
-    multi = card.type is QuestionType.MULTI_SELECT
-    if card.entered and not multi:
-        entered = escape(isolated(clipped(one_line(card.entered), ENTERED)))
-        yield f"Your answer so far: {entered}"
-    if card.view is View.OTHER:
-        yield "Write your own answer." if seen.private else "Reply with your own answer."
-    elif card.type is QuestionType.TEXT:
-        yield (
-            "Type your answer and send it."
-            if seen.private
-            else "Reply to this message with your answer."
-        )
-    elif multi:
-        yield "Choose any number, then Done."
-
-
-def _ends(card: Card, now: float) -> str:
-    if card.deadline is None:
-        return "No time limit"
-    at = time_tag(card.deadline, now=now)
-    soon = card.soon_at is not None and now >= card.soon_at
-    return f"<b>Ends {at}, soon.</b>" if soon else f"Ends {at}"
 
 
 # ── beside the card ───────────────────────────────────────────────────────────────────────────────

@@ -169,7 +169,8 @@ def _inline_runs(part: document.Inline, now: float, tags: tuple[str, ...]) -> Te
         case document.Name(text=text):
             return (Run(isolated(text), tags),)
         case document.Strong(part=inner):
-            return _inline_runs(inner, now, (*tags, "b"))
+            parts = inner if isinstance(inner, tuple) else (inner,)
+            return write_line(parts, now=now, tags=(*tags, "b"))
         case document.Faint(part=inner):
             return _inline_runs(inner, now, (*tags, "i"))
         case document.InlineCode(text=text):

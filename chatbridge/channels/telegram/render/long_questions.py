@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from chatbridge.channels.chat.hints import DECLARED_LENGTH
 from chatbridge.channels.chat.keyboard import label_of, needs_list
 from chatbridge.channels.chat.outcome import PROJECT_LENGTH
 from chatbridge.channels.telegram.render import approvals
@@ -36,7 +37,6 @@ OPTIONS_ROOM = 2_000
 LEAFLETS_AT_MOST = 4
 LEAFLET_ROOM = LIMIT - 100
 """Beside its first line."""
-DECLARED_AT_MOST = 200
 FOLDED_ABOVE = 120
 
 _SHORTER = ((200, 120), (100, 0), (40, 0), (12, 0))
@@ -80,7 +80,7 @@ def fits(card: Card) -> bool:
 
 def _declares_much(card: Card) -> bool:
     """Whether the declared default has to go along. It is the whole ask's: once is enough."""
-    return card.number == 1 and units(card.declared or "") > DECLARED_AT_MOST
+    return card.number == 1 and units(card.declared or "") > DECLARED_LENGTH
 
 
 def _options(choices: Sequence[Choice]) -> Text:
