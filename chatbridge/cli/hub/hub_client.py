@@ -121,7 +121,7 @@ class HubClient:
         self._say({"do": do, **given})
 
     def event(self, *, within: float) -> Json | None:
-        """The stream's next event; None if none comes within so many seconds.
+        """The stream's next event; None if none comes within this many seconds.
 
         :raises HubRefused: :raises HubUnreachable: it went away.
         """

@@ -119,7 +119,7 @@ def _watch(given: argparse.Namespace) -> int:
 
 
 def _printed_again(given: argparse.Namespace) -> int:
-    """Where nothing can be shown in its place: everything anew at each change."""
+    """Print everything again at each change, where the screen cannot be redrawn."""
     from chatbridge.cli.hub.hub_client import connected
     from chatbridge.core.errors import HubUnreachable
 
@@ -130,7 +130,7 @@ def _printed_again(given: argparse.Namespace) -> int:
 
 
 def live_screen(asks: list[Json], *, now: float, height: int) -> list[Table | str]:
-    """What fits. What does not is counted: nobody shall think that there is nothing else."""
+    """The questions that fit on the screen, and how many do not."""
     fits = max(height - FRAME, 1)
     parts, more = screen(asks[:fits], now=now), len(asks) - fits
     return [*parts, *([f"and {more} more: chatbridge pending"] if more > 0 else []), "", LEAVE]

@@ -81,8 +81,7 @@ def say(*lines: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Whoever wrote a part of it, it cannot steer the terminal. The isolates stay that sentences of
-    ours have around names."""
+    """Escape what could steer the terminal. The isolates around names in our sentences stay."""
     if text.isascii() and text.isprintable():
         return text
     from chatbridge.core.text import visible

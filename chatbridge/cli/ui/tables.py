@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 GAP = 3
 NARROWEST = 8
-"""A column that gives way keeps so much."""
+"""The least width of a column that gives way."""
 LEAST = 4
-"""So much keeps one that has a bound: the time that is left is not to be cut."""
+"""The least width of a column with a bound: the time that is left must not be cut."""
 LONGEST_CELL = 2_000
-"""So much of a text is looked at; no terminal shows that much of a cell."""
+"""Characters of a text that are looked at. No terminal shows that many of a cell."""
 PIPED = 100
-"""So wide is a column at most where nobody knows how wide the reader is."""
+"""The widest column where the width of the reader is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def cut(text: str, most: int) -> str:
 
 
 def layout(tables: Sequence[Table], room: int | None) -> list[int]:
-    """How wide the columns of these tables are, which have the same ones, within so much room."""
+    """The widths of the columns that these tables share, within this room."""
     columns = tables[0].columns
     widths = [0] * len(columns)
     for table in tables:

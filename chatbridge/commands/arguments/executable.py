@@ -39,7 +39,7 @@ them: an agent installs into ~/.local/bin and ~/.cargo/bin without asking anybod
 USERS = ("~/.local/bin", "~/.cargo/bin", "~/bin", "~/go/bin")
 """Where a program that was not found may be. Nothing is run from there unless the owner says so."""
 _DEEPEST = 5
-"""Interpreters of interpreters. Linux follows no more."""
+"""The most interpreters of interpreters that Linux follows."""
 
 
 class Programs:

@@ -81,7 +81,7 @@ class Library:
         return self._contents.problems
 
     def load(self) -> None:
-        """Read all files anew. Blocks; others see what was before until all is read."""
+        """Read all files again. Blocks. Until all is read, others see the old contents."""
         found = [
             each
             for folder in _once(self._dirs)

@@ -23,7 +23,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 MOST, MOST_OF_A_LINK = 2_000, 1_100
 RETRY_AFTER_SECONDS = 1.0
-"""How long after an error of the store it is tried again."""
+"""After an error of the store."""
 
 
 @dataclass(eq=False, slots=True)
@@ -35,9 +35,9 @@ class ActiveOperation:
     ending: bool = False
     """Its end is known, and about to be stored."""
     cancelled: bool = False
-    """Somebody wants a running one to end."""
+    """Somebody wants to end it while it runs."""
     reason: str | None = None
-    """Why they do."""
+    """Why it is cancelled."""
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -61,7 +61,7 @@ class ActiveOperations:
         self._over = over
         self._entries: dict[str, ActiveOperation] = {}
         self.loaded = asyncio.Event()
-        """What an earlier hub left is here, too."""
+        """Set when the operations of an earlier hub are loaded."""
 
     def __contains__(self, operation_id: object) -> bool:
         return operation_id in self._entries
@@ -73,17 +73,17 @@ class ActiveOperations:
         return self._entries.get(operation_id)
 
     def put(self, operation: Operation) -> ActiveOperation:
-        """One that is stored, or about to be."""
+        """Add an operation that is stored, or about to be."""
         entry = self._entries[operation.id] = ActiveOperation(operation)
         return entry
 
     def remove(self, entry: ActiveOperation) -> None:
-        """It has ended, or was not stored after all."""
+        """Remove an operation that has ended, or was not stored after all."""
         del self._entries[entry.id]
         entry.over.set()
 
     def check_room(self, operation: Operation) -> None:
-        """Whether one more has room, or is a call's that is repeated. :raises TooManyOperations:"""
+        """Check for room, unless the call is a repeated one. :raises TooManyOperations:"""
         link = operation.call.link
         of_link = [each.operation for each in self if each.operation.call.link == link]
         for number, limit in ((len(of_link), MOST_OF_A_LINK), (len(self._entries), MOST)):
@@ -91,7 +91,7 @@ class ActiveOperations:
                 raise TooManyOperations(limit=limit, of_agent=limit == MOST_OF_A_LINK)
 
     async def save(self, entry: ActiveOperation, *, was: Stage, **changes: Any) -> bool:
-        """Store what changes, however long it takes. False: it has moved on, nothing changes."""
+        """Store the changes, however long it takes. False: the stage is no longer `was`."""
         async with entry.changing:
             if entry.over.is_set() or entry.operation.stage is not was:
                 return False
@@ -118,8 +118,8 @@ class ActiveOperations:
                 await self._clock.sleep(RETRY_AFTER_SECONDS)
 
     async def by_itself(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What `work` returns. It goes on to its end if nobody waits for it any more: half of it
-        may be stored."""
+        """Return what `work` returns. It is finished even if its caller is cancelled, because half
+        of it may be stored."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         async def go() -> None:
@@ -141,5 +141,5 @@ class ActiveOperations:
 
 
 def _same(one: Operation, other: Operation) -> bool:
-    """As the store sees it: they are the same call's."""
+    """Whether the store takes them for the same call."""
     return (one.call, one.tool, one.plan) == (other.call, other.tool, other.plan)

@@ -11,17 +11,17 @@ from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.text import one_line
 
 TOLD = frozenset((Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT, Stage.INTERRUPTED))
-"""Who cancelled or denied one knows of it."""
+"""Stages that are announced. Whoever cancelled or denied an operation knows of it."""
 
 
 class Announcing:
     def __init__(self, notices: Notices, *, after: float) -> None:
-        """`after`: seconds; the ends of shorter ones interest nobody."""
+        """`after`: seconds; shorter operations are not announced."""
         self._notices = notices
         self._after = after
 
     async def announce(self, operation: Operation) -> None:
-        """However often it is called for an operation, one notice is sent. :raises StoreError:"""
+        """Send one notice, however often this is called for an operation. :raises StoreError:"""
         took = operation.took(operation.ended_at or 0.0)
         if operation.stage not in TOLD or took <= self._after:
             return

@@ -33,11 +33,11 @@ from chatbridge.core.text import one_line
 log = logging.getLogger(__name__)
 
 ASK_AGAIN_SECONDS, ASK_AGAIN_AT_MOST_SECONDS = 1.0, 30.0
-"""Until a runner that could not be asked is asked again, at first and in the end."""
+"""The first and the longest pause before an unreachable runner is asked again."""
 OVERDUE_AFTER_SECONDS = 60.0
-"""So long after its time-out an operation without news is looked for."""
+"""How long after its time-out an operation without news is looked for."""
 CLOSE_WITHIN_SECONDS = 3.0
-"""How long a hub that ends waits until what it has begun to hand over is handed over."""
+"""How long a closing hub waits for orders that it is handing over."""
 UNPREPARED = "it could not be prepared; the hub's log says why"
 
 
@@ -75,13 +75,13 @@ class Execution:
             self.go_on()
 
     def resume(self, entry: ActiveOperation) -> None:
-        """An earlier hub has handed it over, or was about to."""
+        """Go on with an operation that an earlier hub has handed over, or was about to."""
         self._queue.runs(_turn(entry.operation))
         self._doubt(entry.id)
         self._handed_over(entry)
 
     def go_on(self) -> None:
-        """Whoever may run now is started."""
+        """Start the operations that may run now."""
         if not self._active.loaded.is_set():
             return  # it is not known yet who runs
         while (operation_id := self._queue.next()) is not None:
@@ -89,12 +89,12 @@ class Execution:
                 self._spawn(self._start(entry))
 
     def leave(self, operation_id: str) -> None:
-        """It wants no turn any more, or has had it."""
+        """Take an operation out of the queue, waiting or running."""
         self._queue.done(operation_id)
         self.go_on()
 
     def stop(self, entry: ActiveOperation, reason: str | None) -> bool:
-        """Have a running one ended. False: its end is there already."""
+        """End a running operation. False: it has ended already."""
         if entry.ending:
             return False
         entry.cancelled, entry.reason = True, reason
@@ -103,8 +103,8 @@ class Execution:
         return True
 
     async def close(self) -> None:
-        """Whoever waits goes on waiting, for the next hub. What is stored as running, and would be
-        taken for interrupted, is handed over."""
+        """Start nothing more. Orders that are stored as running are handed over, or the next hub
+        would take them for interrupted."""
         self._closing = True
         if self._starting:
             await race(asyncio.wait(set(self._starting)), self._clock.sleep(CLOSE_WITHIN_SECONDS))
@@ -179,7 +179,7 @@ class Execution:
                 await self._clock.sleep(RETRY_AFTER_SECONDS)
 
     async def _look_when_overdue(self, entry: ActiveOperation) -> None:
-        """The runner ends what takes too long. If even that is not heard of, ask what it knows."""
+        """Ask the runner if its time-out has not been reported long after it was due."""
         operation = entry.operation
         due = (operation.started_at or 0.0) + operation.plan.timeout + OVERDUE_AFTER_SECONDS
         pause = max(due - self._clock.time(), OVERDUE_AFTER_SECONDS)
@@ -189,13 +189,13 @@ class Execution:
             pause = OVERDUE_AFTER_SECONDS
 
     def _doubt(self, operation_id: str, why: str | None = None) -> None:
-        """The runner may have it, or not. Only once nothing more is done to hand it over. `why`:
-        what went wrong then."""
+        """Note that the runner may have it or not, after the last attempt to hand it over. `why`:
+        what went wrong."""
         self._doubtful[operation_id] = why or self._doubtful.get(operation_id)
         self._wanted.set()
 
     async def run(self) -> None:
-        """Find out, until cancelled."""
+        """Ask the runner about doubtful operations, until cancelled."""
         pause = ASK_AGAIN_SECONDS
         while True:
             await self._wanted.wait()
@@ -226,7 +226,8 @@ class Execution:
                 await self._runner.stop(operation_id)
 
     async def _end_of(self, operation_id: str, why: str | None) -> End:
-        """Of one that the runner does not have. Its output is there before its process."""
+        """The end of an operation that the runner does not have. An output is made before its
+        process."""
         now = self._clock.time()
         if why is not None and not await self._outputs.begun(operation_id):
             return End(id=operation_id, how="not_started", ended_at=now, error=why)
@@ -236,7 +237,7 @@ class Execution:
         self._spawn(self._take(end))
 
     async def _take(self, end: End) -> None:
-        """An end that the runner knows of, perhaps not for the first time."""
+        """Store an end that the runner reports, perhaps not for the first time."""
         await self._active.loaded.wait()
         entry = self._active.get(end.id)
         if entry is None:
@@ -261,7 +262,7 @@ class Execution:
         await self._forget(entry.id)
 
     async def _tell(self, ended: Operation) -> None:
-        """Before the end is stored: after it nobody would come back to it if the hub died."""
+        """Announce it before the end is stored: afterwards a crash would lose the announcement."""
         try:
             await self._active.until_stored(lambda: self._announce(ended), ended.id)
         except Exception:
@@ -327,7 +328,7 @@ def signal_name(number: int) -> str:
 
 
 def log_line(operation: Operation) -> str:
-    """What was run, how long it took and how it ended."""
+    """The line for the log: what was run, how long it took and how it ended."""
     result = operation.result
     code = "none" if result.exit_code is None else result.exit_code
     ended = f"exit={code}" if result.signal is None else f"signal={result.signal}"
@@ -339,7 +340,7 @@ def log_line(operation: Operation) -> str:
 
 
 def _command(argv: tuple[str, ...]) -> str:
-    """Left out are whole arguments only: a piece of a secret could no longer be told as one."""
+    """Leave out whole arguments only: a part of a secret would not be recognised and redacted."""
     shown: list[str] = []
     for at, argument in enumerate(argv):
         said = one_line(shlex.quote(argument))

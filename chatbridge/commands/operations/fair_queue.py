@@ -15,7 +15,7 @@ from itertools import count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One operation that wants a turn."""
+    """An operation in the queue."""
 
     id: str
     link: str
@@ -27,7 +27,7 @@ class Turn:
 
 
 _Place = tuple[int, int, str]
-"""The round in which it is its turn, then how early it came, then its id."""
+"""Its round, its number of arrival, and its id."""
 
 
 @dataclass(slots=True)
@@ -38,10 +38,10 @@ class _Lane:
     running: int = 0
     round: int = 0
     groups: dict[str, list[_Place]] = field(default_factory=dict)
-    """A heap for each group that somebody waits in."""
+    """A heap for each group with waiting operations."""
     waiting: Counter[str] = field(default_factory=Counter)
     last: dict[str, int] = field(default_factory=dict)
-    """The last round that each waiting link has something in."""
+    """The last round of each waiting link."""
 
 
 class FairQueue:
@@ -55,7 +55,7 @@ class FairQueue:
         self._arrivals = count()
 
     def add(self, turn: Turn) -> None:
-        """It waits from now on."""
+        """Add a waiting operation."""
         lane = self._lanes[turn.synchronous]
         self._heed(turn)
         self._waiting[turn.id] = turn
@@ -65,12 +65,12 @@ class FairQueue:
         heapq.heappush(heap, (its_round, next(self._arrivals), turn.id))
 
     def runs(self, turn: Turn) -> None:
-        """It runs already and counts, limit or not."""
+        """Count an operation that runs already, whatever the limits."""
         self._heed(turn)
         self._count(turn)
 
     def next(self) -> str | None:
-        """Who may run now, and counts as running from now on."""
+        """Take the next operation that may run, and count it as running."""
         for synchronous in (True, False):
             if (place := self._first(synchronous)) is not None:
                 its_round, _, operation_id = place
@@ -83,7 +83,7 @@ class FairQueue:
         return None
 
     def done(self, operation_id: str) -> None:
-        """It has ended, or wants no turn any more."""
+        """Remove an operation, waiting or running."""
         if (turn := self._waiting.get(operation_id)) is not None:
             self._leave(turn)
         elif (turn := self._running.pop(operation_id, None)) is not None:
@@ -109,7 +109,7 @@ class FairQueue:
         return found
 
     def _head(self, lane: _Lane, group: str) -> _Place | None:
-        """The first who still waits."""
+        """The first operation that still waits."""
         heap = lane.groups.get(group)
         while heap and heap[0][2] not in self._waiting:
             heapq.heappop(heap)
@@ -143,7 +143,7 @@ class FairQueue:
             self._limits[turn.group] = turn.limit
 
     def _tidy(self, group: str) -> None:
-        """Nothing is kept about a group of which nobody waits or runs."""
+        """Forget a group in which nothing waits or runs."""
         if not self._in_group[group]:
             del self._in_group[group]
             if not any(group in lane.groups for lane in self._lanes.values()):

@@ -108,7 +108,7 @@ class Gate:
         return ask.id
 
     async def verdict(self, ask_id: str) -> Verdict:
-        """Wait for it, however long that takes."""
+        """Wait for the verdict, however long it takes."""
         try:
             ask = await self._broker.ended(ask_id)
         except UnknownAsk:
@@ -116,7 +116,7 @@ class Gate:
         return self._read(ask)
 
     async def withdraw(self, ask_id: str) -> None:
-        """Nobody needs it any more. One that has ended stays as it is. :raises StoreError:"""
+        """Withdraw an approval that is still open. :raises StoreError:"""
 
         def change(ask: Ask) -> Ask:
             return transitions.withdrawn(ask, now=self._clock.time()) if ask.open else ask

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 SHORTEST_PREFIX = 8
 LISTED = 10
 BACK_WITHIN_SECONDS = 30.0
-"""Links of an earlier hub find this one within seconds."""
+"""Links of an earlier hub connect within seconds."""
 GONE = "its agent had gone before its turn came, so it was not run"
 UNASKED = "its owner could not be asked; the hub's log says why"
 
@@ -104,7 +104,7 @@ class Operations:
         return found
 
     async def find(self, operation_id: str, *, project: str) -> Operation:
-        """By its id or the beginning of it. :raises UnknownOperation:"""
+        """Find an operation by its id or the beginning of it. :raises UnknownOperation:"""
         if len(operation_id) >= SHORTEST_PREFIX:
             found = await self._store.by_prefix(project=project, prefix=operation_id)
             if len(found) == 1:
@@ -113,7 +113,7 @@ class Operations:
         raise UnknownOperation(operation_id, known=tuple(each.id for each in there))
 
     async def listed(self, *, project: str, limit: int) -> list[Operation]:
-        """Those on the way first, then the newest that have ended."""
+        """Active operations first, then the newest that have ended."""
         return list(await self._store.of_project(project=project, limit=limit))
 
     async def cancel(
@@ -131,11 +131,11 @@ class Operations:
         return ended, cancelled and ended.stage is Stage.CANCELLED
 
     async def delivered(self, call: CallName) -> None:
-        """The response to this call is with its client. :raises StoreError:"""
+        """Note that the client has the response to this call. :raises StoreError:"""
         await self._store.delivered(call)
 
     def on_the_way(self, operation_id: str) -> bool:
-        """Before it is known what an earlier hub has begun, anything may be."""
+        """Whether it is active. Until those of an earlier hub are loaded, any may be."""
         return not self._active.loaded.is_set() or operation_id in self._active
 
     async def run(self) -> None:
@@ -175,7 +175,7 @@ class Operations:
             await self._end(entry, Stage.INTERRUPTED, was=Stage.QUEUED, reason=GONE)
 
     async def close(self) -> None:
-        """Before the hub ends, and with it what was spawned: nothing more is started."""
+        """Start nothing more. Call it before spawned tasks are cancelled."""
         await self._execution.close()
 
     async def _begin(self, entry: ActiveOperation) -> Operation:
@@ -198,7 +198,7 @@ class Operations:
         return entry.operation
 
     async def _ask(self, entry: ActiveOperation) -> None:
-        """Have its owner asked. :raises StoreError: not yet."""
+        """Ask its owner. :raises StoreError: the owner was not asked yet."""
         was = Stage.AWAITING_APPROVAL
         try:
             ask_id = await self._gate.ask(entry.operation)
@@ -215,7 +215,7 @@ class Operations:
             await self._withdraw(ask_id)
 
     async def _follow(self, entry: ActiveOperation) -> None:
-        """From the question to what comes of it."""
+        """Wait for the verdict, then queue or end the operation."""
         if entry.operation.ask_id is None and not entry.over.is_set():
             await self._active.until_stored(lambda: self._ask(entry), entry.id)
         ask_id, was = entry.operation.ask_id, entry.operation.stage
@@ -238,7 +238,7 @@ class Operations:
             self._execution.queue(entry)
 
     async def _cancel(self, entry: ActiveOperation, reason: str | None) -> bool:
-        """False: it has ended by itself."""
+        """End it. False: it has ended by itself."""
         while not entry.over.is_set():
             was = entry.operation.stage
             if was is Stage.RUNNING:
@@ -252,7 +252,7 @@ class Operations:
     async def _end(
         self, entry: ActiveOperation, stage: Stage, *, was: Stage, reason: str | None
     ) -> bool:
-        """It ends before it has run."""
+        """End an operation that has not run."""
         now, result = self._clock.time(), Result(reason=reason)
         return await self._active.save(entry, was=was, stage=stage, ended_at=now, result=result)
 

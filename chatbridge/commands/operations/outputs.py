@@ -25,7 +25,7 @@ from chatbridge.core.ports import Clock
 HEAD, TAIL = 4_000, 12_000
 """How many characters of an output's beginning and end are kept with its result."""
 LARGEST_CHARACTER = 4
-"""Bytes of one in UTF-8."""
+"""Bytes of one character in UTF-8."""
 _ID = re.compile(r"[0-9a-z]+(?:-[0-9a-z]+)*")
 _BESIDE = ("", RUNNING, END, f"{END}.new")
 _OURS = re.compile(rf"({_ID.pattern})\.txt({'|'.join(map(re.escape, _BESIDE))})")
@@ -63,7 +63,7 @@ class Outputs:
         return self.folder / f"{operation_id}.txt"
 
     async def begun(self, operation_id: str) -> bool:
-        """Whether it was ever about to be run: its file is made before its process."""
+        """Whether its output exists. It is made before the process."""
         return await asyncio.to_thread(os.path.lexists, self.path(operation_id))
 
     async def printed(self, operation_id: str) -> Printed:
@@ -78,11 +78,11 @@ class Outputs:
         return await asyncio.to_thread(_read, self.path(operation_id))
 
     async def kept(self) -> list[Kept]:
-        """What there is, of whomever, oldest first."""
+        """All outputs, the oldest first."""
         return await asyncio.to_thread(_kept, self.folder)
 
     async def remove(self, operation_id: str) -> None:
-        """Whatever there is of it."""
+        """Remove all files of an operation."""
         await asyncio.to_thread(_remove, self.path(operation_id))
 
 
@@ -101,7 +101,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _printed(path: Path) -> Printed:
-    """Nothing, if there is nothing or it cannot be read: how it ended is worth more."""
+    """Empty if the output is missing or unreadable: the end must be stored all the same."""
     try:
         with _open(path) as file:
             return _both_ends(file)
@@ -123,12 +123,12 @@ def _both_ends(file: BinaryIO) -> Printed:
 
 
 def _text(beginning: bytes) -> str:
-    """Without the character that the cut went through."""
+    """Decode without the last character, if it is cut."""
     return codecs.getincrementaldecoder("utf-8")("replace").decode(beginning)
 
 
 def _whole_characters(end: bytes) -> str:
-    """The same for a cut before it: what continues a character has lost its beginning."""
+    """Decode without the first character, if it is cut."""
     cut = next((at for at, byte in enumerate(end[:LARGEST_CHARACTER]) if byte & 0xC0 != 0x80), 0)
     return end[cut:].decode("utf-8", "replace")
 

@@ -34,7 +34,7 @@ PAUSE_SECONDS = 0.02
 """
 ANSWER_WITHIN_SECONDS = 30.0
 LOOK_AGAIN_SECONDS = 5.0
-"""Seconds until the next look for a runner that cannot be talked to."""
+"""The pause between attempts to reach a runner."""
 _LONG_LINE = 4 * 1024 * 1024
 
 Message = dict[str, Any]
@@ -65,7 +65,7 @@ class RunnerClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """What runs goes on; a runner with nothing to do ends."""
+        """Disconnect. Commands continue; a runner without commands exits."""
         self._closed = True
         tasks = [task for task in (self._reading, self._recovering) if task is not None]
         writer = self._writer
@@ -255,7 +255,7 @@ class RunnerClient:
         self.ended(end)  # whoever hears it is known later than this line is made
 
     def _recover(self) -> None:
-        """Look again until there is a runner to talk to, or none: then what it ran is lost."""
+        """Try until a runner answers or there is none. Without one, its commands are lost."""
         if self._recovering is None or self._recovering.done():
             self._recovering = asyncio.create_task(self._look_again(), name="runner's end")
 
@@ -274,13 +274,13 @@ class RunnerClient:
             await self._clock.sleep(LOOK_AGAIN_SECONDS)
 
     async def _look_at_records(self) -> None:
-        """For a runner that cannot be asked: what it has not recorded as ended runs."""
+        """Take the state from the files, for a runner that cannot be asked."""
         running = await asyncio.to_thread(records.running, self._outputs)
         self._known.running = running
         self._known.end(await asyncio.to_thread(self._settle, set(running)))
 
     async def _settle_alone(self) -> bool:
-        """There is no runner: what it ran is over. False: there is one."""
+        """End everything if there is no runner. False: there is one."""
 
         def settle() -> list[records.Record] | None:
             lock = runtime_paths.try_lock(start.lock_path(self._state))
@@ -323,7 +323,7 @@ def _encoded(message: Message) -> bytes:
 
 
 async def _next(reader: asyncio.StreamReader) -> Message | None:
-    """The runner's next message, or None if there will be none, or none that is one."""
+    """The runner's next message; None at the end, or if it is not a message."""
     try:
         line = await reader.readline()
         message = safe_json.loads(line) if line.endswith(b"\n") else None
@@ -356,7 +356,7 @@ class RunnerState:
         self._outputs, self._ended = outputs, ended
         self.running: set[str] = set()
         self.forgotten: set[str] = set()
-        """The runner may not know yet that they are."""
+        """Ends that are stored, which the runner may not know yet."""
         self._ends: dict[str, End] = {}
         self._files: dict[str, str] = {}
         """The names of their outputs."""

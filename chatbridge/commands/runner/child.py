@@ -20,7 +20,7 @@ from chatbridge.commands.runner.records import Output
 DRAIN = 0.25
 """Seconds for what others of its processes still print when the first one has gone."""
 GIVE_UP = 5.0
-"""Seconds after SIGKILL: a process that the kernel holds may take for ever."""
+"""Seconds after SIGKILL. A process that the kernel holds may never end."""
 _CHUNK = 1 << 16
 _SHORT, _LONG = 0.02, 0.5
 
@@ -87,7 +87,7 @@ class Child:
         self.look_at = now if self.stopping else self._drained_by
 
     def read(self) -> bool:
-        """Take what it has printed. False: nobody can print anything any more."""
+        """Read what it has printed. False: the output has ended."""
         assert self.pipe is not None
         try:
             data = os.read(self.pipe, _CHUNK)
@@ -97,7 +97,7 @@ class Child:
         return bool(data)
 
     def look(self, now: float) -> bool:
-        """Do what is due. True: it is over."""
+        """Do what is due. True: the command is over."""
         if self.stopping is None:
             if self.exited:
                 return now >= self._drained_by
@@ -121,7 +121,7 @@ class Child:
         return False
 
     def finish(self) -> records.Record:
-        """Let go of everything; how it ended. What runs on of it can print no more."""
+        """Release everything and return how it ended. What is left of it cannot print any more."""
         if self.pipe is not None:
             for _ in range(2):  # as much as a pipe holds
                 self.read()
