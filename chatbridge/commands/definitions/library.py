@@ -18,9 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from chatbridge.commands.definitions.check import check, collision
+from chatbridge.commands.definitions.check import LARGEST, check, collision
 from chatbridge.commands.definitions.definition import Command, commands_of
-from chatbridge.commands.definitions.positions import LARGEST
 from chatbridge.commands.definitions.problems import Finding, Problem, Unusable
 from chatbridge.commands.definitions.rules import named_tool
 
