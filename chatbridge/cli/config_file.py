@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from chatbridge import runtime_paths
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import SettingsError
 
 Key = tuple[str, ...]
@@ -128,12 +129,10 @@ def _set_items(table: dict[str, Any], last: str, wanted: list[Any]) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    from chatbridge.settings.secrets import write_whole
-
     real = Path(os.path.realpath(path))  # a link stays one
     try:
         real.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-        write_whole(real, text)
+        write_atomically(real, text.encode())
     except OSError as error:
         raise SettingsError(
             f"{real} cannot be written ({error.strerror}). It is as it was"
