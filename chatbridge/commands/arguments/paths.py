@@ -12,7 +12,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from chatbridge.commands.arguments.values import invalid, plain_text
+from chatbridge.commands.arguments import values
 from chatbridge.commands.definitions.command import ARGUMENT, PROJECT, WORKING_DIRECTORY, Command
 from chatbridge.core.errors import CommandUnusable
 
@@ -107,14 +107,16 @@ def folder_of(
 
 
 def _named(value: object, project: Path) -> Path:
-    text = plain_text(value, WORKING_DIRECTORY)
+    text = values.plain_text(value, WORKING_DIRECTORY)
     found = inside(text, base=project, roots=[project]) if text else None
     if found is None:
-        raise invalid(
+        raise values.invalid(
             WORKING_DIRECTORY, text, "a folder in the project, after all links are followed"
         )
     if not os.path.isdir(found):
-        raise invalid(WORKING_DIRECTORY, text, f"a folder that exists; there is no folder {found}")
+        raise values.invalid(
+            WORKING_DIRECTORY, text, f"a folder that exists; there is no folder {found}"
+        )
     return found
 
 
