@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub.process.log import HIDDEN
+from chatbridge.redaction import HIDDEN
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import house
 from tests.fakes.program import bare

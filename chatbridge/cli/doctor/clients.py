@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from chatbridge.channels.checks import Finding, fine, problem, remark
 from chatbridge.cli.agents.tools import library_of, program_findings, told
 from chatbridge.cli.connect import Found, found_clients
 from chatbridge.cli.connect.catalogue import CATALOGUE
 from chatbridge.cli.connect.found import connected_in
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
 from chatbridge.cli.ui.wording import HOUR, counted, duration, shown
 from chatbridge.commands.definitions.library import Library
 from chatbridge.settings import Settings

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
+from chatbridge.channels.checks import Finding, fine, problem, remark
+from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
 from chatbridge.cli.ui.wording import lasted
 
 NAME = "clock"
@@ -52,8 +53,8 @@ def zone_name() -> str | None:
 
 def _services(situation: DoctorContext) -> list[str]:
     settings = situation.settings
-    found = [settings.telegram.api_base] if settings.telegram.token else []
-    return [*found, settings.matrix.homeserver] if settings.matrix.homeserver else found
+    tables = ((spec, settings.table(spec)) for spec in channel_specs())
+    return [found for spec, table in tables if spec.is_on(table) and (found := spec.server(table))]
 
 
 async def _ahead(situation: DoctorContext, address: str) -> float | None:

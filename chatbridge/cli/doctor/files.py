@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from chatbridge import runtime_paths
+from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
+from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import read
@@ -83,10 +84,10 @@ def _has_secrets(path: Path) -> bool:
         found = read(path)
     except SettingsError:
         return True
-    tables = {"web": ("token",), "telegram": ("token",), "matrix": ("access_token", "password")}
     return any(
-        isinstance(found.get(table), dict) and any(key in found[table] for key in keys)
-        for table, keys in tables.items()
+        isinstance(table := found.get(spec.name), dict)
+        and any(key in table for key in spec.secrets())
+        for spec in channel_specs()
     )
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import __version__, runtime_paths
-from chatbridge.cli.doctor.context import DoctorContext, HubState, Json
+from chatbridge.channels.checks import Finding, HubState, Mark, fine, from_error, problem, remark
+from chatbridge.channels.registry import channel_specs
+from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import GONE
-from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.cli.hub.status import restart_of
 from chatbridge.cli.ui.wording import lasted, shown
 from chatbridge.core.errors import HubUnreachable
@@ -21,8 +22,6 @@ from chatbridge.settings.secrets import folder_of
 
 NAMED_AT_MOST = 3
 LONGEST_PROJECT = 18
-OF_CHANNELS = ("Strangers are in the Matrix room", "Matrix marks")
-"""What the check of that channel says itself."""
 
 
 async def hub(situation: DoctorContext) -> Sequence[Finding]:
@@ -109,17 +108,19 @@ def _running(
     yield from _elsewhere(status)
     yield from _links(status["links"])
     own = {*situation.settings.remarks()}
+    of_channels = tuple(start for spec in channel_specs() for start in spec.own_remarks)
     for said in status["remarks"]:
         if said.startswith(SANDBOXED):
             yield from_error("hub", said)
-        elif said not in own and not said.startswith(OF_CHANNELS):
+        elif said not in own and not said.startswith(of_channels):
             yield from_error("settings", said, mark=Mark.REMARK)
 
 
 def _elsewhere(status: Json) -> Iterator[Finding]:
     """A hub that has another network than this terminal. It may not be able to tell that itself."""
     said = any(remark.startswith(SANDBOXED) for remark in status["remarks"])
-    works = all(c["trouble"] is None for c in status["channels"] if c["name"] != "web")
+    pages = {spec.name for spec in channel_specs() if not spec.is_chat}
+    works = all(c["trouble"] is None for c in status["channels"] if c["name"] not in pages)
     if not said and not works and same_network(status["pid"]) is False:
         yield problem("hub", f"{SANDBOXED}: {ANOTHER}", OUTSIDE, pid=status["pid"])
 

@@ -8,21 +8,21 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
-from chatbridge import __version__
+from chatbridge import __version__, extras
+from chatbridge.channels.checks import Finding, Mark, from_error, problem
+from chatbridge.channels.registry import channel_specs
+from chatbridge.channels.spec import ChannelSpec, load_reference
 from chatbridge.cli.doctor.clients import clients, commands
 from chatbridge.cli.doctor.clock import clock
 from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.files import configuration, files
-from chatbridge.cli.doctor.finding import Finding, Mark, problem
-from chatbridge.cli.doctor.hub import hub
-from chatbridge.cli.doctor.matrix import matrix
+from chatbridge.cli.doctor.hub import channel_of, hub
 from chatbridge.cli.doctor.screen import Screen
 from chatbridge.cli.doctor.service import service
-from chatbridge.cli.doctor.telegram import telegram
-from chatbridge.cli.doctor.web import web
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.errors import ChatbridgeError, ExtraMissing
 
 log = logging.getLogger(__name__)
 
@@ -71,23 +71,42 @@ async def _bounded(check: Check, situation: DoctorContext, within: float) -> Seq
         return [problem(check.name, f"could not be looked at ({type(error).__name__}: {error})")]
 
 
-CHECKS = (
-    Check("configuration", configuration),
-    Check("files", files),
-    Check("database", database),
-    Check("hub", hub),
-    Check("telegram", telegram),
-    Check("matrix", matrix),
-    Check("web inbox", web),
-    Check("agents", clients),
-    Check("commands", commands),
-    Check("service", service),
-    Check("clock", clock),
-)
+def all_checks() -> list[Check]:
+    """In the order in which their findings are shown: chats before pages."""
+    specs = sorted(channel_specs(), key=lambda spec: not spec.is_chat)
+    return [
+        Check("configuration", configuration),
+        Check("files", files),
+        Check("database", database),
+        Check("hub", hub),
+        *map(channel_check, specs),
+        Check("agents", clients),
+        Check("commands", commands),
+        Check("service", service),
+        Check("clock", clock),
+    ]
 
 
-def run(situation: DoctorContext, *, as_json: bool, checks: Sequence[Check] = CHECKS) -> int:
+def channel_check(spec: ChannelSpec[Any]) -> Check:
+    async def look(context: DoctorContext) -> Sequence[Finding]:
+        table = context.settings.table(spec)
+        if spec.is_chat and not spec.is_on(table):
+            return channel_of(await context.hub(), spec.name)
+        try:
+            if spec.extra is not None:
+                extras.need(spec.extra)
+        except ExtraMissing as error:
+            return [from_error(spec.name, str(error))]
+        check = await asyncio.to_thread(load_reference, spec.check)
+        found: Sequence[Finding] = await check(table, context)
+        return found
+
+    return Check(spec.title.lower(), look)
+
+
+def run(situation: DoctorContext, *, as_json: bool, checks: Sequence[Check] | None = None) -> int:
     """Print what the checks find; the exit code."""
+    checks = all_checks() if checks is None else checks
     if as_json:
         found = _looped(situation, checks, show=lambda finding: None, waiting=lambda name: None)
         print(json.dumps(report(found), indent=2))

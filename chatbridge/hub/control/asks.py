@@ -17,7 +17,7 @@ from typing import Any
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import Slices, off_loop, weight_of
-from chatbridge.core.cards.outcome_text import PLACES, in_place, where
+from chatbridge.core.cards.outcome_text import in_place, title_of, where
 from chatbridge.core.cards.phrases import NOWHERE, format_time
 from chatbridge.core.errors import (
     AskEnded,
@@ -115,7 +115,7 @@ class TerminalAsks:
         return {
             "ask": await self._shown(ask, request.uid),
             "places": [in_place(name) for name, trouble in troubles.items() if trouble is None],
-            "troubles": {PLACES.get(name, name): why for name, why in troubles.items() if why},
+            "troubles": {title_of(name): why for name, why in troubles.items() if why},
             "ended": None if ask.open else how_it_ended(ask, now=self._clock.time()),
         }
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from chatbridge.channels.registry import channel_specs
+from chatbridge.channels.spec import text_of
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
@@ -34,11 +36,10 @@ async def tell_of_newcomers(
     settings: Settings, store: Store, *, clock: Clock, tell: Callable[[str], None]
 ) -> None:
     """Who may answer is compared with who could when the last hub started."""
-    people = {
-        "telegram": [str(number) for number in settings.telegram.allowed_users],
-        "matrix": list(settings.matrix.allowed_users),
-    }
-    for channel, now in people.items():
+    for spec in channel_specs():
+        if spec.people is None:
+            continue
+        channel, now = spec.name, [str(it) for it in spec.people_in(settings.table(spec))]
         noted = await _noted(store, channel, KEY)
         before = noted if isinstance(noted, list) else []
         if now == before:
@@ -84,20 +85,14 @@ async def tell_of_other_settings(
 
 def _authority(settings: Settings, config: Path) -> dict[str, str]:
     """In words, by the names that the owner knows. Who may answer is told by itself."""
-    telegram, matrix, commands = settings.telegram, settings.matrix, settings.commands
-    token = telegram.token.get_secret_value() if telegram.token else ""
+    commands = settings.commands
     found = {
         "approvals.channels": _listed(sorted(settings.approval_channels())),
-        "telegram": f"bot {token.partition(':')[0]} at {telegram.api_base}" if token else "",
-        "telegram.chat_id": _listed(telegram.chat_id),
-        "matrix": f"{matrix.user_id} at {matrix.homeserver}" if matrix.on else "",
-        "matrix.room_id": _listed(matrix.room_id),
+        **dict(_of_channels(settings, chats=True)),
         "commands.enabled": str(commands.enabled).lower(),
         "commands.dirs": _listed(commands.dirs),
         "commands.path": _listed(commands.path),
-        "web.enabled": str(settings.web.enabled).lower(),
-        "web.host": settings.web.host,
-        "web.url": settings.web.url or "",
+        **dict(_of_channels(settings, chats=False)),
         "http.address": settings.http.address or "",
         "on_timeout": settings.on_timeout,
         "elicit": settings.elicit,
@@ -107,6 +102,17 @@ def _authority(settings: Settings, config: Path) -> dict[str, str]:
         **{name: _variable(name) for name in sorted(WAYS_OUT)},
     }
     return {name: one_line(value) for name, value in found.items()}
+
+
+def _of_channels(settings: Settings, *, chats: bool) -> Iterator[tuple[str, str]]:
+    for spec in channel_specs():
+        if spec.is_chat == chats:
+            table = settings.table(spec)
+            if chats:
+                on = spec.is_on(table)
+                yield spec.name, f"{spec.account(table)} at {spec.server(table)}" if on else ""
+            for name in spec.watched_settings:
+                yield f"{spec.name}.{name}", text_of(getattr(table, name), separator=", ")
 
 
 def _variable(lower: str) -> str:

@@ -28,7 +28,6 @@ WAITING_AT_MOST = 100
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 ON_ITS_WAY = 5.0
-NOT_SHOWN = {"web": "no page was open"}
 
 
 class ChannelSupervisor:
@@ -49,8 +48,9 @@ class ChannelSupervisor:
         self._slots: list[SupervisedChannel] = []
         self._told: set[str] = set()
 
-    def add(self, name: str, build: Callable[[], Channel]) -> None:
-        self._slots.append(SupervisedChannel(name, build))
+    def add(self, name: str, build: Callable[[], Channel], *, unwatched: str | None = None) -> None:
+        """`unwatched`: why a page shows nothing; None for a chat."""
+        self._slots.append(SupervisedChannel(name, build, unwatched=unwatched))
 
     async def run(self, inbox: AskActions) -> None:
         """Keep all channels up until cancelled."""
@@ -80,7 +80,7 @@ class ChannelSupervisor:
 
     def confined(self) -> str | None:
         """Where a chat does not work: why none can from here, and what to do."""
-        if not any(slot.trouble for slot in self._slots if slot.name != "web"):
+        if not any(slot.trouble for slot in self._slots if slot.is_chat):
             return None
         return self._confinement()
 
@@ -89,14 +89,14 @@ class ChannelSupervisor:
         there `since` a moment may be on its way to any channel that works."""
         shown = {surface.partition(":")[0] for surface in surfaces}
         new = since is not None and self._clock.time() - since < ON_ITS_WAY
-        coming = (s for s in self._slots if s.name not in shown and s.name not in NOT_SHOWN)
+        coming = (s for s in self._slots if s.name not in shown and s.is_chat)
         return Reach(
             confined=self.confined(),
             coming=any(slot.trouble is None for slot in coming),
             unsure=new and any(slot.trouble is None for slot in self._slots),
             shown=tuple(slot.name for slot in self._slots if slot.name in shown),
             missing=tuple(
-                (slot.name, slot.trouble or NOT_SHOWN.get(slot.name, "not shown yet"))
+                (slot.name, slot.trouble or slot.unwatched or "not shown yet")
                 for slot in self._slots
                 if slot.name not in shown
             ),
@@ -168,9 +168,10 @@ class ChannelSupervisor:
 
 
 class SupervisedChannel:
-    def __init__(self, name: str, build: Callable[[], Channel]) -> None:
+    def __init__(self, name: str, build: Callable[[], Channel], *, unwatched: str | None) -> None:
         self.name = name
         self.build = build
+        self.unwatched = unwatched
         self.channel: Channel | None = None
         self.tried = asyncio.Event()
         self._remarks: deque[Remark] = deque()
@@ -178,6 +179,10 @@ class SupervisedChannel:
         self.worked = False
         """Whether it came up since it was last tried."""
         self._failure: str | None = None
+
+    @property
+    def is_chat(self) -> bool:
+        return self.unwatched is None
 
     @property
     def trouble(self) -> str | None:

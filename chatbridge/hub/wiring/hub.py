@@ -41,14 +41,14 @@ from chatbridge.hub.links.peers import Peers
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock
-from chatbridge.hub.process.log import hide, set_level
+from chatbridge.hub.process.log import set_level
 from chatbridge.hub.process.systemd import Systemd, served, store_responds
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
-from chatbridge.hub.wiring.channels import channels_of
+from chatbridge.hub.wiring.channels import active_specs, builder_of
 from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.hub.wiring.tool_registry import clients_of, tools_of
-from chatbridge.link.preface import NAMED_SETTINGS
+from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.store.sqlite import SqliteStore
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
@@ -70,8 +70,8 @@ class Hub:
     tell: Callable[[str], None]
     """Says something to the owner, once."""
     terminals: Terminals
-    channels: tuple[str, ...]
-    """Those that are set up."""
+    modules: tuple[str, ...]
+    """What its channels have to import."""
     commands: Commands | None
     """None: agents have no commands here."""
     responds: Callable[[], Awaitable[None]]
@@ -129,9 +129,7 @@ async def run_hub(
         lock.listening(path)
         ready()
         log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
-        async with served(
-            systemd, channels=hub.channels, responds=hub.responds, clock=SystemClock()
-        ):
+        async with served(systemd, modules=hub.modules, responds=hub.responds, clock=SystemClock()):
             await stop.wait()
         log.info("hub stops; open questions stay open")
 
@@ -235,7 +233,13 @@ async def open_hub(
             faults=lambda: [*store.faults(), *faults.listed()],
         )
         pairing = Pairing(clock=clock)
-        pairs = TerminalPairing(pairing, clock=clock, troubles=line_up.troubles)
+        specs = active_specs(settings)
+        pairs = TerminalPairing(
+            pairing,
+            channel=settings.pairing_channel().name,
+            clock=clock,
+            troubles=line_up.troubles,
+        )
         status = TerminalStatus(health=health, store=store, clock=clock, lock=lock, links=links)
         asks = TerminalAsks(
             intake, policy=broker.policy, health=health, clock=clock, watchers=watchers
@@ -245,16 +249,18 @@ async def open_hub(
         async def login_code(_request: Request) -> Json:
             return {"code": codes.new(by_token=False)}
 
-        for name, build in channels_of(
-            settings,
-            config=config,
-            lock=lock,
-            clock=clock,
-            health=health,
-            pairing=pairing,
-            codes=codes,
-        ).items():
-            line_up.add(name, build)
+        for spec in specs:
+            build = builder_of(
+                spec,
+                settings,
+                config=config,
+                lock=lock,
+                clock=clock,
+                health=health,
+                pairing=pairing,
+                codes=codes,
+            )
+            line_up.add(spec.name, build, unwatched=spec.unwatched)
         background.keep("deadlines", broker.run)
         background.keep("channels", lambda: line_up.run(intake))
         background.spawn(keeper.catch_up())
@@ -266,7 +272,7 @@ async def open_hub(
             waiting_calls=broker.waiting_calls,
             server=server,
             tell=line_up.tell,
-            channels=tuple(line_up.troubles()),
+            modules=tuple(spec.module for spec in specs),
             responds=lambda: store_responds(store),
             commands=extra,
             terminals=Terminals(
@@ -304,20 +310,10 @@ def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Call
 
 def digests(settings: Settings) -> dict[str, str]:
     """What this hub uses, comparable with what a link's environment names, without the values."""
-    values = {name: os.environ.get(name) for name in NAMED_SETTINGS}
-    telegram, matrix = settings.telegram, settings.matrix
-    from_file = {
-        "CHATBRIDGE_STORE": settings.store,
-        "CHATBRIDGE_TELEGRAM__TOKEN": telegram.token.get_secret_value() if telegram.token else None,
-        "CHATBRIDGE_TELEGRAM__CHAT_ID": ",".join(map(str, telegram.chat_id)),
-        "CHATBRIDGE_MATRIX__HOMESERVER": matrix.homeserver,
-        "CHATBRIDGE_MATRIX__USER_ID": matrix.user_id,
-        "CHATBRIDGE_MATRIX__ACCESS_TOKEN": (
-            matrix.access_token.get_secret_value() if matrix.access_token else None
-        ),
-        "CHATBRIDGE_MATRIX__ROOM_ID": ",".join(matrix.room_id),
-    }
-    for name, value in from_file.items():
-        if name in settings.ignored or not values[name]:
-            values[name] = value  # else the variable as it is spelt: links spell it alike
-    return {name: sha256_hex(os.fsencode(value))[:16] for name, value in values.items() if value}
+    found = {}
+    for variable, value in settings.compared().items():
+        # As the variable is spelt, if it counts: links spell it alike.
+        given = None if variable in settings.ignored else os.environ.get(variable)
+        if given or value:
+            found[variable] = sha256_hex(os.fsencode(given or value))[:16]
+    return found
