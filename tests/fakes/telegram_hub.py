@@ -250,7 +250,7 @@ async def _running(
             codes=LoginCodes(clock=clock),
         )
 
-    line_up.add("web", web)
+    line_up.add("web", web, unwatched="no page was open")
     line_up.add("telegram", telegram)
     tasks = [asyncio.create_task(work) for work in (broker.run(), line_up.run(inbox))]
     try:

@@ -26,7 +26,9 @@ HUB = """
 import asyncio, gc, logging, sys, threading, warnings
 import httpx, telegram
 from chatbridge.core.errors import StoreError
-from chatbridge.hub import log as hub_log, standalone, start, wiring
+from chatbridge import redaction
+from chatbridge.hub.process import log as hub_log, standalone, start
+from chatbridge.hub.wiring import hub as wiring
 
 command, end, token, server, nobody = sys.argv[1:]
 letters = token.partition(":")[2]
@@ -51,7 +53,7 @@ async def failing(text):
     raise Failure(text)
 
 async def everything_fails(lock, **_):
-    hub_log.hide(token)
+    redaction.hide(token)
     hub_log.set_level("debug")
     async with httpx.AsyncClient() as client:
         await client.get(f"{server}/bot{token}/getMe")
