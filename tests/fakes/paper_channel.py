@@ -56,7 +56,7 @@ class PaperChannel:
         return Shown(place=ask.id)
 
     async def announce(self, notice: Notice) -> bool:
-        self._write(notice.text)
+        self._write(notice.message)
         return True
 
     async def tell(self, remark: Remark) -> None:
