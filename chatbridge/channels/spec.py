@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel, SecretStr
 
-from chatbridge.core.cards.outcome_text import title_of
+from chatbridge.core.text import title_of
 from chatbridge.extras import Extra
 from chatbridge.setting_rules import Fits
 

@@ -13,8 +13,8 @@ from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
 from chatbridge.cli.ui.running import INTERRUPTED
-from chatbridge.core.cards.outcome_text import title_of
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import title_of
 from chatbridge.settings.authority import variable_of
 
 WELCOME = """

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from chatbridge.core.cards.outcome_text import title_of
-from chatbridge.core.text import one_line, shortened
+from chatbridge.core.text import one_line, shortened, title_of
 
 WHY = 160
 

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 from chatbridge.core.cards.card import Card, Line, State
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Person
-from chatbridge.core.text import one_line
+from chatbridge.core.text import one_line, title_of
 
-OTHER_TITLES = {"web": "web inbox", "terminal": "terminal"}
-"""Of channels whose title is not their name with a capital."""
 WINDOW = Person(name="", channel="window")
 """In the window of the agent's own client: that program says that a person answered there."""
 NOBODY_KNOWN = {
@@ -188,11 +186,6 @@ def where(person: Person) -> str:
     """On Telegram, in the browser."""
     unnamed = NOBODY_KNOWN.get((person.channel, person.place))
     return unnamed or in_place(person.channel)
-
-
-def title_of(channel: str) -> str:
-    """The channel as people call it: Telegram, web inbox."""
-    return OTHER_TITLES.get(channel) or channel.capitalize()
 
 
 def in_place(channel: str) -> str:

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import assert_never
 
-from chatbridge.core.cards.outcome_text import title_of
 from chatbridge.core.model import Ask, Status
+from chatbridge.core.text import title_of
 
 CLEAR_WITHOUT_A_DAY = 20 * 3600.0
 CLEAR_WITHOUT_A_DATE = 6 * 24 * 3600.0

@@ -11,10 +11,10 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from chatbridge.core.cards.outcome_text import title_of
 from chatbridge.core.errors import NotPaired
 from chatbridge.core.pairing import Bot, Claim, Code, Pairing
 from chatbridge.core.ports import Clock
+from chatbridge.core.text import title_of
 from chatbridge.hub.control.server import Json, Request
 
 UP_WITHIN = 20.0
