@@ -21,10 +21,10 @@ WRONG_FROM = 60.0
 ZONE = "/etc/localtime"
 
 
-async def clock(situation: DoctorContext) -> Sequence[Finding]:
+async def clock(context: DoctorContext) -> Sequence[Finding]:
     zone = zone_name()
-    services = _services(situation)
-    found = await asyncio.gather(*(_ahead(situation, address) for address in services))
+    services = _services(context)
+    found = await asyncio.gather(*(_ahead(context, address) for address in services))
     compared = {at: ahead for at, ahead in zip(services, found, strict=True) if ahead is not None}
     for address, ahead in compared.items():
         if abs(ahead) > WRONG_FROM:
@@ -51,17 +51,17 @@ def zone_name() -> str | None:
     return name or "time zone set"
 
 
-def _services(situation: DoctorContext) -> list[str]:
-    settings = situation.settings
+def _services(context: DoctorContext) -> list[str]:
+    settings = context.settings
     tables = ((spec, settings.table(spec)) for spec in channel_specs())
     return [found for spec, table in tables if spec.is_on(table) and (found := spec.server(table))]
 
 
-async def _ahead(situation: DoctorContext, address: str) -> float | None:
+async def _ahead(context: DoctorContext, address: str) -> float | None:
     """By how many seconds our clock is ahead of that one; None if it does not say."""
-    before = situation.clock.time()
+    before = context.clock.time()
     date = await asyncio.to_thread(_date_of, address)
-    after = situation.clock.time()
+    after = context.clock.time()
     if date is None:
         return None
     # The other clock was read at some moment in between, and rounds its seconds down.

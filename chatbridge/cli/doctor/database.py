@@ -23,12 +23,12 @@ PROBLEMS_AT_MOST = 3
 DAMAGED = "put back a copy, or save what can be read with sqlite.org's: sqlite3 {path} .recover"
 
 
-async def database(situation: DoctorContext) -> Sequence[Finding]:
+async def database(context: DoctorContext) -> Sequence[Finding]:
     from chatbridge.store import migrate  # slow to import, and `notes` does without
 
-    name, path = "database", situation.database
+    name, path = "database", context.database
     if not path.exists():
-        if any(said.startswith(GONE) for said in (await situation.hub()).faults):
+        if any(said.startswith(GONE) for said in (await context.hub()).faults):
             return []  # the check of the hub says so
         return [fine(name, "none yet: it is made with the first hub", file=str(path))]
     try:

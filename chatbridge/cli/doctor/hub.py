@@ -24,12 +24,12 @@ NAMED_AT_MOST = 3
 LONGEST_PROJECT = 18
 
 
-async def hub(situation: DoctorContext) -> Sequence[Finding]:
-    found = await situation.hub()
+async def hub(context: DoctorContext) -> Sequence[Finding]:
+    found = await context.hub()
     if found.status is not None:
-        changed = await asyncio.to_thread(_changed_at, situation)
-        return list(_running(situation, found.status, found.faults, changed=changed))
-    log = shown(runtime_paths.log_path(str(situation.state)))
+        changed = await asyncio.to_thread(_changed_at, context)
+        return list(_running(context, found.status, found.faults, changed=changed))
+    log = shown(runtime_paths.log_path(str(context.state)))
     if found.trouble is not None:
         holder = f"pid {found.pid}" if found.pid else "a process"
         if found.version not in (None, __version__):
@@ -67,7 +67,7 @@ def order_of(version: str) -> list[tuple[int, int, str]]:
 
 
 def _running(
-    situation: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
+    context: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
 ) -> Iterator[Finding]:
     version, since = str(status["version"]), float(status["since"])
     restart = restart_of(status["startedBy"])
@@ -90,24 +90,24 @@ def _running(
             f"{restart}    (agents that wait notice nothing)",
             **details,
         )
-    elif changed > since and situation.unusable is None:
+    elif changed > since and context.unusable is None:
         yield remark(
             "hub",
-            f"started before {shown(situation.config)} was changed",
+            f"started before {shown(context.config)} was changed",
             f"{restart}    (agents that wait notice nothing)",
             **details,
         )
     else:
-        running = lasted(max(situation.clock.time() - since, 0.0))
+        running = lasted(max(context.clock.time() - since, 0.0))
         links = len(status["links"])
         where = str(status["state"])
-        of = "" if where in ("", str(situation.state)) else f", the system's ({where})"
+        of = "" if where in ("", str(context.state)) else f", the system's ({where})"
         yield fine("hub", f"running for {running}, version {version}, links {links}{of}", **details)
     for said in faults:
         yield from_error("database" if said.startswith(GONE) else "hub", said)
     yield from _elsewhere(status)
     yield from _links(status["links"])
-    own = {*situation.settings.remarks()}
+    own = {*context.settings.remarks()}
     of_channels = tuple(start for spec in channel_specs() for start in spec.own_remarks)
     for said in status["remarks"]:
         if said.startswith(SANDBOXED):
@@ -146,9 +146,9 @@ def _links(links: Sequence[Json]) -> Iterator[Finding]:
         yield remark("link", said, version=version, projects=names)
 
 
-def _changed_at(situation: DoctorContext) -> float:
+def _changed_at(context: DoctorContext) -> float:
     """When the settings in files were last changed."""
-    return max(map(_written_at, [situation.config, *folder_of(situation.config).glob("*")]))
+    return max(map(_written_at, [context.config, *folder_of(context.config).glob("*")]))
 
 
 def _written_at(path: Path) -> float:

@@ -36,14 +36,14 @@ class Check:
 
 
 async def run_checks(
-    situation: DoctorContext,
+    context: DoctorContext,
     checks: Sequence[Check],
     *,
     within: float = WITHIN,
     waiting: Callable[[str], None] = lambda name: None,
 ) -> AsyncIterator[Finding]:
     """`waiting` is told which check is waited for."""
-    tasks = [asyncio.ensure_future(_bounded(check, situation, within)) for check in checks]
+    tasks = [asyncio.ensure_future(_bounded(check, context, within)) for check in checks]
     try:
         for check, task in zip(checks, tasks, strict=True):
             if not task.done():
@@ -57,10 +57,10 @@ async def run_checks(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _bounded(check: Check, situation: DoctorContext, within: float) -> Sequence[Finding]:
+async def _bounded(check: Check, context: DoctorContext, within: float) -> Sequence[Finding]:
     try:
         async with asyncio.timeout(within):
-            return await check.look(situation)
+            return await check.look(context)
     except TimeoutError:
         return [problem(check.name, f"no answer within {within:g} s")]
     except ChatbridgeError as error:
@@ -104,15 +104,15 @@ def channel_check(spec: ChannelSpec[Any]) -> Check:
     return Check(spec.title.lower(), look)
 
 
-def run(situation: DoctorContext, *, as_json: bool, checks: Sequence[Check] | None = None) -> int:
+def run(context: DoctorContext, *, as_json: bool, checks: Sequence[Check] | None = None) -> int:
     """Print what the checks find; the exit code."""
     checks = all_checks() if checks is None else checks
     if as_json:
-        found = _looped(situation, checks, show=lambda finding: None, waiting=lambda name: None)
+        found = _looped(context, checks, show=lambda finding: None, waiting=lambda name: None)
         print(json.dumps(report(found), indent=2))
     else:
         screen = Screen()
-        found = _looped(situation, checks, show=screen.show, waiting=screen.waiting)
+        found = _looped(context, checks, show=screen.show, waiting=screen.waiting)
         screen.end(found)
     return 1 if any(finding.mark is Mark.PROBLEM for finding in found) else 0
 
@@ -129,7 +129,7 @@ def report(found: Sequence[Finding]) -> Json:
 
 
 def _looped(
-    situation: DoctorContext,
+    context: DoctorContext,
     checks: Sequence[Check],
     *,
     show: Callable[[Finding], None],
@@ -137,7 +137,7 @@ def _looped(
 ) -> list[Finding]:
     async def work() -> list[Finding]:
         found = []
-        async for finding in run_checks(situation, checks, waiting=waiting):
+        async for finding in run_checks(context, checks, waiting=waiting):
             show(finding)
             found.append(finding)
         return found

@@ -159,8 +159,10 @@ async def open_hub(
         stack.push_async_callback(store.close)
         delivery = Delivery(store, clock=clock)
         faults = Faults(clock=clock)
-        line_up = ChannelSupervisor(delivery, clock=clock, faults=faults, confinement=confinement)
-        store.file.told = line_up.tell_again
+        supervisor = ChannelSupervisor(
+            delivery, clock=clock, faults=faults, confinement=confinement
+        )
+        store.file.told = supervisor.tell_again
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
 
@@ -176,7 +178,7 @@ async def open_hub(
             clock=clock,
             policy=settings.policy(),
             changed=changed,
-            drained=line_up.drained,
+            drained=supervisor.drained,
         )
         outputs = Outputs(lock.state / "operations")
         intake = AskService(broker, store=store, clock=clock, outputs=outputs.whole)
@@ -186,7 +188,7 @@ async def open_hub(
         async def reached(ask_id: str) -> Reach:
             ask = await store.ask(ask_id)
             surfaces = await store.surfaces_of(ask_id)
-            return line_up.reach(surfaces, since=ask.created_at if ask else None)
+            return supervisor.reach(surfaces, since=ask.created_at if ask else None)
 
         notices = Notices(store, delivery, clock=clock)
         own = tools_of(
@@ -195,7 +197,7 @@ async def open_hub(
             intake=intake,
             store=store,
             notices=notices,
-            channels=line_up,
+            channels=supervisor,
             keeper=keeper,
             state=lock.state,
             clock=clock,
@@ -212,7 +214,7 @@ async def open_hub(
                     broker=broker,
                     notices=notices,
                     clock=clock,
-                    tell=line_up.tell_again,
+                    tell=supervisor.tell_again,
                     faults=faults,
                 )
             )
@@ -228,8 +230,8 @@ async def open_hub(
         )
         health = Health(
             agents=agents,
-            remarks=lambda: [*remarks(), *settings.remarks(), *line_up.remarks()],
-            troubles=line_up.troubles,
+            remarks=lambda: [*remarks(), *settings.remarks(), *supervisor.remarks()],
+            troubles=supervisor.troubles,
             faults=lambda: [*store.faults(), *faults.listed()],
         )
         pairing = Pairing(clock=clock)
@@ -238,7 +240,7 @@ async def open_hub(
             pairing,
             channel=settings.pairing_channel().name,
             clock=clock,
-            troubles=line_up.troubles,
+            troubles=supervisor.troubles,
         )
         status = TerminalStatus(health=health, store=store, clock=clock, lock=lock, links=links)
         asks = TerminalAsks(
@@ -260,18 +262,18 @@ async def open_hub(
                 pairing=pairing,
                 codes=codes,
             )
-            line_up.add(spec.name, build, unwatched=spec.unwatched)
+            supervisor.add(spec.name, build, unwatched=spec.unwatched)
         background.keep("deadlines", broker.run)
-        background.keep("channels", lambda: line_up.run(intake))
+        background.keep("channels", lambda: supervisor.run(intake))
         background.spawn(keeper.catch_up())
-        tell = line_up.tell_again
+        tell = supervisor.tell_again
         background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))
         background.spawn(tell_of_other_settings(settings, path, store, clock=clock, tell=tell))
         yield Hub(
             settings=settings,
             waiting_calls=broker.waiting_calls,
             server=server,
-            tell=line_up.tell,
+            tell=supervisor.tell,
             modules=tuple(spec.module for spec in specs),
             responds=lambda: store_responds(store),
             commands=extra,
