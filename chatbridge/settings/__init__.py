@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
 
@@ -159,7 +159,8 @@ class Settings(BaseSettings):
     def secrets(self) -> tuple[str, ...]:
         """What may be in nothing that is written."""
         values = (value for spec in channel_specs() for _, value in self.table(spec))
-        return tuple(it.get_secret_value() for it in values if isinstance(it, SecretStr))
+        found = (it.get_secret_value() for it in values if isinstance(it, SecretStr))
+        return tuple(filter(None, found))
 
     def policy(self) -> Policy:
         return Policy(
@@ -185,22 +186,23 @@ class Settings(BaseSettings):
 
     def chats(self) -> frozenset[str]:
         """Those that are set up."""
-        return frozenset(
-            spec.name for spec in channel_specs() if spec.is_chat and spec.name in self._channels()
-        )
+        return frozenset(spec.name for spec in self.active_channels() if spec.is_chat)
+
+    def active_channels(self) -> list[ChannelSpec[Any]]:
+        """Those that are set up."""
+        return [spec for spec in channel_specs() if spec.is_on(self.table(spec))]
 
     def pairing_channel(self) -> ChannelSpec[Any]:
         """The one that `chatbridge pair` works with: the first that is set up, else the first."""
-        found = [spec for spec in channel_specs() if spec.pairs_by_code]
-        return next((spec for spec in found if spec.name in self._channels()), found[0])
+        candidates = (*self.active_channels(), *channel_specs())
+        return next(spec for spec in candidates if spec.pairs_by_code)
 
     def compared(self) -> dict[str, str]:
         """The values of `compared_settings`; empty: not set."""
-        return {variable: text_of(self._at(key)) for variable, key in compared_settings().items()}
-
-    def _at(self, key: authority.Key) -> object:
-        *tables, name = key
-        return getattr(getattr(self, tables[0]) if tables else self, name)
+        return {
+            variable: text_of(reduce(getattr, key, self))
+            for variable, key in compared_settings().items()
+        }
 
     def hold_to(self, file: Mapping[str, Any], path: Path) -> None:
         """Let the owner's file count where something else would widen it. What was ignored is among
@@ -233,14 +235,10 @@ class Settings(BaseSettings):
         """The variables that do not count, because they would widen what the file says."""
         return tuple(self._ignored)
 
-    def _channels(self) -> frozenset[str]:
-        """Those that are set up."""
-        return frozenset(spec.name for spec in channel_specs() if spec.is_on(self.table(spec)))
-
     def remarks(self) -> list[str]:
         """What the owner should know about them, though they can be used."""
         found = [*self._ignored.values(), *plugin_problems()]
-        if not self.approval_channels() & self._channels():
+        if self.approval_channels().isdisjoint(spec.name for spec in self.active_channels()):
             named = ", ".join(sorted(self.approval_channels()))
             found.append(
                 f"No approval can be given: approvals.channels is {named}, and that is not set up. "

@@ -11,7 +11,6 @@ from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 from chatbridge.channels.checks import Finding, fine, problem, remark
-from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import lasted
 
@@ -53,8 +52,8 @@ def zone_name() -> str | None:
 
 def _services(context: DoctorContext) -> list[str]:
     settings = context.settings
-    tables = ((spec, settings.table(spec)) for spec in channel_specs())
-    return [found for spec, table in tables if spec.is_on(table) and (found := spec.server(table))]
+    found = [spec.server(settings.table(spec)) for spec in settings.active_channels()]
+    return [address for address in found if address]
 
 
 async def _ahead(context: DoctorContext, address: str) -> float | None:

@@ -76,9 +76,9 @@ def _set_up(setup: Setup) -> bool:
 def _there(now: settings.Settings) -> list[str]:
     """What is set up, in a line each."""
     lines = []
-    for spec in channel_specs():
-        table = now.table(spec)
-        if spec.is_chat and spec.is_on(table):
+    for spec in now.active_channels():
+        if spec.is_chat:
+            table = now.table(spec)
             people = _people(spec.people_in(table))
             lines.append(f"{spec.title:<10} {spec.account(table)}, {people}")
     return lines and ["Set up now:", *(f"  {line}" for line in lines), ""]

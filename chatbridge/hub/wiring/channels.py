@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import extras, runtime_paths
-from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import ChannelContext, ChannelSpec, load_reference
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.pairing import Pairing
@@ -17,12 +16,6 @@ from chatbridge.core.ports import Channel, Clock, Health
 from chatbridge.hub.process.lock import Lock, account_held
 from chatbridge.settings import Settings
 from chatbridge.settings.secrets import place_of
-
-
-def active_specs(settings: Settings) -> list[ChannelSpec[Any]]:
-    """Pages first: they are up before any chat."""
-    found = [spec for spec in channel_specs() if spec.is_on(settings.table(spec))]
-    return sorted(found, key=lambda spec: spec.is_chat)
 
 
 def builder_of(

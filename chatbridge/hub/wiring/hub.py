@@ -45,7 +45,7 @@ from chatbridge.hub.process.log import set_level
 from chatbridge.hub.process.systemd import Systemd, served, store_responds
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
-from chatbridge.hub.wiring.channels import active_specs, builder_of
+from chatbridge.hub.wiring.channels import builder_of
 from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.hub.wiring.tool_registry import clients_of, tools_of
 from chatbridge.redaction import hide
@@ -235,7 +235,8 @@ async def open_hub(
             faults=lambda: [*store.faults(), *faults.listed()],
         )
         pairing = Pairing(clock=clock)
-        specs = active_specs(settings)
+        # Pages first: they are up before any chat.
+        specs = sorted(settings.active_channels(), key=lambda spec: spec.is_chat)
         pairs = TerminalPairing(
             pairing,
             channel=settings.pairing_channel().name,
