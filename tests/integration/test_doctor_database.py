@@ -117,7 +117,7 @@ async def test_one_that_takes_too_long_is_left_alone(
     machine: Machine, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await (await filled(path, 50)).close()
-    monkeypatch.setattr(module, "LOOKING_MAY_TAKE", -1.0)
+    monkeypatch.setattr(module, "LOOK_SECONDS", -1.0)
     monkeypatch.setattr(module, "STEPS", 1)
     (found,) = await machine.look(DATABASE)
     assert found.mark is Mark.REMARK

@@ -205,7 +205,7 @@ async def test_other_trouble_that_only_the_hub_has_is_told_in_its_words(
 async def test_a_server_that_never_answers_ends_all_the_same(
     machine: Machine, api: BotApi, private: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chatbridge.channels.telegram.doctor.ANSWERS_WITHIN", 0.2)
+    monkeypatch.setattr("chatbridge.channels.telegram.doctor.ANSWER_SECONDS", 0.2)
     hold = api.hold("getMe")
     (found,) = await machine.look(TELEGRAM)
     hold.release()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from chatbridge.channels.matrix.client.api import Api
 
 NAME = "matrix"
-ANSWERS_WITHIN = 6.0
+ANSWER_SECONDS = 6.0
 REFUSED = "access token refused."
 SETUP = "chatbridge setup, choose Matrix; open questions wait"
 STRANGERS = "Strangers are in the room: {n}."
@@ -99,7 +99,7 @@ async def _api(table: Matrix) -> AsyncIterator[Api]:
         table.homeserver,
         table.user_id,
         hint="matrix.access_token",
-        patience=ANSWERS_WITHIN,
+        patience=ANSWER_SECONDS,
     )
     try:
         yield api

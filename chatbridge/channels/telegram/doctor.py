@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chatbridge.channels.telegram.client.api import Api, Me, Standing
 
 NAME = "telegram"
-ANSWERS_WITHIN = 6.0
+ANSWER_SECONDS = 6.0
 POLLED = "another program polls this bot (409)"
 NOT_POLLED = (
     "stop it: look for a second chatbridge, or another bridge with the same token; or make a new "
@@ -75,7 +75,7 @@ async def _api(table: Telegram) -> AsyncIterator[Api]:
         table.token.get_secret_value(),
         base=table.api_base,
         hint="telegram.token",
-        patience=ANSWERS_WITHIN,
+        patience=ANSWER_SECONDS,
     )
     try:
         yield api

@@ -18,7 +18,7 @@ from chatbridge.channels.checks import (
 from chatbridge.channels.web.settings import Web
 
 NAME = "web inbox"
-ANSWERS_WITHIN = 5.0
+ANSWER_SECONDS = 5.0
 
 
 async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
@@ -64,5 +64,5 @@ def is_loopback(host: str) -> bool:
 def _healthy(address: str) -> None:
     """:raises OSError:"""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with direct.open(f"{address}/healthz", timeout=ANSWERS_WITHIN):
+    with direct.open(f"{address}/healthz", timeout=ANSWER_SECONDS):
         pass

@@ -15,8 +15,8 @@ from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import lasted
 
 NAME = "clock"
-ANSWERS_WITHIN = 5.0
-WRONG_FROM = 60.0
+ANSWER_SECONDS = 5.0
+WRONG_FROM_SECONDS = 60.0
 ZONE = "/etc/localtime"
 
 
@@ -26,7 +26,7 @@ async def clock(context: DoctorContext) -> Sequence[Finding]:
     found = await asyncio.gather(*(_ahead(context, address) for address in services))
     compared = {at: ahead for at, ahead in zip(services, found, strict=True) if ahead is not None}
     for address, ahead in compared.items():
-        if abs(ahead) > WRONG_FROM:
+        if abs(ahead) > WRONG_FROM_SECONDS:
             how = "ahead of" if ahead > 0 else "behind"
             host = urlsplit(address).hostname
             what = f"{lasted(abs(ahead))} {how} {host}: questions end at the wrong time"
@@ -72,7 +72,7 @@ async def _ahead(context: DoctorContext, address: str) -> float | None:
 def _date_of(address: str) -> float | None:
     try:
         try:
-            with urllib.request.urlopen(f"{address}/", timeout=ANSWERS_WITHIN) as answer:  # noqa: S310
+            with urllib.request.urlopen(f"{address}/", timeout=ANSWER_SECONDS) as answer:  # noqa: S310
                 said = answer.headers["Date"]
         except urllib.error.HTTPError as error:
             with error:

@@ -21,7 +21,7 @@ from chatbridge.settings import Settings, load, settings_type
 
 Json = dict[str, Any]
 
-HUB_WITHIN = 4.0
+HUB_ANSWER_SECONDS = 4.0
 """Less than a check has: those that need the hub's word go on without it."""
 
 
@@ -33,7 +33,7 @@ class DoctorContext:
     unusable: str | None = None
     """Why the configuration cannot be used. `settings` are the defaults then."""
     clock: Clock = field(default_factory=SystemClock)
-    hub_within: float = HUB_WITHIN
+    hub_within: float = HUB_ANSWER_SECONDS
     _hub: asyncio.Task[HubState] | None = None
 
     @classmethod

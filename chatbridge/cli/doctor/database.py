@@ -14,7 +14,7 @@ from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.core.errors import StoreError
 
-LOOKING_MAY_TAKE = 8.0
+LOOK_SECONDS = 8.0
 """Less than a check has. A file of many gigabytes takes longer."""
 STEPS = 10_000
 GONE = "the database "
@@ -57,7 +57,7 @@ def _looked_at(path: Path) -> list[Finding]:
         said, questions, schema, unreadable = _look(path)
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-            return [remark(name, f"too large to be looked through in {LOOKING_MAY_TAKE:g} s")]
+            return [remark(name, f"too large to be looked through in {LOOK_SECONDS:g} s")]
         return [problem(name, f"{shown(path)} cannot be read ({error})", file=str(path))]
     except sqlite3.DatabaseError as error:
         return [problem(name, f"{shown(path)} is damaged ({error})", fix, file=str(path))]
@@ -80,7 +80,7 @@ def _look(path: Path) -> tuple[list[str], int, int, list[str]]:
     of its rows this version cannot read."""
     from chatbridge.store import migrate
 
-    until = time.monotonic() + LOOKING_MAY_TAKE
+    until = time.monotonic() + LOOK_SECONDS
     with _opened(path) as file:
         file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
         said = [

@@ -26,7 +26,7 @@ from chatbridge.core.errors import ChatbridgeError, ExtraMissing
 
 log = logging.getLogger(__name__)
 
-WITHIN = 10.0
+CHECK_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ async def run_checks(
     context: DoctorContext,
     checks: Sequence[Check],
     *,
-    within: float = WITHIN,
+    within: float = CHECK_SECONDS,
     waiting: Callable[[str], None] = lambda name: None,
 ) -> AsyncIterator[Finding]:
     """`waiting` is told which check is waited for."""

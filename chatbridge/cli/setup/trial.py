@@ -17,9 +17,9 @@ Json = dict[str, Any]
 
 CLIENT = "setup"
 QUESTION: Json = {"id": "seen", "question": "Can you see this?", "type": "confirm"}
-LASTS = 600.0
-LOOK_EVERY = 0.3
-HINT_AFTER = 15.0
+QUESTION_SECONDS = 600.0
+LOOK_EVERY_SECONDS = 0.3
+HINT_AFTER_SECONDS = 15.0
 
 
 def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
@@ -30,7 +30,11 @@ def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
     folder = os.path.dirname(runtime_paths.config_path())
     try:
         with own_link(CLIENT, folder=folder, quiet=True) as calls:
-            arguments = {"questions": [QUESTION], "timeout": int(LASTS * 1000), "wait": False}
+            arguments = {
+                "questions": [QUESTION],
+                "timeout": int(QUESTION_SECONDS * 1000),
+                "wait": False,
+            }
             ticket = _content(calls.call("ask_user", arguments))
             asked_at = time.monotonic()
             prompts.say()
@@ -56,11 +60,11 @@ def _answered(ask_id: str, setup: SetupSpec, since: float) -> bool:
     try:
         with prompts.keys() as keys:
             prompts.say_with_later(f"  A test question is {setup.test_place}. Answer it there.")
-            while keys.wait(LOOK_EVERY) != prompts.ESCAPE:
+            while keys.wait(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
                 found = ask_hub("ask", id=ask_id, start=True)
                 if found["ended"] is not None:
                     return True
-                if not hinted and time.monotonic() - since > HINT_AFTER:
+                if not hinted and time.monotonic() - since > HINT_AFTER_SECONDS:
                     hinted = True
                     prompts.say(f"  {setup.test_hint}")
                     for name, why in found["troubles"].items():

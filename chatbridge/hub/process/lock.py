@@ -19,8 +19,8 @@ from chatbridge.redaction import redacted
 if TYPE_CHECKING:
     from chatbridge.channels.spec import AccountLock
 
-HANDOVER_WITHIN = 10.0
-LOOK_EVERY = 0.05
+HANDOVER_SECONDS = 10.0
+LOOK_EVERY_SECONDS = 0.05
 
 
 class Lock:
@@ -72,7 +72,7 @@ class Lock:
         runtime_paths.write_lock(self._file, self._info)
 
     def _take_over(self) -> int:
-        until = time.monotonic() + HANDOVER_WITHIN
+        until = time.monotonic() + HANDOVER_SECONDS
         told: set[int] = set()
         while True:
             # Each time: when the first lets go, a waiting link may have started another.
@@ -86,7 +86,7 @@ class Lock:
             except HubAlreadyRunning:
                 if time.monotonic() > until:
                     raise
-                time.sleep(LOOK_EVERY)
+                time.sleep(LOOK_EVERY_SECONDS)
 
 
 TEMPORARY = "/tmp"  # noqa: S108 - made and checked below

@@ -1,4 +1,4 @@
-"""What the hub says on standard error: its form, how much of it, and that no secret is in it.
+"""The hub's log on standard error: format and levels.
 
 Owns the handler, the levels and the places where Python itself would write to standard error.
 Whatever passes here has every known secret taken out when the text is finished: a library's

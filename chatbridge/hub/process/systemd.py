@@ -1,6 +1,6 @@
-"""What systemd gives a service: a listening socket, a place for news, a watchdog to be fed.
+"""systemd's side of a service: a listening socket, notifications, a watchdog.
 
-Everything here does nothing where systemd did not start this process. Standard library only.
+Does nothing where systemd did not start this process.
 """
 
 from __future__ import annotations

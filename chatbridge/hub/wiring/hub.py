@@ -57,7 +57,7 @@ from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)
 
-SWEEP_EVERY = 600.0
+SWEEP_EVERY_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,7 +304,7 @@ def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Call
 
     def after_call() -> None:
         nonlocal last
-        if clock.monotonic() - last >= SWEEP_EVERY:
+        if clock.monotonic() - last >= SWEEP_EVERY_SECONDS:
             last = clock.monotonic()
             background.spawn(broker.sweep())
 
