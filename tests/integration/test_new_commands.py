@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chatbridge.commands.definitions.definition import Command, Definition, commands_of
-from chatbridge.hub.wiring.new_commands import tell_of_new_commands
+from chatbridge.hub.wiring.change_alerts import tell_of_new_commands
 from tests.fakes.core_env import World, world
 
 DEPLOY = Definition.model_validate_json(

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from chatbridge import bounded_read, runtime_paths, settings
+from chatbridge.channels.web.channel import web_token
 from chatbridge.cli import config_file
 from chatbridge.cli.connect.document import Document, Entry
 from chatbridge.cli.connect.yaml_text import Yaml
@@ -23,7 +24,6 @@ from chatbridge.commands.operations.runner_port import End
 from chatbridge.commands.runner import records
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.hub.http import tokens
-from chatbridge.hub.wiring.channels import web_token
 from chatbridge.link.root import FILE, read_file
 from chatbridge.projects import ProjectSettings, settings_of
 

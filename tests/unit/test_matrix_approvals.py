@@ -276,14 +276,14 @@ def test_whoever_can_allow_something_is_shown_all_of_it(shown: Ask, seen: Reacti
     pages = pages_of(found)
     said = [draw_card(found, seen)] if not pages else list(pages)
     assert subject.code in "".join(_code_in(drawing) for drawing in said)
-    everything = "".join(html_text(drawing.html) for drawing in (draw_card(found, seen), *pages))
+    everything = html_text(draw_card(found, seen).html) + "".join(map(_code_in, pages))
     paths = (subject.file, subject.leads_to, subject.folder)
     assert all(path in everything for path in paths if path)
 
 
 def _code_in(drawing: Words) -> str:
     """What stands in the frame for code."""
-    _, _, rest = drawing.html.partition("<pre>")
+    _, _, rest = drawing.html.rpartition("<pre>")
     return html_text(f"<pre>{rest.partition('</pre>')[0]}</pre>")
 
 

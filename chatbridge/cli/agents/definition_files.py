@@ -16,8 +16,8 @@ from typing import Any
 
 import chatbridge
 from chatbridge import runtime_paths
+from chatbridge.channels.checks import Finding, Mark, fine, problem, remark
 from chatbridge.cli.doctor.database import notes
-from chatbridge.cli.doctor.finding import Finding, Mark, fine, problem, remark
 from chatbridge.cli.doctor.screen import drawn
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import FAILED, colourful, say

@@ -14,6 +14,7 @@ from typing import Any
 from chatbridge.core.errors import NotPaired
 from chatbridge.core.pairing import Bot, Claim, Code, Pairing
 from chatbridge.core.ports import Clock
+from chatbridge.core.text import title_of
 from chatbridge.hub.control.server import Json, Request
 
 UP_WITHIN = 20.0
@@ -25,11 +26,14 @@ class TerminalPairing:
         self,
         pairing: Pairing,
         *,
+        channel: str,
         clock: Clock,
         troubles: Callable[[], Mapping[str, str | None]],
         up_within: float = UP_WITHIN,
     ) -> None:
+        """`channel` is the one whose bot takes the codes."""
         self._pairing = pairing
+        self._channel = channel
         self._clock = clock
         self._troubles = troubles
         self._up_within = up_within
@@ -53,13 +57,13 @@ class TerminalPairing:
 
     async def _bot(self) -> Bot:
         troubles = self._troubles()
-        if "telegram" not in troubles:
-            raise NotPaired("Telegram is not set up. Run: chatbridge setup")
+        if self._channel not in troubles:
+            raise NotPaired(f"{title_of(self._channel)} is not set up. Run: chatbridge setup")
         try:
             async with asyncio.timeout(self._up_within):
                 return await self._pairing.bot()
         except TimeoutError:
-            why = self._troubles().get("telegram") or "telegram cannot be reached yet"
+            why = self._troubles().get(self._channel) or f"{self._channel} cannot be reached yet"
             raise NotPaired(why) from None
 
     async def _claim(self, code: Code) -> Claim | None:

@@ -21,6 +21,8 @@ from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Option, Question, QuestionType
 from chatbridge.tools.definition import misshapen, refused
 
+QUESTIONS, QUESTION = "questions", "question"
+"""The dialects of an ask: how it was asked, and so how it is answered."""
 SHORTEST_TIMEOUT = 10.0
 QUESTIONS = "questions"
 QUESTION = "question"
