@@ -87,7 +87,7 @@ def levels() -> Iterator[None]:
 
 @pytest.mark.usefixtures("levels")
 @pytest.mark.parametrize(
-    ("level", "trusted", "libraries"),
+    ("level", "ours", "libraries"),
     [
         ("debug", logging.DEBUG, logging.DEBUG),
         ("info", logging.INFO, logging.WARNING),
