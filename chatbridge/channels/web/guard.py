@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Iterable
+from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import quote
 
@@ -104,17 +104,15 @@ def fits_token(token: str, given: str) -> bool:
     return bool(token) and hmac.compare_digest(given.encode(), token.encode())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
     """A pure ASGI wrapper: it adds microseconds to a request, and streams pass through."""
 
-    def __init__(
-        self, app: ASGIApp, *, hosts: Hosts, token: str, sessions: Sessions, cookie: str
-    ) -> None:
-        self._app = app
-        self._hosts = hosts
-        self._token = token
-        self._sessions = sessions
-        self._cookie = cookie
+    app: ASGIApp
+    hosts: Hosts
+    token: str
+    sessions: Sessions
+    cookie: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -130,7 +128,7 @@ class Guard:
         try:
             refusal = self._refusal(scope, headers)
             note_credential(scope, self._credential(scope, headers) if refusal is None else None)
-            await (refusal or self._app)(scope, body.receive, guarded_send)
+            await (refusal or self.app)(scope, body.receive, guarded_send)
         except ClientDisconnect:
             return
         except Exception:
@@ -144,9 +142,9 @@ class Guard:
         host = headers.get("host", "")
         if has_two_ends(headers):
             return _refused(path, TWO_ENDS, status=400)
-        if not self._hosts.knows(host):
+        if not self.hosts.knows(host):
             return _refused(path, "This address is not the inbox's.", status=403)
-        if any(origin.lower() != self._hosts.origin_of(host) for origin in origins):
+        if any(origin.lower() != self.hosts.origin_of(host) for origin in origins):
             return _refused(path, "This request came from another site.", status=403)
         trusted = bool(origins) or headers.get("sec-fetch-site") == "same-origin"
         foreign = method not in SAFE_METHODS and not trusted
@@ -173,12 +171,12 @@ class Guard:
 
     def _has_token(self, headers: Headers) -> bool:
         scheme, _, token = headers["authorization"].partition(" ")
-        return scheme.lower() == "bearer" and fits_token(self._token, token.strip())
+        return scheme.lower() == "bearer" and fits_token(self.token, token.strip())
 
     def _session(self, headers: Headers) -> Session | None:
         for line in headers.getlist("cookie"):
-            value = cookie_parser(line).get(self._cookie)
-            if value is not None and (session := self._sessions.of(value)):
+            value = cookie_parser(line).get(self.cookie)
+            if value is not None and (session := self.sessions.of(value)):
                 return session
         return None
 
@@ -218,14 +216,8 @@ class _Body:
 
 
 def _add_headers(headers: MutableHeaders, unread: bool) -> None:
-    for name, value in _missing(headers):
-        headers[name] = value
+    headers.update(HEADERS)
+    headers.setdefault("cache-control", "no-store")
     if unread:
         # Otherwise the connection would go on swallowing a body that nobody wants.
         headers["connection"] = "close"
-
-
-def _missing(headers: MutableHeaders) -> Iterable[tuple[str, str]]:
-    yield from HEADERS.items()
-    if "cache-control" not in headers:
-        yield "cache-control", "no-store"

@@ -1,4 +1,4 @@
-"""Asks and cards as the inbox writes them: HTML through the templates, JSON for the API.
+"""What the inbox sends: HTML through the templates, static files, JSON for the API.
 
 Every text reaches a page through Jinja's escaping or `_escape`; an agent's markdown only as the
 closed set of tags below, and an address that an agent wrote is never something to click.
@@ -7,8 +7,11 @@ closed set of tags below, and an address that an agent wrote is never something 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import mimetypes
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import assert_never
@@ -16,12 +19,13 @@ from typing import assert_never
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 from markupsafe import escape as _escape
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from chatbridge import markdown
 from chatbridge.channels.web import approval_html
-from chatbridge.channels.web.assets import Assets
-from chatbridge.channels.web.request_parsing import event_fields
+from chatbridge.channels.web.request_parsing import Refusal, event_fields
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards.build import MARKED, REALLY
@@ -39,13 +43,21 @@ from chatbridge.core.cards.markup import (
     Quote,
     Strong,
 )
-from chatbridge.core.cards.outcome_text import by_whom, heading
+from chatbridge.core.cards.outcome_text import (
+    given_reason,
+    is_forgotten,
+    page_heading,
+    page_remark,
+)
 from chatbridge.core.cards.phrases import clock_time, local_time, only_there
 from chatbridge.core.cards.row import Rows
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.text import one_line
 
 TEMPLATES = Path(__file__).parent / "templates"
+STATIC = Path(__file__).parent / "static"
+TYPES = {".js": "text/javascript", ".webmanifest": "application/manifest+json"}
+FOR_EVER = "public, max-age=31536000, immutable"
 
 
 # ── JSON ──────────────────────────────────────────────────────────────────────────────────────────
@@ -82,6 +94,48 @@ def day(at: float, now: float) -> str:
     return f"{then:%A}, {then.day} {then:%B}{year}"
 
 
+# ── static files ──────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    content: bytes
+    type: str
+    mark: str
+
+
+class Assets:
+    """The static files, read once: what is not among them cannot be asked for."""
+
+    def __init__(self) -> None:
+        self._files = {path.name: _read(path) for path in STATIC.iterdir() if path.is_file()}
+
+    def address(self, name: str) -> str:
+        """Where a page finds the file; changes with its content."""
+        return f"/static/{name}?v={self._files[name].mark}"
+
+    def routes(self) -> list[Route]:
+        return [Route("/static/{name:path}", self._serve)]
+
+    async def _serve(self, request: Request) -> Response:
+        file = self._files.get(request.path_params["name"])
+        if file is None:
+            raise Refusal(404, "There is no such file.")
+        marked = request.query_params.get("v") == file.mark
+        tag = f'"{file.mark}"'
+        headers = {"cache-control": FOR_EVER if marked else "no-cache", "etag": tag}
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(file.content, media_type=file.type, headers=headers)
+
+
+def _read(path: Path) -> _File:
+    content = path.read_bytes()
+    kind = TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0]
+    mark = hashlib.sha256(content).hexdigest()[:12]
+    return _File(content, kind or "application/octet-stream", mark)
+
+
 # ── HTML ──────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -105,8 +159,10 @@ class Templates:
             "markup": markup,
             "plain": plain,
             "event_fields": event_fields,
-            "ended_how": heading,
-            "by_whom": by_whom,
+            "page_heading": page_heading,
+            "page_remark": page_remark,
+            "given_reason": given_reason,
+            "is_forgotten": is_forgotten,
             "only_there": only_there,
             "subject": approval_html,
             "REALLY": REALLY,
