@@ -25,7 +25,8 @@ from chatbridge.core.model import (
     QuestionType,
     Status,
 )
-from chatbridge.tools.ask_user.tool import QUESTION, QUESTIONS, TIMED_OUT, result_of, ticket_of
+from chatbridge.tools.ask_user.arguments import QUESTION, QUESTIONS
+from chatbridge.tools.ask_user.tool import TIMED_OUT, result_of, ticket_of
 
 NOW = 1000.0
 OPTIONS = (Option(label="A"), Option(label="B"), Option(label="C"))

@@ -19,9 +19,10 @@ from pydantic import (
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Option, Question, QuestionType
-from chatbridge.tools.ask_user.tool import QUESTION, QUESTIONS
 from chatbridge.tools.definition import misshapen, refused
 
+QUESTION, QUESTIONS = "question", "questions"
+"""The dialects: one question, or a form of several."""
 SHORTEST_TIMEOUT = 10.0
 MAX_QUESTIONS = 10
 MAX_OPTIONS = 100

@@ -15,7 +15,7 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, QuestionType, Status
 from chatbridge.projects import settings_of
 from chatbridge.tool_names import ASK_USER
-from chatbridge.tools.ask_user.arguments import Limits, input_schema, parse
+from chatbridge.tools.ask_user.arguments import QUESTION, Limits, input_schema, parse
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
 from chatbridge.tools.definition import described
 from chatbridge.tools.elicitation.elicitation import Elicitation, window_of
@@ -89,9 +89,6 @@ class AskUser:
             default = max(default, policy.default_timeout)
         return Limits(default=min(default, policy.max_timeout), longest=policy.max_timeout)
 
-
-QUESTIONS = "questions"
-QUESTION = "question"
 
 TIMED_OUT = "User did not respond within the timeout period. Proceeding with your best judgment."
 CANCELLED = "User cancelled the question."
