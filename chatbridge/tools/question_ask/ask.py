@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
@@ -24,13 +25,13 @@ from mcp_types import (
     Tool,
 )
 
-from chatbridge.core.errors import InvalidAnswer, ToolInputError, UnknownAsk
+from chatbridge.core.errors import InvalidAnswer, UnknownAsk
 from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, Question, Status
 from chatbridge.core.text import encodable
 from chatbridge.tool_names import ASK_USER, offered_name
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
-from chatbridge.tools.definition import described, refused
-from chatbridge.tools.elicitation.elicitation import (
+from chatbridge.tools.definition import described, object_schema, refused, text_field, too_long
+from chatbridge.tools.elicitation import (
     DECLINED,
     INSTANT,
     Elicitation,
@@ -127,18 +128,14 @@ class QuestionAsk:
             self.name,
             title="Ask one question and keep the answer",
             description=description(stateless=peer.stateless, elicit=self._elicit),
-            schema={
-                "type": "object",
-                "properties": {
-                    "question": {
-                        "type": "string",
-                        "description": "The question to ask the person",
-                        "minLength": 1,
-                        "maxLength": MAX_QUESTION,
-                    }
+            schema=object_schema(
+                {
+                    "question": text_field(
+                        "The question to ask the person", minLength=1, maxLength=MAX_QUESTION
+                    )
                 },
-                "required": ["question"],
-            },
+                "question",
+            ),
         )
 
     async def run(
@@ -307,12 +304,8 @@ def _parsed(arguments: dict[str, Any]) -> Question:
     if not isinstance(given, str) or not given.strip():
         raise refused("Validation error: question text is required", "question", given, "some text")
     if len(given) > MAX_QUESTION:
-        raise ToolInputError(
-            "Validation error: question is too long",
-            path="question",
-            given=f"{len(given):,} characters",
-            accepted=f"at most {MAX_QUESTION:,} characters",
-        )
+        size, most = f"{len(given):,} characters", f"at most {MAX_QUESTION:,} characters"
+        raise too_long("question", "question", size, most)
     return Question(id=FORM, text=given)
 
 
@@ -321,13 +314,8 @@ def _state(question: Question, call: ToolCall, *, ask: str | None) -> FormState:
 
 
 def _request(question: Question, call: ToolCall) -> AskRequest:
-    return AskRequest(
-        project=call.project,
-        agent=call.agent,
-        tool=QUESTION_ASK,
-        dialect=QUESTION_ASK,
-        questions=(question,),
-        timeout=float("inf"),
+    return call.request(
+        tool=QUESTION_ASK, dialect=QUESTION_ASK, questions=(question,), timeout=math.inf
     )
 
 
@@ -341,11 +329,7 @@ def _window(question: Question) -> Window:
 
     return Window(
         message=question.text,
-        schema={
-            "type": "object",
-            "properties": {"answer": {"type": "string", "description": question.text}},
-            "required": ["answer"],
-        },
+        schema=object_schema({"answer": text_field(question.text)}, "answer"),
         read=read,
         dismissed=DISMISSED,
         unfit=NO_ANSWER,
