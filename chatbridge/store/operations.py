@@ -5,35 +5,33 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
-
-from pydantic import TypeAdapter
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.rows import NUMBER, OF_A_CALL, as_json, check_agent, check_types, texts
-from chatbridge.store.set_aside import SetAside, name_of
+from chatbridge.store.rows import (
+    NUMBER,
+    OF_A_CALL,
+    UnreadableRows,
+    adapter,
+    as_json,
+    assignments,
+    check_agent,
+    check_types,
+    insert,
+    row_name,
+    texts,
+)
 from chatbridge.store.transaction import SqliteTransaction
 from chatbridge.store.writer import Writer
 
 LISTED_BY_PREFIX = 10
 
-_CONTENT = (
-    "id", "link", "request", "project", "project_name", "project_label", "client", "agent_name",
-    "tool", "title", "group_name", "plan", "synchronous", "created_at", "grant_key",
-)  # fmt: skip
-_STATE = ("stage", "approved", "ask_id", "started_at", "ended_at", "delivered", "result")
-_ADD = "INSERT INTO operations ({}) VALUES ({})".format(  # noqa: S608 - constants
-    ", ".join((*_CONTENT, *_STATE)), ", ".join(f":{column}" for column in (*_CONTENT, *_STATE))
-)
-_SAVED = tuple(column for column in _STATE if column != "delivered")
+_SAVED = ("stage", "approved", "ask_id", "started_at", "ended_at", "result")
 """What `save` replaces: whether its response arrived is noted beside it, at any time."""
-_SAVE = "UPDATE operations SET {} WHERE id = :id AND stage = :was".format(  # noqa: S608 - constants
-    ", ".join(f"{column} = :{column}" for column in _SAVED)
-)
+_SAVE = f"UPDATE operations SET {assignments(_SAVED)} WHERE id = :id AND stage = :was"  # noqa: S608
 _UNDELIVERED = """
     SELECT * FROM operations WHERE link = :link AND request = :request AND delivered = 0
     AND tool = :tool AND plan = :plan ORDER BY seq DESC LIMIT 1
@@ -62,37 +60,27 @@ _OLD = """
 _REMOVE = "DELETE FROM operations WHERE seq = ?"
 
 
-@cache
-def _plan() -> TypeAdapter[Plan]:
-    return TypeAdapter(Plan)
-
-
-@cache
-def _result() -> TypeAdapter[Result]:
-    return TypeAdapter(Result)
-
-
 class SqliteOperations:
-    def __init__(self, *, reading: Connection, writer: Writer, set_aside: SetAside) -> None:
+    def __init__(self, *, reading: Connection, writer: Writer, unreadable: UnreadableRows) -> None:
         self._reading = reading
         self._writer = writer
-        self._aside = set_aside
+        self._unreadable = unreadable
 
     async def add(self, operation: Operation) -> Operation:
         row = _row(operation)
 
         async def work(tx: SqliteTransaction) -> Operation:
             if rows := await tx.rows(_UNDELIVERED, row):
-                known = self._aside.first("command", rows, operation_of)
+                known = self._unreadable.first("command", rows, operation_of)
                 if known is None:  # it may have run: it is not run a second time
                     raise StoreError(
-                        f"the command {name_of('command', rows[0])} was begun by another version "
+                        f"the command {row_name('command', rows[0])} was begun by another version "
                         "of chatbridge, and this one cannot read how it is. Install that version "
                         "again"
                     )
                 return known
             tx.check_file()
-            await tx.change(_ADD, row)
+            await tx.change(insert("operations", row), row)
             return operation
 
         return await self._writer.run(work)
@@ -113,7 +101,7 @@ class SqliteOperations:
 
     async def get(self, operation_id: str) -> Operation | None:
         rows = await self._reading.rows(_GET, (operation_id,))
-        return self._aside.first("command", rows, operation_of)
+        return self._unreadable.first("command", rows, operation_of)
 
     async def by_prefix(self, *, project: str, prefix: str) -> Sequence[Operation]:
         given = {"project": project, "prefix": prefix, "limit": LISTED_BY_PREFIX}
@@ -126,7 +114,8 @@ class SqliteOperations:
         return await self._all(_UNENDED)
 
     async def _all(self, sql: str, parameters: Parameters = ()) -> list[Operation]:
-        return self._aside.read("command", await self._reading.rows(sql, parameters), operation_of)
+        rows = await self._reading.rows(sql, parameters)
+        return self._unreadable.read("command", rows, operation_of)
 
     async def granted(self, *, link: str, grant: str) -> bool:
         return bool(await self._reading.rows(_GRANTED, (link, grant)))
@@ -156,7 +145,7 @@ def _row(operation: Operation) -> dict[str, Any]:
         "tool": operation.tool,
         "title": operation.title,
         "group_name": operation.group,
-        "plan": as_json(_plan(), operation.plan),
+        "plan": as_json(Plan, operation.plan),
         "synchronous": operation.plan.synchronous,
         "created_at": operation.created_at,
         "grant_key": operation.grant,
@@ -166,7 +155,7 @@ def _row(operation: Operation) -> dict[str, Any]:
         "started_at": operation.started_at,
         "ended_at": operation.ended_at,
         "delivered": operation.delivered,
-        "result": as_json(_result(), operation.result),
+        "result": as_json(Result, operation.result),
     }
 
 
@@ -185,7 +174,7 @@ def operation_of(row: sqlite3.Row) -> Operation:
         tool=row["tool"],
         title=row["title"],
         group=row["group_name"],
-        plan=_plan().validate_python(json.loads(row["plan"])),
+        plan=adapter(Plan).validate_python(json.loads(row["plan"])),
         created_at=row["created_at"],
         stage=Stage(row["stage"]),
         grant=row["grant_key"],
@@ -194,5 +183,5 @@ def operation_of(row: sqlite3.Row) -> Operation:
         started_at=row["started_at"],
         ended_at=row["ended_at"],
         delivered=bool(row["delivered"]),
-        result=_result().validate_python(json.loads(row["result"])),
+        result=adapter(Result).validate_python(json.loads(row["result"])),
     )

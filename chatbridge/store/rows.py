@@ -1,13 +1,15 @@
-"""Asks and calls as rows of the schema, and back.
+"""Asks, calls and notices as rows of the schema, and back.
 
-Owns which field goes into which column. The statements are the transaction's and the store's.
+Owns which field goes into which column, and what becomes of rows that cannot be read. The
+statements are in `transaction`, `sqlite` and `operations`.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -30,48 +32,33 @@ from chatbridge.core.model import (
     Question,
     Status,
 )
-from chatbridge.store.summary import as_text, summary_of
+from chatbridge.store.ask_summary import as_text, summary_of
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 NUMBER = int | float
 
-CONTENT_COLUMNS = (
-    "id", "project", "client", "fingerprint", "created_at", "project_name", "project_label",
-    "agent_name", "tool", "dialect", "title", "questions",
-)  # fmt: skip
-STATE_COLUMNS = (
-    "status", "revision", "deadline", "settled_at", "delivered_at", "kept", "kept_until",
-    "discarded", "alone_since", "alone", "words", "summary", "draft", "outcome", "late",
-)  # fmt: skip
-
 _OF_AN_AGENT = ("id", "project", "client", "project_name", "agent_name")
 OF_A_CALL = ("link", "request")
+_QUESTIONS = tuple[Question, ...]
+_QUESTION_IDS = tuple[str, ...]
 
 
 @cache
-def _questions() -> TypeAdapter[tuple[Question, ...]]:
-    return TypeAdapter(tuple[Question, ...])
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
-@cache
-def _question_ids() -> TypeAdapter[tuple[str, ...]]:
-    return TypeAdapter(tuple[str, ...])
+def insert(table: str, row: Mapping[str, Any]) -> str:
+    """The statement that adds this row, by its keys."""
+    values = ", ".join(f":{key}" for key in row)
+    return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})"  # noqa: S608 - our names
 
 
-@cache
-def _draft() -> TypeAdapter[Draft]:
-    return TypeAdapter(Draft)
-
-
-@cache
-def _outcome() -> TypeAdapter[Outcome]:
-    return TypeAdapter(Outcome)
-
-
-@cache
-def _operation_end() -> TypeAdapter[OperationEnd]:
-    return TypeAdapter(OperationEnd)
+def assignments(row: Iterable[str]) -> str:
+    return ", ".join(f"{key} = :{key}" for key in row)
 
 
 def ask_row(ask: Ask) -> dict[str, Any]:
@@ -92,7 +79,7 @@ def _content_row(ask: Ask) -> dict[str, Any]:
         "tool": ask.tool,
         "dialect": ask.dialect,
         "title": ask.title,
-        "questions": as_json(_questions(), ask.questions),
+        "questions": as_json(_QUESTIONS, ask.questions),
     }
 
 
@@ -111,9 +98,9 @@ def state_row(ask: Ask) -> dict[str, Any]:
         "alone": ask.orphaned,
         "words": _words(ask),
         "summary": as_text(summary_of(ask)),
-        "draft": as_json(_draft(), ask.draft),
-        "outcome": ask.outcome and as_json(_outcome(), ask.outcome),
-        "late": ask.late and as_json(_outcome(), ask.late),
+        "draft": as_json(Draft, ask.draft),
+        "outcome": ask.outcome and as_json(Outcome, ask.outcome),
+        "late": ask.late and as_json(Outcome, ask.late),
     }
 
 
@@ -176,16 +163,16 @@ def _ask(row: sqlite3.Row) -> Ask:
         tool=row["tool"],
         dialect=row["dialect"],
         title=row["title"],
-        questions=_questions().validate_json(row["questions"]),
+        questions=adapter(_QUESTIONS).validate_json(row["questions"]),
         fingerprint=row["fingerprint"],
         created_at=row["created_at"],
         deadline=row["deadline"],
-        draft=_draft().validate_json(row["draft"]),
+        draft=adapter(Draft).validate_json(row["draft"]),
         status=Status(row["status"]),
         revision=row["revision"],
         settled_at=row["settled_at"],
-        outcome=_outcome().validate_json(row["outcome"]) if row["outcome"] else None,
-        late=_outcome().validate_json(row["late"]) if row["late"] else None,
+        outcome=from_json(Outcome, row["outcome"]),
+        late=from_json(Outcome, row["late"]),
         delivered_at=row["delivered_at"],
         kept=bool(row["kept"]),
         kept_until=row["kept_until"],
@@ -243,7 +230,7 @@ def call_of(row: sqlite3.Row) -> Call:
     return Call(
         name=CallName(link=row["link"], request=row["request"]),
         ask_id=row["ask_id"],
-        question_ids=_question_ids().validate_json(row["question_ids"]),
+        question_ids=adapter(_QUESTION_IDS).validate_json(row["question_ids"]),
         started_at=row["started_at"],
         ended_at=row["ended_at"],
         delivered_at=row["delivered_at"],
@@ -267,7 +254,7 @@ def notice_row(notice: Notice) -> dict[str, Any]:
         "message": notice.message,
         "level": notice.level.value,
         "at": notice.at,
-        "operation": notice.operation and as_json(_operation_end(), notice.operation),
+        "operation": notice.operation and as_json(OperationEnd, notice.operation),
     }
 
 
@@ -284,7 +271,7 @@ def notice_of(row: sqlite3.Row) -> Notice:
         message=row["message"],
         level=Level(row["level"]),
         at=row["at"],
-        operation=(_operation_end().validate_json(row["operation"]) if row["operation"] else None),
+        operation=from_json(OperationEnd, row["operation"]),
     )
 
 
@@ -320,6 +307,80 @@ def _words(ask: Ask) -> str:
     return folded("\n".join(word for word in words if word))
 
 
-def as_json(adapter: TypeAdapter[T], value: T) -> str:
+def as_json(kind: Any, value: object) -> str:
     # Not dump_json: it raises on a lone surrogate, which the connection replaces.
-    return json.dumps(adapter.dump_python(value), ensure_ascii=False)
+    return json.dumps(adapter(kind).dump_python(value), ensure_ascii=False)
+
+
+def from_json(kind: Any, text: str | None) -> Any:
+    """None stays None."""
+    return adapter(kind).validate_json(text) if text else None
+
+
+LISTED = 1_000
+NAMES = {
+    "question": ("id",),
+    "call": ("link", "request"),
+    "post": ("ask_id", "surface"),
+    "notice": ("id",),
+    "command": ("id",),
+}
+"""What each kind of row is known by."""
+UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
+"""What making a value from a row may raise."""
+
+
+def row_name(kind: str, row: sqlite3.Row) -> str:
+    parts = [row[part] for part in NAMES[kind]]
+    return " ".join(part if isinstance(part, str) else "?" for part in parts)
+
+
+class UnreadableRows:
+    """Rows that this version cannot read: a newer one wrote them, or something damaged them.
+
+    Such a row stays as it is and is left out of what is read, so that everything else goes on. Each
+    is logged once, and all of them are listed for whoever asks how the store is.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], None] = {}
+        self._open_asks: set[int] = set()
+
+    @property
+    def listed(self) -> Sequence[tuple[str, str]]:
+        """The kind and the name of each."""
+        return list(self._known)
+
+    @property
+    def open_asks(self) -> str:
+        """The `seq` of each open ask among them, as JSON."""
+        return json.dumps(list(self._open_asks))
+
+    def read(
+        self, kind: str, rows: Iterable[sqlite3.Row], make: Callable[[sqlite3.Row], T]
+    ) -> list[T]:
+        """Those that can be read."""
+        found = []
+        for row in rows:
+            try:
+                found.append(make(row))
+            except UNREADABLE as error:
+                self._add(kind, row, error)
+        return found
+
+    def first(
+        self, kind: str, rows: Iterable[sqlite3.Row], make: Callable[[sqlite3.Row], T]
+    ) -> T | None:
+        """The first that can be read; the rest is not looked at."""
+        return next((each for row in rows for each in self.read(kind, (row,), make)), None)
+
+    def _add(self, kind: str, row: sqlite3.Row, error: Exception) -> None:
+        if kind == "question" and row["status"] == "open":
+            self._open_asks.add(row["seq"])
+        name = row_name(kind, row)
+        if (kind, name) in self._known or len(self._known) >= LISTED:
+            return
+        self._known[kind, name] = None
+        # Only the error's kind: its text would quote what the row holds.
+        why = type(error).__name__
+        log.error("%s %s cannot be read by this version and is set aside (%s)", kind, name, why)

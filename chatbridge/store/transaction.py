@@ -13,32 +13,24 @@ from chatbridge.core.bounds import weight_of
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
 from chatbridge.store.cache import MAX_CHARACTERS, Changes, Recent
-from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.opened_file import OpenedFile
+from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.rows import (
-    CONTENT_COLUMNS,
-    STATE_COLUMNS,
+    UnreadableRows,
     ask_of,
     ask_row,
+    assignments,
     call_of,
     call_row,
+    insert,
     notice_of,
     notice_row,
     post_of,
     state_row,
     texts,
 )
-from chatbridge.store.set_aside import SetAside
 
 T = TypeVar("T")
 
-_ASK_COLUMNS = (*CONTENT_COLUMNS, *STATE_COLUMNS)
-_ADD_ASK = "INSERT INTO asks ({}) VALUES ({})".format(  # noqa: S608 - constants
-    ", ".join(_ASK_COLUMNS), ", ".join(f":{column}" for column in _ASK_COLUMNS)
-)
-_SAVE_ASK = "UPDATE asks SET {} WHERE id = :id AND status = :was".format(  # noqa: S608 - constants
-    ", ".join(f"{column} = :{column}" for column in STATE_COLUMNS)
-)
 ASK = "SELECT * FROM asks WHERE id = ?"
 OPEN_TWIN = """
     SELECT * FROM asks
@@ -129,14 +121,7 @@ _SAVE_NOTE = """
     ON CONFLICT (channel, key) DO UPDATE SET value = excluded.value, at = excluded.at
 """
 _DROP_NOTE = "DELETE FROM notes WHERE channel = ? AND key = ?"
-_ADD_NOTICE = """
-    INSERT INTO notices
-    (id, link, request, project, client, project_name, project_label, agent_name, title, message,
-     level, at, operation)
-    VALUES (:id, :link, :request, :project, :client, :project_name, :project_label, :agent_name,
-            :title, :message, :level, :at, :operation)
-    ON CONFLICT (link, request, title, message) DO NOTHING
-"""
+_UNLESS_NOTICED = "ON CONFLICT (link, request, title, message) DO NOTHING"
 _NOTICE_OF = """
     SELECT * FROM notices
     WHERE link = :link AND request = :request AND title = :title AND message = :message
@@ -168,14 +153,14 @@ class SqliteTransaction:
         connection: Connection,
         recent: Recent,
         changes: Changes,
-        set_aside: SetAside,
-        file: OpenedFile,
+        unreadable: UnreadableRows,
+        file: DatabaseFile,
     ) -> None:
         """`changes` are those of the transaction's other works so far, and take up this one's."""
         self._connection = connection
         self._recent = recent
         self._changes = changes
-        self._aside = set_aside
+        self._unreadable = unreadable
         self._file = file
         self.wrote = False
         self.failed: StoreError | None = None
@@ -188,14 +173,15 @@ class SqliteTransaction:
 
     async def add_ask(self, ask: Ask) -> None:
         self.check_file()
-        await self.change(_ADD_ASK, ask_row(ask))
+        row = ask_row(ask)
+        await self.change(insert("asks", row), row)
         self._changes.asks[ask.id] = self._to_keep(ask)
         self._changes.posts[ask.id] = {}
 
     async def save_ask(self, ask: Ask, *, was: Status) -> bool:
-        saved = (
-            await self.change(_SAVE_ASK, {**state_row(ask), "id": ask.id, "was": was.value}) == 1
-        )
+        row = state_row(ask)
+        update = f"UPDATE asks SET {assignments(row)} WHERE id = :id AND status = :was"  # noqa: S608
+        saved = await self.change(update, {**row, "id": ask.id, "was": was.value}) == 1
         if saved:
             self._changes.asks[ask.id] = self._to_keep(ask)
         return saved
@@ -217,18 +203,18 @@ class SqliteTransaction:
         if party is not None:
             several = party.endswith(":")
             sql = COUNT_OPEN_ASKS_OF_PARTY if several else COUNT_OPEN_ASKS_OF_PROJECT
-        ((count,),) = await self.rows(sql, {"party": party, "aside": self._aside.open_asks})
+        ((count,),) = await self.rows(sql, {"party": party, "aside": self._unreadable.open_asks})
         return int(count)
 
     async def open_asks_of(self, link: str) -> Sequence[Ask]:
-        return self._aside.read("question", await self.rows(OPEN_ASKS_OF, (link,)), ask_of)
+        return self._unreadable.read("question", await self.rows(OPEN_ASKS_OF, (link,)), ask_of)
 
     async def call(self, name: CallName) -> Call | None:
         self._check()
         if known := self._recent.calls.get(name, self._changes.calls):
             return known
         rows = await self.rows(CALL, (name.link, name.request))
-        return self._aside.first("call", rows, call_of)
+        return self._unreadable.first("call", rows, call_of)
 
     async def save_call(self, call: Call) -> None:
         if not await self.change(_SAVE_CALL, call_row(call)):
@@ -236,22 +222,22 @@ class SqliteTransaction:
         self._changes.calls[call.name] = self._as_stored(call)
 
     async def live_calls(self, ask_id: str) -> Sequence[Call]:
-        return self._aside.read("call", await self.rows(LIVE_CALLS, (ask_id,)), call_of)
+        return self._unreadable.read("call", await self.rows(LIVE_CALLS, (ask_id,)), call_of)
 
     async def newest_call(self, ask_id: str, *, link: str) -> Call | None:
         rows = await self.rows(NEWEST_CALL, (ask_id, link))
-        return self._aside.first("call", rows, call_of)
+        return self._unreadable.first("call", rows, call_of)
 
     async def live_calls_of(self, link: str, *, fingerprint: str | None = None) -> Sequence[Call]:
         of = {"link": link, "fingerprint": fingerprint}
-        return self._aside.read("call", await self.rows(LIVE_CALLS_OF, of), call_of)
+        return self._unreadable.read("call", await self.rows(LIVE_CALLS_OF, of), call_of)
 
     async def live_links(self) -> Sequence[str]:
         return texts(await self.rows(LIVE_LINKS))
 
     async def post(self, *, ask_id: str, surface: str) -> Post | None:
         rows = await self.rows(POST, (ask_id, surface))
-        return self._aside.first("post", rows, post_of)
+        return self._unreadable.first("post", rows, post_of)
 
     async def save_post(self, post: Post, *, handles: Sequence[str] = ()) -> None:
         # The ask may have been swept while its card was on the way: then there is nothing to note.
@@ -270,9 +256,9 @@ class SqliteTransaction:
 
     async def add_notice(self, notice: Notice) -> Notice:
         row = notice_row(notice)
-        await self.change(_ADD_NOTICE, row)
+        await self.change(f"{insert('notices', row)} {_UNLESS_NOTICED}", row)
         known = await self.rows(_NOTICE_OF, row)
-        return self._aside.first("notice", known, notice_of) or notice
+        return self._unreadable.first("notice", known, notice_of) or notice
 
     async def count_notices(
         self,
@@ -317,7 +303,7 @@ class SqliteTransaction:
             raise
 
     def _one(self, rows: list[sqlite3.Row]) -> Ask | None:
-        return self._aside.first("question", rows, ask_of)
+        return self._unreadable.first("question", rows, ask_of)
 
     def _to_keep(self, ask: Ask) -> Ask | None:
         return self._as_stored(ask) if weight_of(ask) <= MAX_CHARACTERS else None

@@ -28,21 +28,8 @@ from chatbridge.channels.web import approval_html
 from chatbridge.channels.web.request_parsing import Refusal, event_fields
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.asks.serialize import iso
+from chatbridge.core.cards import markup as tree
 from chatbridge.core.cards.build import MARKED, REALLY
-from chatbridge.core.cards.markup import (
-    Block,
-    Break,
-    Code,
-    CodeBlock,
-    Emphasis,
-    Inline,
-    Items,
-    Link,
-    Paragraph,
-    Plain,
-    Quote,
-    Strong,
-)
 from chatbridge.core.cards.outcome_text import (
     given_reason,
     is_forgotten,
@@ -211,49 +198,49 @@ def markup(source: str) -> Markup:
     return _blocks(markdown.parse(source))
 
 
-def _block(block: Block) -> Markup:
+def _block(block: tree.Block) -> Markup:
     match block:
-        case Paragraph(children=children):
+        case tree.Paragraph(children=children):
             return Markup("<p>{}</p>").format(_inlines(children))
-        case CodeBlock(text=text):
+        case tree.CodeBlock(text=text):
             return Markup("<pre><code>{}</code></pre>").format(text)
-        case Quote(children=blocks):
+        case tree.Quote(children=blocks):
             return Markup("<blockquote>{}</blockquote>").format(_blocks(blocks))
-        case Items(items=items, start=None):
+        case tree.Items(items=items, start=None):
             return Markup("<ul>{}</ul>").format(_items(items))
-        case Items(items=items, start=start):
+        case tree.Items(items=items, start=start):
             return Markup('<ol start="{}">{}</ol>').format(start, _items(items))
         case _:
             assert_never(block)
 
 
-def _blocks(blocks: Sequence[Block]) -> Markup:
+def _blocks(blocks: Sequence[tree.Block]) -> Markup:
     return Markup("").join(_block(block) for block in blocks)
 
 
-def _items(items: Sequence[Sequence[Block]]) -> Markup:
+def _items(items: Sequence[Sequence[tree.Block]]) -> Markup:
     return Markup("").join(Markup("<li>{}</li>").format(_blocks(item)) for item in items)
 
 
-def _inlines(children: Sequence[Inline]) -> Markup:
+def _inlines(children: Sequence[tree.Inline]) -> Markup:
     return Markup("").join(_inline(child) for child in children)
 
 
-def _inline(inline: Inline) -> Markup:
+def _inline(inline: tree.Inline) -> Markup:
     match inline:
-        case Plain(text=text):
+        case tree.Plain(text=text):
             return _escape(text)
-        case Code(text=text):
+        case tree.Code(text=text):
             return Markup("<code>{}</code>").format(text)
-        case Strong(children=children):
+        case tree.Strong(children=children):
             return Markup("<strong>{}</strong>").format(_inlines(children))
-        case Emphasis(children=children):
+        case tree.Emphasis(children=children):
             return Markup("<em>{}</em>").format(_inlines(children))
-        case Link(children=children, address=address):
+        case tree.Link(children=children, address=address):
             shown = Markup("<code>{}</code>").format(address)
-            bare = children == (Plain(address),)
+            bare = children == (tree.Plain(address),)
             return shown if bare else Markup("{} {}").format(_inlines(children), shown)
-        case Break():
+        case tree.Break():
             return Markup("<br>")
         case _:
             assert_never(inline)

@@ -19,7 +19,6 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
 from chatbridge import safe_json
-from chatbridge import safe_json as request_ids
 from chatbridge.commands.tools.notifications import LEVELS, Pushes
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
@@ -155,7 +154,7 @@ class Session:
                 return None
             message = repaired
         if _has_bad_id(message, line):
-            await self._refuse(types.INVALID_REQUEST, request_ids.PROBLEM)
+            await self._refuse(types.INVALID_REQUEST, safe_json.PROBLEM)
             return None
         if isinstance(message, types.JSONRPCRequest):
             self._requests.add(json.dumps(message.id))
@@ -177,7 +176,7 @@ class Session:
         try:
             found = json.loads(line)
             if has_bad_id(found):
-                await self._refuse(types.INVALID_REQUEST, request_ids.PROBLEM)
+                await self._refuse(types.INVALID_REQUEST, safe_json.PROBLEM)
                 return None
             text = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
             return types.jsonrpc_message_adapter.validate_json(text, by_name=False)

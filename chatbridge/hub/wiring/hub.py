@@ -162,7 +162,7 @@ async def open_hub(
         delivery = Delivery(store, clock=clock)
         faults = Faults(clock=clock)
         line_up = ChannelSupervisor(delivery, clock=clock, faults=faults, confinement=confinement)
-        store.file.told = line_up.tell_again
+        store.file.on_lost = line_up.tell_again
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
 
@@ -236,7 +236,9 @@ async def open_hub(
         )
         pairing = Pairing(clock=clock)
         pairs = TerminalPairing(pairing, clock=clock, troubles=line_up.troubles)
-        status = TerminalStatus(health=health, store=store, clock=clock, lock=lock, links=links)
+        status = TerminalStatus(
+            health=health, store=store, lock=lock, since=clock.time(), links=links
+        )
         asks = TerminalAsks(
             intake, policy=broker.policy, health=health, clock=clock, watchers=watchers
         )
