@@ -6,7 +6,7 @@ Begin, commit and roll-back are the writer's.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from chatbridge.core.bounds import weight_of
@@ -145,6 +145,10 @@ REMOVE_ENDED = """
 """
 
 
+def save_ask_sql(row: Iterable[str]) -> str:
+    return f"UPDATE asks SET {assignments(row)} WHERE id = :id AND status = :was"  # noqa: S608
+
+
 class SqliteTransaction:
     """`wrote` and `failed` tell the writer whether the transaction can still be shared."""
 
@@ -180,8 +184,7 @@ class SqliteTransaction:
 
     async def save_ask(self, ask: Ask, *, was: Status) -> bool:
         row = state_row(ask)
-        update = f"UPDATE asks SET {assignments(row)} WHERE id = :id AND status = :was"  # noqa: S608
-        saved = await self.change(update, {**row, "id": ask.id, "was": was.value}) == 1
+        saved = await self.change(save_ask_sql(row), {**row, "id": ask.id, "was": was.value}) == 1
         if saved:
             self._changes.asks[ask.id] = self._to_keep(ask)
         return saved

@@ -162,14 +162,14 @@ async def test_the_tools_are_annotated_as_the_document_says(connections: Connect
 async def test_a_session_of_another_project_is_unknown(connections: Connections) -> None:
     here = await connections.get(project="here")
     there = await connections.get(project="there")
-    trusted, untrusted = (
+    ours, theirs = (
         await submitted(here, about("Ours")),
         await submitted(there, about("Theirs")),
     )
-    sentence, details = refusal_of(await fetched(here, untrusted["id"]))
+    sentence, details = refusal_of(await fetched(here, theirs["id"]))
     assert sentence == "No session with this session_id in this project"
-    assert trusted["id"] in details
-    assert is_pending(await fetched(there, untrusted["id"]), "pending", untrusted)
+    assert ours["id"] in details
+    assert is_pending(await fetched(there, theirs["id"]), "pending", theirs)
 
 
 async def test_before_the_limit_of_one_call_comes_the_text_of_one_that_does_not_wait(

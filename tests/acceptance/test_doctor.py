@@ -165,15 +165,15 @@ def test_ctrl_c_ends_it_at_once_and_without_a_word(home: House) -> None:
 
 def on_a_terminal(home: House, *words: str, interrupt_at: str | None = None, code: int = 0) -> str:
     """All that is shown there."""
-    mine, untrusted = pty.openpty()
+    mine, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "chatbridge", *words],
-        stdin=untrusted,
-        stdout=untrusted,
-        stderr=untrusted,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
         env={"PYTHONPATH": str(ROOT), "TERM": "xterm", **home.environment},
     )
-    os.close(untrusted)
+    os.close(theirs)
     said = b""
     try:
         while piece := os.read(mine, 65536):

@@ -134,15 +134,15 @@ async def test_an_unknown_id_is_an_error_that_lists_the_open_asks_of_this_projec
 ) -> None:
     here = await connections.get(project="here")
     there = await connections.get(project="there")
-    trusted = [await here.ticket(choice("Ours, one?")), await here.ticket(choice("Ours, two?"))]
-    untrusted = await there.ticket(choice("Theirs?"))
+    ours = [await here.ticket(choice("Ours, one?")), await here.ticket(choice("Ours, two?"))]
+    theirs = await there.ticket(choice("Theirs?"))
 
     for unknown in (str(uuid.uuid4()), "nonsense"):
         sentence, details = refusal_of(await here.wait_for(unknown))
         assert sentence == "no question with this id in this project"
         assert details.startswith(f"askId: given {unknown!r}; ")
-        assert all(ask_id in details for ask_id in trusted)
-        assert untrusted not in details
+        assert all(ask_id in details for ask_id in ours)
+        assert theirs not in details
 
 
 async def test_an_ask_of_another_project_cannot_be_fetched_open_or_answered(

@@ -37,8 +37,8 @@ class Desk:
 
     def modes(self) -> dict[str, int]:
         """Of every file and folder of this home that is not chatbridge's to leave alone."""
-        trusted = [*self.config.parent.rglob("*"), self.config.parent, *self.home.state.rglob("*")]
-        return {str(it): stat.S_IMODE(it.lstat().st_mode) for it in [*trusted, self.home.state]}
+        ours = [*self.config.parent.rglob("*"), self.config.parent, *self.home.state.rglob("*")]
+        return {str(it): stat.S_IMODE(it.lstat().st_mode) for it in [*ours, self.home.state]}
 
 
 @contextmanager

@@ -140,8 +140,8 @@ class Side:
     def _is_card(self, event: Json) -> bool:
         relation = event["content"].get("m.relates_to", {})
         edit = relation.get("rel_type") == "m.replace"
-        trusted = event["sender"] == self.bot.user_id
-        return bool(event["type"] == "m.room.message" and trusted and not edit)
+        ours = event["sender"] == self.bot.user_id
+        return bool(event["type"] == "m.room.message" and ours and not edit)
 
 
 def _call(program: Client, number: int) -> None:
@@ -153,7 +153,7 @@ def _line(program: Client, number: int) -> None:
 
 
 @asynccontextmanager
-async def trusted(synapse: Synapse, ada: Ada) -> AsyncIterator[Side]:
+async def ours(synapse: Synapse, ada: Ada) -> AsyncIterator[Side]:
     _, bot = new_bot(synapse)
     room = ada.room(bot)
     settings = matrix_settings(synapse, bot, ada.login.user_id, room=room)
@@ -182,7 +182,7 @@ async def person(synapse: Synapse) -> AsyncIterator[Ada]:
 async def matrix(rounds: int) -> Json:
     """So many rounds of each program, in turns."""
     programs: dict[str, Callable[[Synapse, Ada], AbstractAsyncContextManager[Side]]] = {
-        "ours": trusted,
+        "ours": ours,
         "script": lambda synapse, ada: bare(synapse, ada, SCRIPT),
         "server": lambda synapse, ada: bare(synapse, ada, SERVER),
     }

@@ -42,7 +42,7 @@ class Dots:
     """One row: what was measured, and the reference beside it."""
 
     label: str
-    trusted: float
+    ours: float
     other: float | None = None
 
 
@@ -92,7 +92,7 @@ def panels(figures: Json) -> Iterator[Panel]:
 
 def _asked(part: Json, name: str, title: str, target: float) -> Panel:
     rows = [
-        Dots(label=channel, trusted=part[key]["warm"][name], other=part[key]["cold"][name])
+        Dots(label=channel, ours=part[key]["warm"][name], other=part[key]["cold"][name])
         for key, channel in CHANNELS.items()
     ]
     return Panel(
@@ -109,7 +109,7 @@ def _chats(figures: Json) -> Panel:
     rows = [
         Dots(
             label=f"{title}, {said}",
-            trusted=figures[key]["ours"][name]["p50"],
+            ours=figures[key]["ours"][name]["p50"],
             other=figures[key]["server"][name]["p50"],
         )
         for key, title in (("telegram", "Telegram"), ("matrix", "Matrix"))
@@ -123,7 +123,7 @@ def _chats(figures: Json) -> Panel:
 
 def _starts(part: Json) -> Panel:
     rows = tuple(
-        Dots(label=label, trusted=part[key]["ms"], other=part[key]["sdk_ms"])
+        Dots(label=label, ours=part[key]["ms"], other=part[key]["sdk_ms"])
         for key, label in (
             ("link", "an agent's link, from its start until it lists its tools"),
             ("first", "the same, with no hub running"),
@@ -134,8 +134,8 @@ def _starts(part: Json) -> Panel:
 
 def _weights(part: Json) -> Panel:
     rows = (
-        Dots(label="a link, one for each agent", trusted=part["link_mb"], other=part["sdk_mb"]),
-        Dots(label="the hub, one for all", trusted=part["hub_mb"], other=part["sdk_mb"]),
+        Dots(label="a link, one for each agent", ours=part["link_mb"], other=part["sdk_mb"]),
+        Dots(label="the hub, one for all", ours=part["hub_mb"], other=part["sdk_mb"]),
     )
     return Panel(title="Memory", other="a minimal server on the MCP SDK", unit="MB", rows=rows)
 
@@ -144,7 +144,7 @@ class Scale:
     """Values to places, by their logarithm, between two powers of ten."""
 
     def __init__(self, panel: Panel) -> None:
-        values = [it for row in panel.rows for it in (row.trusted, row.other) if it]
+        values = [it for row in panel.rows for it in (row.ours, row.other) if it]
         values += [panel.aim] if panel.aim else []
         self._low = math.floor(math.log10(min(values)))
         self._high = max(math.ceil(math.log10(max(values))), self._low + 1)
@@ -183,16 +183,16 @@ def _panel(panel: Panel, top: float) -> tuple[list[str], float]:
 
 def _dots(row: Dots, scale: Scale, top: float, unit: str) -> Iterator[str]:
     y = top + 28
-    x = scale.x(row.trusted)
+    x = scale.x(row.ours)
     yield _text(LEFT, top + 12, row.label, "ink")
     if row.other is not None:
         other = scale.x(row.other)
         yield f'<line class="way" x1="{x}" x2="{other}" y1="{y}" y2="{y}"/>'
         yield f'<circle class="other" cx="{other}" cy="{y}" r="5"/>'
-        yield _value(other, y, _amount(row.other, unit), "of-other", left=row.other < row.trusted)
+        yield _value(other, y, _amount(row.other, unit), "of-other", left=row.other < row.ours)
     yield f'<circle class="ours" cx="{x}" cy="{y}" r="6"/>'
-    left = row.other is None or row.trusted <= row.other
-    yield _value(x, y, _amount(row.trusted, unit), "of-ours", left=left)
+    left = row.other is None or row.ours <= row.other
+    yield _value(x, y, _amount(row.ours, unit), "of-ours", left=left)
 
 
 def _value(x: float, y: float, said: str, kind: str, *, left: bool) -> str:

@@ -97,14 +97,14 @@ def _terminal(part: Json, _: Json) -> Iterator[Row]:
 def _chat(title: str, library: str, out: str, back: str) -> Callable[[Json, Json], Iterator[Row]]:
     def rows(part: Json, _: Json) -> Iterator[Row]:
         for name, what in (("out_ms", out), ("back_ms", back)):
-            trusted = part["ours"][name]
-            yield _row(f"{title}: {what}, p50 / p99", _both(trusted))
+            ours = part["ours"][name]
+            yield _row(f"{title}: {what}, p50 / p99", _both(ours))
             for other, said in (
                 ("server", f"{library} behind a minimal SDK server"),
                 ("script", f"{library} alone, without a tool call"),
             ):
                 bare = part[other][name]
-                ratio = trusted["p50"] / bare["p50"]
+                ratio = ours["p50"] / bare["p50"]
                 yield _row(f"… {said}", times(ratio), _both(bare), at_most(ratio, 2, "times"))
 
     return rows

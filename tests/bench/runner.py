@@ -25,10 +25,10 @@ async def runner(rounds: int) -> Json:
     try:
         async with RunnerLine(state=state, clock=SystemClock(), outputs=outputs) as line:
             first = (await _run(line, state, 0))[1]
-            trusted: list[tuple[float, float]] = []
+            ours: list[tuple[float, float]] = []
             orphaned: list[float] = []
             for n in range(1, rounds + 1):
-                trusted.append(await _run(line, state, n))
+                ours.append(await _run(line, state, n))
                 orphaned.append(bare())
             pid = start.holder(state)[1]
             assert pid is not None
@@ -37,8 +37,8 @@ async def runner(rounds: int) -> Json:
         shutil.rmtree(state, ignore_errors=True)
     return {
         "first_ms": round(first * 1000, 1),
-        "order_to_started_ms": percentiles([started for started, _ in trusted]),
-        "order_to_ended_ms": percentiles([ended for _, ended in trusted]),
+        "order_to_started_ms": percentiles([started for started, _ in ours]),
+        "order_to_ended_ms": percentiles([ended for _, ended in ours]),
         "subprocess_ms": percentiles(orphaned),
         "pss_mb": round(weight, 1),
     }

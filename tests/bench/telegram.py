@@ -91,7 +91,7 @@ def _line(program: Client, number: int) -> None:
 
 
 @asynccontextmanager
-async def trusted() -> AsyncIterator[Side]:
+async def ours() -> AsyncIterator[Side]:
     async with telegram_chat() as chat, chat.machine.link() as link:
         await link.list_tools()
         yield Side(api=chat.api, phone=chat.phone, program=link, ask=_call)
@@ -107,7 +107,7 @@ async def bare(way_in: str) -> AsyncIterator[Side]:
 async def telegram(rounds: int) -> Json:
     """So many rounds of each program, in turns."""
     programs: dict[str, Callable[[], AbstractAsyncContextManager[Side]]] = {
-        "ours": trusted,
+        "ours": ours,
         "script": lambda: bare(SCRIPT),
         "server": lambda: bare(SERVER),
     }

@@ -187,3 +187,5 @@ DRIVERS: dict[str, Drives] = {
     "telegram": drive_telegram,
     "matrix": drive_matrix,
 }
+CHANNELS = ("web", "telegram", pytest.param("matrix", marks=pytest.mark.process))
+"""Their names. The homeserver is a program of its own."""

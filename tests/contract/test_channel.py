@@ -16,13 +16,13 @@ import pytest
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Option, Person, Status
-from tests.contract.drivers import DRIVERS, Driver
+from tests.contract.drivers import CHANNELS, DRIVERS, Driver
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
 
 ELSEWHERE = Person(name="Ada", channel="elsewhere")
 
 
-@pytest.fixture(params=DRIVERS)
+@pytest.fixture(params=CHANNELS)
 async def driver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
     async with DRIVERS[request.param](tmp_path, request) as driver:
         yield driver

@@ -15,20 +15,20 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskExplain, AskSession, Explain, Rephrase, ShowAll
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Answer, Ask, AskBack, Level, Status
 from chatbridge.core.policy import Policy
-from tests.contract.drivers import DRIVERS, Driver
+from tests.contract.drivers import CHANNELS, DRIVERS, Driver
 from tests.fakes.inbox import COMMAND, CONFIRM, LONG_COMMAND, SELECT
 
 CODE = COMMAND.subject.code if COMMAND.subject else ""
 NAMES = {"telegram": "Telegram", "matrix": "Matrix"}
 
 
-@pytest.fixture(params=DRIVERS)
+@pytest.fixture(params=CHANNELS)
 async def driver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
     async with DRIVERS[request.param](tmp_path, request) as driver:
         yield driver
 
 
-@pytest.fixture(params=DRIVERS)
+@pytest.fixture(params=CHANNELS)
 async def powerless(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
     """A channel on which no approval can be settled."""
     other = "matrix" if request.param == "telegram" else "telegram"

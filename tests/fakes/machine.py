@@ -94,10 +94,10 @@ class House:
             if entry.name.isdigit():
                 try:
                     words = (entry / "cmdline").read_bytes().split(b"\0")
-                    trusted = needle in (entry / "environ").read_bytes().split(b"\0")
+                    ours = needle in (entry / "environ").read_bytes().split(b"\0")
                 except OSError:
                     continue
-                if trusted and b"hub" in words:
+                if ours and b"hub" in words:
                     found.append(int(entry.name))
         return found
 

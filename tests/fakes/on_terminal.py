@@ -55,13 +55,13 @@ class OnTerminal:
         command: Sequence[str] = CHATBRIDGE,
     ) -> None:
         self.raw = self._unread = ""
-        self._screen, untrusted = pty.openpty()
-        fcntl.ioctl(untrusted, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self._screen, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen(
             [sys.executable, "-c", TAKE_TERMINAL, *command, *words],
-            stdin=untrusted,
-            stdout=untrusted,
-            stderr=untrusted,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
             cwd=cwd,
             env=bare(
                 {
@@ -72,7 +72,7 @@ class OnTerminal:
             ),
             start_new_session=True,
         )
-        os.close(untrusted)
+        os.close(theirs)
 
     def __enter__(self) -> Self:
         return self

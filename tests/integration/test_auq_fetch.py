@@ -141,16 +141,16 @@ async def test_an_unknown_session_is_refused_with_the_open_ones_of_this_tool_and
             UNKNOWN,
             f"session_id: given '{SESSION}'; accepted: none, as none is open",
         )
-        trusted = [await agent.submitted(ONE), await agent.submitted(BOTH)]
+        ours = [await agent.submitted(ONE), await agent.submitted(BOTH)]
         ended = await agent.submitted(about("Ended"))
         await hub.inbox.cancel(ended.id, reason=None, person=OWNER)
-        untrusted = await AuqAgent(hub, link="link-2", project=ELSEWHERE).submitted(ONE)
+        theirs = await AuqAgent(hub, link="link-2", project=ELSEWHERE).submitted(ONE)
         await agent.call("ask_user", {"question": "Which name?", "wait": False})
         sentence, details = await refusal(agent, SESSION[:8])
         assert sentence == UNKNOWN
         known = details.partition("one that is open: ")[2].split(", ")
-        assert sorted(known) == sorted(ask.id for ask in trusted)
-        assert untrusted.id not in details
+        assert sorted(known) == sorted(ask.id for ask in ours)
+        assert theirs.id not in details
 
 
 async def test_a_session_of_another_project_or_tool_is_unknown_open_or_answered(
@@ -158,11 +158,11 @@ async def test_a_session_of_another_project_or_tool_is_unknown_open_or_answered(
 ) -> None:
     async with world(tmp_path) as hub:
         agent = AuqAgent(hub)
-        untrusted = await AuqAgent(hub, link="link-2", project=ELSEWHERE).submitted(ONE)
+        theirs = await AuqAgent(hub, link="link-2", project=ELSEWHERE).submitted(ONE)
         await agent.call("ask_user", {"question": "Which name?", "wait": False})
         (plain,) = [ask for ask in await hub.inbox.open_asks() if ask.tool == "ask_user"]
-        await hub.inbox.answer(untrusted.id, SQLITE, person=OWNER)
-        for ask in (untrusted, plain):
+        await hub.inbox.answer(theirs.id, SQLITE, person=OWNER)
+        for ask in (theirs, plain):
             for name in (ask.id, ask.id[:8]):
                 assert (await refusal(agent, name))[0] == UNKNOWN
 

@@ -18,10 +18,10 @@ from tests.fakes.program import ROOT
 
 HOLDER = """
 import sys
-from chatbridge import rendezvous
-from chatbridge.hub import bot_lock
+from chatbridge import runtime_paths
+from chatbridge.hub.process import lock as bot_lock
 bot_lock.TEMPORARY = sys.argv[1]
-rendezvous.user_runtime_dir = lambda: None
+runtime_paths.user_runtime_dir = lambda: None
 bot_lock.hold_bot(bot_lock.telegram_bot("42"))
 print("held", flush=True)
 sys.stdin.read()

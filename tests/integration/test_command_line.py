@@ -28,17 +28,17 @@ sys.stderr.write(" ".join(set(sys.modules) - before))
 """
 HOLDER = """
 import os, signal, sys
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 if sys.argv[2] == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 state = sys.argv[1]
-lock = rendezvous.acquire_lock(state)
+lock = runtime_paths.acquire_lock(state)
 path = None
 if sys.argv[2] == "listening":
-    path = rendezvous.socket_path(state)
-    listener = rendezvous.bind_socket(path)
-rendezvous.write_lock(
-    lock, rendezvous.LockInfo(pid=os.getpid(), version="1", socket=path, started_by="link")
+    path = runtime_paths.socket_path(state)
+    listener = runtime_paths.bind_socket(path)
+runtime_paths.write_lock(
+    lock, runtime_paths.LockInfo(pid=os.getpid(), version="1", socket=path, started_by="link")
 )
 print("holds", flush=True)
 signal.pause()

@@ -38,9 +38,9 @@ def path(tmp_path: Path) -> Path:
             name
             for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         ]
-        trusted = [name for name in tables if not name.startswith("sqlite_")]
-        assert sorted(trusted) == ["asks", "calls", "cursors", "posts"]
-        for table in trusted:
+        ours = [name for name in tables if not name.startswith("sqlite_")]
+        assert sorted(ours) == ["asks", "calls", "cursors", "posts"]
+        for table in ours:
             assert database.execute(f"SELECT count(*) FROM {table}").fetchone() > (0,)  # noqa: S608
         assert database.execute("PRAGMA user_version").fetchone() == (1,)
     return path

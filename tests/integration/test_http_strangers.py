@@ -136,9 +136,9 @@ async def test_no_token_is_in_the_log_or_in_any_file(
         await client.list_tools()
     async with door.visitor(door.token + "x") as http:
         await http.post("/mcp", params={"token": door.token}, json=initialize())
-    trusted = [r for r in caplog.records if not r.name.startswith(("httpx", "httpcore", "hpack"))]
-    assert trusted
-    assert all(door.token not in record.getMessage() for record in trusted)
+    ours = [r for r in caplog.records if not r.name.startswith(("httpx", "httpcore", "hpack"))]
+    assert ours
+    assert all(door.token not in record.getMessage() for record in ours)
     for file in door.state.rglob("*"):
         assert not file.is_file() or door.token.encode() not in file.read_bytes()
 
@@ -272,8 +272,8 @@ async def test_there_is_nothing_at_other_paths(door: Door) -> None:
 
 
 async def test_the_session_of_another_token_is_not_there(door: Door) -> None:
-    async with door.visitor() as http, door.visitor(door.add_token("other")) as untrusted:
-        agent, thief = RawAgent(http, ERAS[0]), RawAgent(untrusted, ERAS[0])
+    async with door.visitor() as http, door.visitor(door.add_token("other")) as theirs:
+        agent, thief = RawAgent(http, ERAS[0]), RawAgent(theirs, ERAS[0])
         await agent.begin()
         thief.session = agent.session
         waiting = agent.asking(1)
@@ -281,8 +281,8 @@ async def test_the_session_of_another_token_is_not_there(door: Door) -> None:
         cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
         for message in (agent.call(1), agent.call(2), cancel):
             assert (await thief.post(message)).status_code == 404
-        assert (await untrusted.get("/mcp", headers=thief.headers())).status_code == 404
-        assert (await untrusted.delete("/mcp", headers=thief.headers())).status_code == 404
+        assert (await theirs.get("/mcp", headers=thief.headers())).status_code == 404
+        assert (await theirs.delete("/mcp", headers=thief.headers())).status_code == 404
         await door.hub.inbox.answer(ask.id, BLUE, person=OWNER)
         assert text_of(result_of(await waiting)) == "User selected: blue"
 

@@ -26,7 +26,8 @@ HUB = """
 import asyncio, gc, logging, sys, threading, warnings
 import httpx, telegram
 from chatbridge.core.errors import StoreError
-from chatbridge.hub import log as hub_log, standalone, start, wiring
+from chatbridge.hub.process import log as hub_log, standalone, start
+from chatbridge.hub.wiring import hub as wiring
 
 command, end, token, server, nobody = sys.argv[1:]
 letters = token.partition(":")[2]

@@ -152,7 +152,7 @@ class Stumbling(Chat):
     def persistent(self) -> bool:  # type: ignore[override]
         self.looked = getattr(self, "looked", 0) + 1
         if self.looked == 1:
-            raise KeyError("keeps_posts")
+            raise KeyError("persistent")
         return True
 
 

@@ -107,8 +107,8 @@ async def test_a_link_started_with_other_settings_is_named_to_the_owner_without_
         world(tmp_path) as hub,
         door(hub, tmp_path / "s", told=told, settings=settings) as links,
     ):
-        untrusted = {"CHATBRIDGE_STORE": "same", "CHATBRIDGE_TELEGRAM__TOKEN": "0123456789abcdef"}
-        link = await Link.connect(tmp_path / "s", settings=untrusted)
+        theirs = {"CHATBRIDGE_STORE": "same", "CHATBRIDGE_TELEGRAM__TOKEN": "0123456789abcdef"}
+        link = await Link.connect(tmp_path / "s", settings=theirs)
         await link.hear()
         await link.ask(1)
         await hub.until(lambda ask: ask.open)
@@ -126,8 +126,8 @@ async def test_an_agent_cannot_speak_in_chatbridges_name_through_settings_that_i
     told: list[str] = []
     async with world(tmp_path) as hub, door(hub, tmp_path / "s", told=told) as links:
         forged = {"nothing.\nYour token has expired: send it to @evil_bot": "1"}
-        for untrusted in (forged, {**forged, "CHATBRIDGE_STORE": "other"}):
-            link = await Link.connect(tmp_path / "s", settings=untrusted)
+        for theirs in (forged, {**forged, "CHATBRIDGE_STORE": "other"}):
+            link = await Link.connect(tmp_path / "s", settings=theirs)
             await link.hear()
             await link.ask(1)
             await hub.until(lambda ask: ask.open)
@@ -143,8 +143,8 @@ def test_an_agent_that_started_its_hub_is_not_said_to_have_other_settings(
 ) -> None:
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__CHAT_ID", spelt)
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", " 123456:abcdefghijkl ")
-    untrusted = preface(None)["settings"]
-    assert digests(load(Path("/nowhere/config.toml"))) == untrusted
+    theirs = preface(None)["settings"]
+    assert digests(load(Path("/nowhere/config.toml"))) == theirs
 
 
 async def test_a_call_cancelled_while_no_hub_was_there_has_no_caller_after_the_return(

@@ -47,11 +47,11 @@ def path() -> Iterator[Path]:
 
 def connection_of(uid: int, path: Path, *groups: int) -> socket.socket:
     """One that a process of this user has made."""
-    trusted, untrusted = socket.socketpair()
-    with trusted, untrusted:
-        words = [sys.executable, "-c", CONNECT, str(path), str(untrusted.fileno()), str(uid)]
-        subprocess.run([*words, *map(str, groups)], pass_fds=[untrusted.fileno()], check=True)
-        _, (descriptor,), _, _ = socket.recv_fds(trusted, 1, 1)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        words = [sys.executable, "-c", CONNECT, str(path), str(theirs.fileno()), str(uid)]
+        subprocess.run([*words, *map(str, groups)], pass_fds=[theirs.fileno()], check=True)
+        _, (descriptor,), _, _ = socket.recv_fds(ours, 1, 1)
     return socket.socket(fileno=descriptor)
 
 

@@ -15,18 +15,18 @@ from tests.fakes.program import bare
 
 TWO_HUBS_OF_LINKS = """
 import fcntl, os, signal, sys
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 
 def say(lock):
     pid = os.getpid()
-    info = rendezvous.LockInfo(pid=pid, version="1", socket=None, started_by="link")
-    rendezvous.write_lock(lock, info)
+    info = runtime_paths.LockInfo(pid=pid, version="1", socket=None, started_by="link")
+    runtime_paths.write_lock(lock, info)
 
-first = rendezvous.acquire_lock(sys.argv[1])
+first = runtime_paths.acquire_lock(sys.argv[1])
 say(first)
 if os.fork() == 0:
     os.close(first)
-    second = os.open(rendezvous.lock_path(sys.argv[1]), os.O_RDWR)
+    second = os.open(runtime_paths.lock_path(sys.argv[1]), os.O_RDWR)
     print("ready", flush=True)
     fcntl.flock(second, fcntl.LOCK_EX)
     say(second)

@@ -171,27 +171,27 @@ async def test_an_identity_that_somebody_else_has_made_is_left_alone(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     async with (
-        device_of(bot, synapse, tmp_path) as untrusted,
-        device_of(bot, synapse, tmp_path) as trusted,
+        device_of(bot, synapse, tmp_path) as theirs,
+        device_of(bot, synapse, tmp_path) as ours,
     ):
-        assert await untrusted.signed(elsewhere) is None
+        assert await theirs.signed(elsewhere) is None
         before = seen_by(bot, synapse, bot.user_id)
 
-        said = await trusted.signed(tmp_path)
+        said = await ours.signed(tmp_path)
 
         assert said is not None
-        assert f"/verify {trusted.id} {trusted.ed25519}" in said
-        assert trusted.asked == [QUERY]
-        assert not trusted.identity(tmp_path).path.exists()
+        assert f"/verify {ours.id} {ours.ed25519}" in said
+        assert ours.asked == [QUERY]
+        assert not ours.identity(tmp_path).path.exists()
         after = seen_by(bot, synapse, bot.user_id)
         assert after["master_keys"] == before["master_keys"]
         assert not signs(
-            after["self_signing_keys"][bot.user_id], after["device_keys"][bot.user_id][trusted.id]
+            after["self_signing_keys"][bot.user_id], after["device_keys"][bot.user_id][ours.id]
         )
 
         # The person has followed the sentence.
-        assert await untrusted.identity(elsewhere).sign(trusted.id, trusted.ed25519) is None
-        assert await trusted.signed(tmp_path) is None
+        assert await theirs.identity(elsewhere).sign(ours.id, ours.ed25519) is None
+        assert await ours.signed(tmp_path) is None
 
 
 async def test_an_identity_that_replaced_the_bots_own_is_left_alone(
@@ -200,21 +200,21 @@ async def test_an_identity_that_replaced_the_bots_own_is_left_alone(
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     async with (
-        device_of(bot, synapse, tmp_path) as trusted,
-        device_of(bot, synapse, tmp_path) as untrusted,
+        device_of(bot, synapse, tmp_path) as ours,
+        device_of(bot, synapse, tmp_path) as theirs,
     ):
-        trusted.cut_at = PUBLISH
+        ours.cut_at = PUBLISH
         with pytest.raises(ConnectionError):
-            await trusted.signed(tmp_path)
-        assert await untrusted.signed(elsewhere) is None
-        trusted.cut_at = ""
-        trusted.asked.clear()
+            await ours.signed(tmp_path)
+        assert await theirs.signed(elsewhere) is None
+        ours.cut_at = ""
+        ours.asked.clear()
 
-        said = await trusted.signed(tmp_path)
+        said = await ours.signed(tmp_path)
 
         assert said is not None
         assert "/verify" in said
-        assert trusted.asked == [QUERY]
+        assert ours.asked == [QUERY]
 
 
 @pytest.mark.parametrize("rest", ["", '{"master": "', "[]", "null", '{"master": 1}', "\xff"])

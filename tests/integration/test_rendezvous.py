@@ -98,11 +98,11 @@ def test_a_directory_that_others_can_write_to_is_refused(short: Path) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
 def test_a_directory_of_another_user_is_refused(short: Path) -> None:
-    untrusted = short / "theirs"
-    untrusted.mkdir()
-    os.chown(untrusted, 65534, -1)
+    theirs = short / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 65534, -1)
     with pytest.raises(SettingsError, match="belongs to another user"):
-        runtime_paths.make_private(str(untrusted))
+        runtime_paths.make_private(str(theirs))
 
 
 def test_a_directory_that_cannot_be_made_is_named(short: Path) -> None:

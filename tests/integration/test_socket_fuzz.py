@@ -66,9 +66,9 @@ requests = st.fixed_dictionaries(
 
 async def reply_to(terminals: Terminals, line: bytes) -> Json:
     """To one line, as one of the hub's own user's commands writes it."""
-    trusted, untrusted = socket.socketpair()
-    reader, writer = await asyncio.open_connection(sock=untrusted, limit=MAX_LINE)
-    back, mine = await asyncio.open_connection(sock=trusted, limit=MAX_LINE)
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=theirs, limit=MAX_LINE)
+    back, mine = await asyncio.open_connection(sock=ours, limit=MAX_LINE)
     mine.write(line + b"\n")
     mine.write_eof()
     try:

@@ -37,7 +37,7 @@ def files(telegram: Telegram) -> list[str]:
     return [card.document.name for card in telegram.phone.messages if card.document]
 
 
-async def test_t19_an_end_is_silent_when_it_is_good_and_loud_when_it_is_not(
+async def test_an_end_is_silent_when_it_is_good_and_loud_when_it_is_not(
     telegram: Telegram,
 ) -> None:
     well = await told(telegram, WELL)

@@ -124,14 +124,14 @@ async def test_a_stranger_in_the_group_gets_silence_in_every_way_in(
     for key in card.keys:
         assert key.data
         assert await telegram.press(card, key.data, phone=team.eve) == ""
-    untrusted = [
+    theirs = [
         await telegram.say("fix: evil", reply_to=card, phone=team.eve),
         await telegram.say("/pending", phone=team.eve),
         await telegram.say("/start p_7Q4K2MXD", phone=team.eve),
         await telegram.say("/cancel", phone=team.eve),
     ]
     assert await telegram.now(ask) == ask
-    shown = [it for it in telegram.phone.messages if it.id not in {t.id for t in untrusted}]
+    shown = [it for it in telegram.phone.messages if it.id not in {t.id for t in theirs}]
     assert shown == list(before)
     assert all(it.reactions == () for it in telegram.phone.messages)
     (line,) = ignored(caplog)

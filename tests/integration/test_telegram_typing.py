@@ -77,14 +77,14 @@ async def test_no_prompt_comes_by_itself_while_another_ask_waits_for_text(
     assert await telegram.tap(card, "Write answer…") == ""
     card = await telegram.current(second)
     assert "Write answer…" not in str(card.rows)
-    trusted = prompts(telegram)[-1]
-    assert trusted.reply_to == card.id
-    await telegram.say("second", reply_to=trusted)
+    ours = prompts(telegram)[-1]
+    assert ours.reply_to == card.id
+    await telegram.say("second", reply_to=ours)
     await telegram.say("first", reply_to=prompt)
     assert await telegram.answers(first) == (Answer(values=("first",)),)
     assert await telegram.answers(second) == (Answer(values=("second",)),)
     await telegram.gone(prompt)
-    await telegram.gone(trusted)
+    await telegram.gone(ours)
 
 
 async def test_an_open_cancel_screen_counts_as_waiting_for_text(telegram: Telegram) -> None:

@@ -241,14 +241,14 @@ async def test_a_deleted_card_is_not_meant(telegram: Telegram) -> None:
 async def test_a_hub_whose_clock_is_behind_knows_what_was_written_before_the_end(
     tmp_path: Path,
 ) -> None:
-    with BotApi.running(clock=(untrusted := StillClock())) as api:
-        clock = StillClock(untrusted.time() - 7200)
+    with BotApi.running(clock=(theirs := StillClock())) as api:
+        clock = StillClock(theirs.time() - 7200)
         async with running_telegram(tmp_path, api=api, clock=clock) as telegram:
             ask, other = await two_open(telegram)
-            untrusted.advance(5)
+            theirs.advance(5)
             held = await telegram.out_of_reach()
             sent = telegram.phone.say("for the other")
-            untrusted.advance(5)
+            theirs.advance(5)
             await answer_elsewhere(telegram, other)
             await telegram.current(other)
             held.release()

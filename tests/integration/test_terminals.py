@@ -60,10 +60,10 @@ class Terminal:
 
 @asynccontextmanager
 async def terminal(terminals: Terminals) -> AsyncIterator[Terminal]:
-    trusted, untrusted = socket.socketpair()
-    reader, writer = await asyncio.open_connection(sock=untrusted)
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=theirs)
     serving = asyncio.ensure_future(terminals.serve(reader, writer, uid=os.getuid()))
-    mine = Terminal(*await asyncio.open_connection(sock=trusted))
+    mine = Terminal(*await asyncio.open_connection(sock=ours))
     try:
         yield mine
     finally:
@@ -134,9 +134,9 @@ async def test_what_a_terminal_says_during_a_stream_is_not_held_in_memory() -> N
 
 
 async def test_a_line_that_is_too_long_ends_the_connection_with_a_sentence() -> None:
-    trusted, untrusted = socket.socketpair()
-    reader, writer = await asyncio.open_connection(sock=untrusted, limit=1_000)
-    mine = Terminal(*await asyncio.open_connection(sock=trusted))
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=theirs, limit=1_000)
+    mine = Terminal(*await asyncio.open_connection(sock=ours))
     mine.writer.write(b"x" * 2_000)
     await asyncio.wait_for(Terminals(ANSWERS).serve(reader, writer, uid=7), PATIENCE)
     assert (await mine.hear())["error"] == "this request is too long"

@@ -14,9 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from chatbridge.cli.agents import tools
-from chatbridge.cli.agents import tools as tool_examples
-from chatbridge.cli.agents.tools import SCHEMA
+from chatbridge.cli.agents import tool_examples, tools
+from chatbridge.cli.agents.tool_examples import SCHEMA
 from chatbridge.commands.definitions.library import Library
 from tests.fakes.definitions import definition, written
 from tests.fakes.program import ROOT

@@ -350,8 +350,8 @@ async def test_a_cookie_without_an_origin_changes_nothing(web: Web) -> None:
         cross = {"Sec-Fetch-Site": "same-site"}
         assert (await client.post(path, data=fields, headers=cross)).status_code == 403
         assert (await web.desk.inbox.ask(ask.id)).open
-        trusted = {"Sec-Fetch-Site": "same-origin"}
-        assert (await client.post(path, data=fields, headers=trusted)).status_code == 303
+        ours = {"Sec-Fetch-Site": "same-origin"}
+        assert (await client.post(path, data=fields, headers=ours)).status_code == 303
     assert not (await web.desk.inbox.ask(ask.id)).open
 
 

@@ -224,8 +224,8 @@ async def test_neither_token_nor_code_is_ever_logged(
     await web.stranger.post("/login", data={"code": code})
     await web.stranger.get("/api/asks", headers={"Authorization": f"Bearer {TOKEN}x"})
     lines = [f"{r.name}: {r.getMessage()}" for r in caplog.records]
-    trusted = [line for line in lines if not line.startswith(("httpx", "httpcore"))]
-    assert [line for line in trusted if TOKEN in line or code in line] == []
+    ours = [line for line in lines if not line.startswith(("httpx", "httpcore"))]
+    assert [line for line in ours if TOKEN in line or code in line] == []
 
 
 # ── texts that want to be code ────────────────────────────────────────────────────────────────────

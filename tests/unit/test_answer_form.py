@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.questions.answer import AnswerForm
+from chatbridge.cli.questions.answer_form import AnswerForm
 from chatbridge.core.model import Answer
 
 Json = dict[str, Any]

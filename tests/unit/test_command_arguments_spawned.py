@@ -17,6 +17,8 @@ from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.command import Command
 from tests.fakes.made_commands import made
 
+pytestmark = pytest.mark.process
+
 PYTHON = os.path.realpath(sys.executable)
 """Outside of the project whose tests these are."""
 NASTY = [

@@ -71,8 +71,8 @@ def test_what_cannot_be_taken_back_says_so() -> None:
         (604800, "7 d"),
     ],
 )
-def test_the_time_out_is_in_the_units_that_people_use(seconds: float, format_duration: str) -> None:
-    assert of(timeout=seconds).endswith(f"It is ended after {format_duration}.")
+def test_the_time_out_is_in_the_units_that_people_use(seconds: float, spoken: str) -> None:
+    assert of(timeout=seconds).endswith(f"It is ended after {spoken}.")
 
 
 def test_the_guidance_is_short() -> None:

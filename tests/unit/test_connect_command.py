@@ -281,6 +281,7 @@ def test_a_file_that_is_sound_but_cannot_be_changed_is_not_called_broken(
     assert file.read_bytes() == content
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("words", "code"),
     [("connect codex | true", 141), ("connect codex >&-", 2), ("completion bash | true", 141)],

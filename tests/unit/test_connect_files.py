@@ -267,6 +267,7 @@ def test_an_entry_that_somebody_wrote_by_hand_does_not_come_back_from_the_copy(h
     assert b"chatbridge" not in file.read_bytes()
 
 
+@pytest.mark.process
 def test_a_disk_without_room_changes_nothing(home: Home) -> None:
     file = home.has("codex", before("codex"))
     planned = home.plan("codex")

@@ -15,6 +15,8 @@ from chatbridge.commands.definitions.check import check
 from chatbridge.commands.definitions.command import Command, commands_of
 from chatbridge.core.errors import ToolInputError
 
+pytestmark = pytest.mark.process
+
 FOLDER = Path(__file__).parents[2] / "config" / "tools"
 FILES = sorted(FOLDER.glob("*.json"))
 NAMED = ("NAME", "EMAIL")

@@ -41,6 +41,7 @@ def help_of(*command: str) -> str:
     return shown.stdout + shown.stderr
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "command", [(), ("mcp", "--standalone"), *((name,) for name in COMMANDS)], ids=" ".join
 )

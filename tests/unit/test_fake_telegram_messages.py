@@ -197,14 +197,14 @@ async def test_an_edit_that_changes_nothing_is_refused(here: Conversation) -> No
 
 async def test_what_cannot_be_edited_is_refused(here: Conversation) -> None:
     asking = await here.bot.send_message(here.chat.id, "?", reply_markup=ForceReply())
-    untrusted = here.phone.say("mine")
+    theirs = here.phone.say("mine")
     gone = await here.bot.send_message(here.chat.id, "gone")
     here.phone.delete(here.phone.sees("gone"))
     file = await here.bot.send_document(here.chat.id, b"x", filename="x.txt")
 
     for message_id, complaint in (
         (asking.message_id, "Message can't be edited"),
-        (untrusted.id, "Message can't be edited"),
+        (theirs.id, "Message can't be edited"),
         (gone.message_id, "Message to edit not found"),
         (UNKNOWN, "Message to edit not found"),
         (file.message_id, "There is no text in the message to edit"),

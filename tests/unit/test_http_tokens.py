@@ -84,6 +84,7 @@ def test_a_named_pipe_in_the_place_of_the_file_keeps_nobody_waiting(state: str) 
     assert Tokens(state).all() == []
 
 
+@pytest.mark.process
 @pytest.mark.root
 def test_root_makes_a_token_that_the_directorys_owner_can_use(tmp_path: Path) -> None:
     closed = tmp_path / "private"  # as /var/lib/private is to the user of a machine's service

@@ -15,9 +15,9 @@ UNREADABLE = [b"what?", b"[1]", b"null", b"\xff", b"[" * 100_000]
 
 @pytest.fixture
 def ends() -> Iterator[tuple[HubClient, socket.socket]]:
-    trusted, untrusted = socket.socketpair()
-    with trusted, untrusted:
-        yield HubClient(trusted), untrusted
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield HubClient(ours), theirs
 
 
 @pytest.mark.parametrize("line", UNREADABLE)

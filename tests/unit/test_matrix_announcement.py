@@ -45,7 +45,7 @@ def test_a_long_message_is_cut_to_what_an_event_takes(fill: str) -> None:
     assert len(said) > 400
 
 
-def test_t19_an_end_says_what_ended_and_how() -> None:
+def test_an_end_says_what_ended_and_how() -> None:
     assert body(ended_notice(WELL)) == "✅ cargo build finished · shop-api\n4 min 12 s"
     assert body(ended_notice(BADLY)) == (
         "❌ pytest failed · shop-api\nexit 1 after 4 min 12 s\n"

@@ -45,7 +45,7 @@ KEPT = replace(
 )
 
 
-def test_t10_an_answer_given_here() -> None:
+def test_an_answer_given_here() -> None:
     assert body(ANSWERED) == (
         "✅ Answered · shop-api\nWhich database?\nPostgreSQL in Docker\n"
         f"you, here, {AT} · the agent has it"
@@ -67,15 +67,13 @@ def test_t10_an_answer_given_here() -> None:
         (Person(name="", channel="web"), SEEN, "in the browser", "Answered elsewhere"),
     ],
 )
-def test_t11_an_answer_says_who_gave_it_and_where(
-    by: Person, seen: Seen, who: str, first: str
-) -> None:
+def test_an_answer_says_who_gave_it_and_where(by: Person, seen: Seen, who: str, first: str) -> None:
     lines = body(ended(ask(DATABASE), Status.ANSWERED, CHOSEN, by=by), seen).split("\n")
     assert lines[0] == f"✅ {first} · shop-api"
     assert lines[-1] == f"{who}, {AT} · the agent has it"
 
 
-def test_t10_several_answers_stand_under_their_questions() -> None:
+def test_several_answers_stand_under_their_questions() -> None:
     answers = (CHOSEN, Answer())
     shown = ask(DATABASE, text("Why?", required=False), title="Release")
     assert body(ended(shown, Status.ANSWERED, *answers)).startswith(
@@ -84,7 +82,7 @@ def test_t10_several_answers_stand_under_their_questions() -> None:
     )
 
 
-def test_t12_a_cancelled_question_has_its_reason() -> None:
+def test_a_cancelled_question_has_its_reason() -> None:
     shown = ended(ask(DATABASE), Status.CANCELLED, reason="not\nnow")
     assert body(shown) == (
         "🚫 Cancelled · shop-api\nWhich database?\nReason: not now\n"
@@ -94,7 +92,7 @@ def test_t12_a_cancelled_question_has_its_reason() -> None:
     assert "1. Which database?\n2. Why?\nyou, here" in body(several)
 
 
-def test_t13_a_timed_out_question_says_how_to_answer_anyway() -> None:
+def test_a_timed_out_question_says_how_to_answer_anyway() -> None:
     assert body(OVER) == (
         "⌛ Timed out · shop-api\nDelete the old fixtures?\n"
         f"Nobody answered by {clock_time(NOW + HOUR)}. The agent was told so, nothing else.\n"
@@ -102,13 +100,13 @@ def test_t13_a_timed_out_question_says_how_to_answer_anyway() -> None:
     )
 
 
-def test_t13_a_declared_answer_that_was_used_is_the_end_of_it() -> None:
+def test_a_declared_answer_that_was_used_is_the_end_of_it() -> None:
     used = replace(CHOSEN, decided_by="timeout")
     said = body(ended(ask(DATABASE), Status.TIMED_OUT, used, by=None))
     assert said.endswith(". Used, as agreed beforehand: PostgreSQL in Docker")
 
 
-def test_t14_a_kept_answer_can_be_discarded_while_it_is_kept() -> None:
+def test_a_kept_answer_can_be_discarded_while_it_is_kept() -> None:
     until = clock_time(NOW + 10 * HOUR)
     assert body(KEPT) == (
         "✅ Kept · shop-api\nDelete the old fixtures?\nYes\n"

@@ -55,6 +55,7 @@ def program(work: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
+@pytest.mark.process
 def test_closed_standard_files_are_no_reason_to_fail() -> None:
     work = "[print('out'), sys.stderr.write('err'), sys.stdin.read(), 5].pop()"
     shell = subprocess.run(
@@ -67,6 +68,7 @@ def test_closed_standard_files_are_no_reason_to_fail() -> None:
     assert shell.stdout == "5\n"
 
 
+@pytest.mark.process
 def test_a_full_disk_is_said_and_not_a_traceback() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -82,6 +84,7 @@ def test_a_full_disk_is_said_and_not_a_traceback() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 def test_what_the_character_set_lacks_is_spelt_out() -> None:
     done = subprocess.run(
         program("print('✓') or 0"),

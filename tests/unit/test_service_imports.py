@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from chatbridge.hub.process.systemd import CHANNELS
+import pytest
+
+from chatbridge.hub.process.readiness import CHANNELS
 from tests.fakes.program import ROOT
 
 PARTS = ("channels", "core", "hub", "settings", "store", "tools")
@@ -17,7 +19,7 @@ BEFORE = {"hub/process/start.py", "hub/process/standalone.py", "hub/http/serving
 READY = """
 import sys
 import chatbridge.hub.wiring.hub
-from chatbridge.hub.process.systemd import import_everything
+from chatbridge.hub.process.readiness import import_everything
 import_everything(sys.argv[1:])
 print(*sys.modules)
 """
@@ -35,6 +37,7 @@ def late(path: Path) -> Iterator[str]:
                     yield from (alias.name for alias in node.names)
 
 
+@pytest.mark.process
 def test_a_ready_hub_imports_nothing_of_ours_later() -> None:
     ready = subprocess.check_output([sys.executable, "-c", READY, *CHANNELS], text=True).split()
     package = ROOT / "chatbridge"

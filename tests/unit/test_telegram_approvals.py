@@ -66,7 +66,7 @@ def decided(shown: Ask, verdict: int, why: str | None = None) -> Ask:
 # ── open ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_t16_a_command_is_shown_to_the_letter_with_where_it_would_run() -> None:
+def test_a_command_is_shown_to_the_letter_with_where_it_would_run() -> None:
     assert html(COMMAND) == (
         "🔐 <b>infra</b> · Codex\n\n<b>Run this command?</b>\n"
         f'<pre><code class="language-bash">{APPLY}</code></pre>\n'
@@ -77,7 +77,7 @@ def test_t16_a_command_is_shown_to_the_letter_with_where_it_would_run() -> None:
     assert buttons(COMMAND, replace(PRIVATE, now=NOW + 50 * 60)) == [*ROWS, ["+15 min"]]
 
 
-def test_t16_no_button_of_an_approval_stands_out() -> None:
+def test_no_button_of_an_approval_stands_out() -> None:
     drawing = draw_card(card(COMMAND), PRIVATE)
     assert {key.style for row in drawing.rows for key in row} == {None}
 
@@ -93,36 +93,36 @@ def test_t16_no_button_of_an_approval_stands_out() -> None:
     ],
     ids=["markup", "markdown", "blanks", "many lines", "3,000 characters"],
 )
-def test_t16_whatever_is_in_a_command_is_shown_as_it_is(code: str) -> None:
+def test_whatever_is_in_a_command_is_shown_as_it_is(code: str) -> None:
     assert code in read_card(ask(approval(code)))
 
 
-def test_t16_what_is_not_plainly_visible_is_told() -> None:
+def test_what_is_not_plainly_visible_is_told() -> None:
     assert "rm ⟨U+202E⟩txt.\n" in read_card(ask(approval("rm \u202etxt.")))
     assert "\ncd a⟨U+000D⟩\n⇥rm 1⟨U+FE0F⟩\n" in read_card(ask(approval("cd a\r\n\trm 1\ufe0f")))
     assert "in ⟨1 space⟩a⟨U+000A⟩\n" in read_card(ask(approval("ls", folder=" a\n")))
 
 
-def test_t16_a_folder_that_is_only_where_the_agent_began_says_so() -> None:
+def test_a_folder_that_is_only_where_the_agent_began_says_so() -> None:
     shown = ask(approval("ls", folder="~/code/infra", started=True))
     assert "\nls\nagent started in ~/code/infra\n" in read_card(shown)
 
 
-def test_t16b_a_path_that_leads_elsewhere_says_where() -> None:
+def test_a_path_that_leads_elsewhere_says_where() -> None:
     shown = ask(approval("+a", language="diff", file="notes.txt", leads_to="/etc/hosts"))
     assert "\nnotes.txt · 1 added, 0 removed\nleads to /etc/hosts\n+a\n" in read_card(shown)
     shown = ask(approval("{}", language="json", leads_to="/etc/hosts", folder="~/shop"))
     assert "\nits path leads to /etc/hosts\n{}\nin ~/shop\n" in read_card(shown)
 
 
-def test_t16_another_tool_shows_its_name_and_input() -> None:
+def test_another_tool_shows_its_name_and_input() -> None:
     shown = ask(approval('{\n  "a": 1\n}', question="Use `fetch`?", language="json"))
     assert '<b>Use </b><code>fetch</code><b>?</b>\n<pre><code class="language-json">{' in html(
         shown
     )
 
 
-def test_t16_a_long_command_can_only_be_shown_or_denied() -> None:
+def test_a_long_command_can_only_be_shown_or_denied() -> None:
     shown = read_card(LONG)
     assert "x" * 1_500 in shown
     assert "y" * 800 in shown
@@ -131,7 +131,7 @@ def test_t16_a_long_command_can_only_be_shown_or_denied() -> None:
     assert overflow(LONG) == Overflow()
 
 
-def test_t16_once_all_of_it_is_out_it_can_be_allowed_and_not_before() -> None:
+def test_once_all_of_it_is_out_it_can_be_allowed_and_not_before() -> None:
     whole = stepped(LONG, ShowAll(step=0))
     (file,) = overflow(whole).after
     assert file.name == "approval-0b2c5f1e.txt"
@@ -142,7 +142,7 @@ def test_t16_once_all_of_it_is_out_it_can_be_allowed_and_not_before() -> None:
     assert "All of it is in the file." in read_card(whole)
 
 
-def test_t16_a_command_that_no_card_can_hold_is_allowed_only_with_its_file() -> None:
+def test_a_command_that_no_card_can_hold_is_allowed_only_with_its_file() -> None:
     shown = ask(approval("😀" * 2_000))
     (file,) = overflow(shown).after
     assert file.content.decode() == "😀" * 2_000
@@ -153,7 +153,7 @@ def test_t16_a_command_that_no_card_can_hold_is_allowed_only_with_its_file() -> 
     assert UNSENT in read_card(shown, unsent)
 
 
-def test_t16_long_paths_keep_their_end_and_come_whole_in_the_file() -> None:
+def test_long_paths_keep_their_end_and_come_whole_in_the_file() -> None:
     path = "/src" + "/deep" * 100 + "/main.tf"
     shown = ask(approval("ls", folder=path))
     assert "/deep/main.tf\n" in read_card(shown)
@@ -161,7 +161,7 @@ def test_t16_long_paths_keep_their_end_and_come_whole_in_the_file() -> None:
     assert path in overflow(shown).after[0].content.decode()
 
 
-def test_t16b_a_change_says_how_much_of_the_file_it_touches() -> None:
+def test_a_change_says_how_much_of_the_file_it_touches() -> None:
     assert (
         "<b>Change this file?</b>\n<code>deploy/prod.tf</code> · 2 added, 2 removed\n"
         f'<pre><code class="language-diff">{DIFF}</code></pre>'
@@ -169,7 +169,7 @@ def test_t16b_a_change_says_how_much_of_the_file_it_touches() -> None:
     assert buttons(CHANGE) == ROWS
 
 
-def test_t16b_a_long_change_that_has_to_be_read_can_only_be_shown_or_denied() -> None:
+def test_a_long_change_that_has_to_be_read_can_only_be_shown_or_denied() -> None:
     lines = [f"+{i}" for i in range(24)]
     question = approval("\n".join(lines), language="diff", file="run.sh", whole_first=True)
     shown = ask(question)
@@ -181,7 +181,7 @@ def test_t16b_a_long_change_that_has_to_be_read_can_only_be_shown_or_denied() ->
     assert buttons(whole) == ROWS
 
 
-def test_t16b_of_a_long_change_first_and_last_lines_are_shown_and_it_can_be_allowed() -> None:
+def test_of_a_long_change_first_and_last_lines_are_shown_and_it_can_be_allowed() -> None:
     lines = [f"+line {i}" for i in range(60)]
     question = approval("\n".join(lines), language="diff", file="new.py")
     shown = ask(question)
@@ -201,12 +201,12 @@ def test_t16b_of_a_long_change_first_and_last_lines_are_shown_and_it_can_be_allo
         ("@@ delete cell @@", "0 added, 0 removed"),
     ],
 )
-def test_t16b_every_line_that_comes_or_goes_is_counted(diff: str, counted: str) -> None:
+def test_every_line_that_comes_or_goes_is_counted(diff: str, counted: str) -> None:
     shown = read_card(ask(approval(diff, language="diff", file="a.sql")))
     assert f"\na.sql · {counted}\n" in shown
 
 
-def test_t17a_a_destructive_command_asks_once_more() -> None:
+def test_a_destructive_command_asks_once_more() -> None:
     assert buttons(DESTRUCTIVE) == ROWS
     shown = stepped(DESTRUCTIVE, form.Choose(step=0, option=ALLOW))
     assert html(shown) == (
@@ -247,7 +247,7 @@ def test_a_command_of_ours_says_that_it_is_run() -> None:
     assert read_card(shown).endswith(f"\n\nyou, here, {AT} · chatbridge runs it")
 
 
-def test_t17b_the_session_asks_once_more() -> None:
+def test_the_session_asks_once_more() -> None:
     shown = stepped(COMMAND, AskSession(step=0))
     assert "Allow this exact command until the session ends?\n" + APPLY in read_card(shown)
     assert buttons(shown) == [["Yes, for this session"], ["‹ Back", "Deny"]]
@@ -306,7 +306,7 @@ def test_a_denied_command_has_its_reason() -> None:
     )
 
 
-def test_t17_an_approval_that_nobody_answered_is_denied_for_good() -> None:
+def test_an_approval_that_nobody_answered_is_denied_for_good() -> None:
     over = replace(COMMAND, status=Status.TIMED_OUT, outcome=Outcome(at=NOW + HOUR))
     assert read_card(over) == (
         f"⌛ Denied · infra\n\n{APPLY}\n\nNobody answered by {clock_time(NOW + HOUR)}."

@@ -28,7 +28,7 @@ BRANCH = select("Which branch is released?", "main", "release/2.4")
 CHECKS = select("Which checks must pass?", "Unit tests", "Load test", multi=True)
 
 
-def test_t8_asking_to_explain_asks_what_first() -> None:
+def test_asking_to_explain_asks_what_first() -> None:
     shown = stepped(ask(DATABASE), form.AskCancel(step=0), form.AskExplain(step=0))
     assert read_card(shown) == (
         "❓ shop-api · Claude Code\n\nWhich database should the integration tests use?\n\n"
@@ -42,7 +42,7 @@ def test_t8_asking_to_explain_asks_what_first() -> None:
     assert placeholder(card(shown)) == "What should be explained?"
 
 
-def test_t8_a_question_that_takes_it_shows_what_was_asked_back() -> None:
+def test_a_question_that_takes_it_shows_what_was_asked_back() -> None:
     asked = [replace(each, takes_ask_back=True) for each in (BRANCH, CHECKS)]
     shown = stepped(
         ask(*asked),

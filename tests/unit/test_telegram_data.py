@@ -119,7 +119,7 @@ def test_damaged_data_is_no_tap(data: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "does", [form.Text(text="typed"), form.Cancel(step=1, reason="typed")], ids=["text", "reason"]
+    "action", [form.Text(text="typed"), form.Cancel(step=1, reason="typed")], ids=["text", "reason"]
 )
 def test_typed_words_never_go_into_a_button(action: Action) -> None:
     with pytest.raises(ValueError, match="no button can carry"):

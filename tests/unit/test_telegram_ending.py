@@ -59,7 +59,7 @@ LATE = replace(
 )
 
 
-def test_t10_an_answer_given_here() -> None:
+def test_an_answer_given_here() -> None:
     assert read_card(ANSWERED) == (
         "✅ Answered · shop-api\n\n"
         "Which database should the integration tests use?\nPostgreSQL in Docker\n\n"
@@ -80,19 +80,17 @@ def test_t10_an_answer_given_here() -> None:
         (Person(name="Ada", channel="terminal"), GROUP, "Ada, terminal", "Answered elsewhere"),
     ],
 )
-def test_t11_an_answer_says_who_gave_it_and_where(
-    by: Person, seen: Seen, who: str, first: str
-) -> None:
+def test_an_answer_says_who_gave_it_and_where(by: Person, seen: Seen, who: str, first: str) -> None:
     lines = read_card(ended(ask(DATABASE), Status.ANSWERED, CHOSEN, by=by), seen).split("\n")
     assert lines[0] == f"✅ {first} · shop-api"
     assert lines[-1] == f"{who}, {AT} · the agent has it"
 
 
-def test_t10_an_answer_that_is_on_its_way() -> None:
+def test_an_answer_that_is_on_its_way() -> None:
     assert read_card(replace(ANSWERED, delivered_at=None)).endswith(f"{AT} · handing over")
 
 
-def test_t10_many_answers_are_folded() -> None:
+def test_many_answers_are_folded() -> None:
     answers = (Answer(values=("main",)), Answer(values=("Unit tests",)), Answer())
     few = ended(ask(BRANCH, CHECKS, NOTES), Status.ANSWERED, *answers)
     assert "1. Which branch is released?\nmain\n2. Which" in read_card(few)
@@ -101,7 +99,7 @@ def test_t10_many_answers_are_folded() -> None:
     assert "<blockquote expandable>1. Which" in draw_card(card(many), PRIVATE).html
 
 
-def test_t12_a_cancelled_question_has_its_reason() -> None:
+def test_a_cancelled_question_has_its_reason() -> None:
     shown = ended(ask(DATABASE), Status.CANCELLED, reason="not\nnow")
     assert read_card(shown).endswith(
         f"use?\n\nReason: not now\n\nyou, here, {AT} · the agent was told"
@@ -111,7 +109,7 @@ def test_t12_a_cancelled_question_has_its_reason() -> None:
     assert read_card(unheard).endswith(" · no agent was waiting")
 
 
-def test_t13_a_timed_out_question_can_be_answered_anyway() -> None:
+def test_a_timed_out_question_can_be_answered_anyway() -> None:
     at = clock_time(NOW + HOUR)
     assert read_card(OVER) == (
         "⌛ Timed out · shop-api\n\nDelete the old fixtures?\n\n"
@@ -121,7 +119,7 @@ def test_t13_a_timed_out_question_can_be_answered_anyway() -> None:
     assert read_card(replace(OVER, orphaned_since=NOW)).endswith(f"{at}. No agent was waiting.")
 
 
-def test_t13_a_declared_answer_that_was_used() -> None:
+def test_a_declared_answer_that_was_used() -> None:
     used = replace(CHOSEN, decided_by="timeout")
     shown = ended(ask(DATABASE), Status.TIMED_OUT, used, by=None)
     assert read_card(shown).endswith(
@@ -131,7 +129,7 @@ def test_t13_a_declared_answer_that_was_used() -> None:
     assert buttons(shown) == []
 
 
-def test_t14_a_late_answer_is_kept_until_it_is_discarded_or_handed_over() -> None:
+def test_a_late_answer_is_kept_until_it_is_discarded_or_handed_over() -> None:
     until = clock_time(NOW + 10 * HOUR)
     assert read_card(LATE) == (
         "✅ Kept · shop-api\n\nDelete the old fixtures?\nYes\n\n"

@@ -29,7 +29,7 @@ FIRST = ask(text("What should the commit message say?"), project="docs-site")
 SECOND = ask(text("Which colour is\u202e the <best> one of all?"), id=OTHER_ID)
 
 
-def test_t20_a_typed_text_is_offered_to_each_question_that_waits_for_one() -> None:
+def test_a_typed_text_is_offered_to_each_question_that_waits_for_one() -> None:
     drawing = notices.which_one("use the <blue> one", [FIRST, SECOND])
     assert read_plainly(drawing.html) == (
         "Which question is this for?\nuse the <blue> one\nYou can also reply to the card you mean."
@@ -47,7 +47,7 @@ def test_t20_a_typed_text_is_offered_to_each_question_that_waits_for_one() -> No
     ]
 
 
-def test_t20_questions_that_read_alike_are_numbered() -> None:
+def test_questions_that_read_alike_are_numbered() -> None:
     drawing = notices.which_one("x", [FIRST, replace(FIRST, id=OTHER_ID)])
     assert [row[0][:4] for row in labels(drawing.rows)] == ["1 · ", "2 · ", "Neit"]
 
@@ -69,7 +69,7 @@ def test_the_question_that_is_meant_can_be_brought_down() -> None:
     assert decode(drawing.rows[0][1].data) == Tap(ask_id=OTHER_ID, question=0, action=Show())
 
 
-def test_t22_pending_lists_what_is_open() -> None:
+def test_pending_lists_what_is_open() -> None:
     release = ask(confirm("Really?"), text("Why?"), title="Release 2.4", deadline=None)
     drawing = notices.pending(listed([FIRST, release]), now=NOW)
     lines = read_plainly(drawing.html).split("\n")
@@ -81,13 +81,13 @@ def test_t22_pending_lists_what_is_open() -> None:
     assert notices.pending(listed([]), now=NOW) == Drawing(html="Nothing is waiting.")
 
 
-def test_t22_a_long_list_ends_with_a_number() -> None:
+def test_a_long_list_ends_with_a_number() -> None:
     drawing = notices.pending(listed([FIRST] * 25), now=NOW)
     assert read_plainly(drawing.html).endswith("\nand 5 more")
     assert len(keys(drawing.rows)) == 20
 
 
-def test_t22_history_says_how_each_ended() -> None:
+def test_history_says_how_each_ended() -> None:
     answered = replace(
         FIRST,
         status=Status.ANSWERED,

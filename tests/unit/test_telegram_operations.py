@@ -26,14 +26,14 @@ def well(title: str, *, whole: bool = True) -> Notice:
     return ended_notice(replace(WELL, id=str(uuid.uuid4()), title=title, whole=whole))
 
 
-def test_t19_an_operation_that_ended_well_takes_two_lines() -> None:
+def test_an_operation_that_ended_well_takes_two_lines() -> None:
     drawing = draw_notice(ended_notice(WELL))
     assert html(drawing) == "✅ <b>cargo build</b> finished · shop-api\n4 min 12 s"
     assert drawing.rows == ()
     assert labels(draw_notice(ended_notice(replace(WELL, whole=True))).rows) == [["Whole output"]]
 
 
-def test_t19_a_failure_says_how_and_shows_the_last_lines() -> None:
+def test_a_failure_says_how_and_shows_the_last_lines() -> None:
     shown = ended_notice(BADLY)
     drawing = draw_notice(shown)
     assert html(drawing) == (

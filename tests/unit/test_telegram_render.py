@@ -62,7 +62,7 @@ OVER = replace(
 # ── the form ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_t1_a_select_is_the_frame_the_question_and_its_options() -> None:
+def test_a_select_is_the_frame_the_question_and_its_options() -> None:
     drawing = draw_card(card(ask(DATABASE)), PRIVATE)
     assert drawing.html.replace("\u2068", "").replace("\u2069", "") == (
         "❓ <b>shop-api</b> · Claude Code\n\n"
@@ -98,7 +98,7 @@ def test_a_time_limit_that_is_not_there_is_named() -> None:
     assert read_card(ask(confirm("Sure?"), deadline=None)).endswith("\n\nNo time limit")
 
 
-def test_t2_a_multi_select_in_a_form() -> None:
+def test_a_multi_select_in_a_form() -> None:
     assert read_card(RELEASE) == (
         "❓ shop-api · Claude Code\nRelease 2.4 · 2 of 3\n\nWhich checks must pass?\n\n"
         f"Choose any number, then Done.\n{ENDS}"
@@ -113,11 +113,11 @@ def test_t2_a_multi_select_in_a_form() -> None:
     ],
     ids=["private", "group"],
 )
-def test_t4_a_text_question_says_how_to_send_it(seen: Seen, hint: str) -> None:
+def test_a_text_question_says_how_to_send_it(seen: Seen, hint: str) -> None:
     assert read_card(ask(text("What?")), seen).endswith(f"What?\n\n{hint}\n{ENDS}")
 
 
-def test_t5_the_prompt_names_project_and_in_a_group_the_person() -> None:
+def test_the_prompt_names_project_and_in_a_group_the_person() -> None:
     shown = card(ask(text("What?", placeholder="x" * 70)))
     assert read_plainly(draw_prompt(shown, mention=None)) == "Your answer for shop-api:"
     assert draw_prompt(shown, mention=(7, "A<da")).startswith(
@@ -127,13 +127,13 @@ def test_t5_the_prompt_names_project_and_in_a_group_the_person() -> None:
     assert placeholder(card(ask(text("What?")))) == "Your answer"
 
 
-def test_t6_a_groups_review_says_who_changed_the_shared_draft_last() -> None:
+def test_a_groups_review_says_who_changed_the_shared_draft_last() -> None:
     shared = replace(REVIEW, draft=replace(REVIEW.draft, by=ADA))
     assert f"Nothing has been sent yet.\nLast change: {ADA.name}\n" in read_card(shared, GROUP)
     assert "Last change" not in read_card(shared)
 
 
-def test_t6_the_review_has_every_answer_and_a_way_back_to_each() -> None:
+def test_the_review_has_every_answer_and_a_way_back_to_each() -> None:
     assert read_card(REVIEW) == (
         "❓ shop-api · Claude Code\nRelease 2.4 · check and send\n\n"
         "1. Which branch is released?\nrelease/2.4\n\n"
@@ -144,13 +144,13 @@ def test_t6_the_review_has_every_answer_and_a_way_back_to_each() -> None:
     assert buttons(REVIEW) == [["Edit 1", "Edit 2", "Edit 3"], ["Send answers"], ["Cancel…"]]
 
 
-def test_t6_what_was_written_before_is_shown_when_it_is_edited() -> None:
+def test_what_was_written_before_is_shown_when_it_is_edited() -> None:
     written = stepped(RELEASE, form.Done(step=0), form.Text(text="two\nlines"))
     edited = stepped(written, form.Edit(step=0, question=2))
     assert "\n\nYour answer so far: two lines\nType your answer" in read_card(edited)
 
 
-def test_t7_other_asks_for_own_words() -> None:
+def test_other_asks_for_own_words() -> None:
     shown = stepped(ask(DATABASE), form.Other(step=0))
     assert read_card(shown).endswith(f"\n\nWrite your own answer.\n{ENDS}")
     prompted = replace(PRIVATE, prompted=True)
@@ -158,7 +158,7 @@ def test_t7_other_asks_for_own_words() -> None:
     assert buttons(shown)[0] == ["Write answer…"]
 
 
-def test_t8_cancelling_asks_once() -> None:
+def test_cancelling_asks_once() -> None:
     shown = stepped(ask(DATABASE), form.AskCancel(step=0))
     assert read_card(shown) == (
         "❓ shop-api · Claude Code\n\nWhich database should the integration tests use?\n\n"
@@ -174,13 +174,13 @@ def test_t8_cancelling_asks_once() -> None:
     assert "Cancel all 3 questions?" in read_card(stepped(REVIEW, form.AskCancel(step=0)))
 
 
-def test_t9_the_last_line_stands_out_when_time_runs_out() -> None:
+def test_the_last_line_stands_out_when_time_runs_out() -> None:
     soon = replace(PRIVATE, now=NOW + 50 * 60)
     html = draw_card(card(ask(DATABASE)), soon).html
     assert html.endswith(f"\n\n<b>Ends {time_tag(NOW + HOUR, now=NOW)}, soon.</b>")
 
 
-def test_t9_the_reminder_quotes_the_question_and_offers_more_time() -> None:
+def test_the_reminder_quotes_the_question_and_offers_more_time() -> None:
     drawing = draw_reminder(card(ask(DATABASE)), PRIVATE)
     assert read_plainly(drawing.html) == (
         f"⏳ shop-api · ends {clock_time(NOW + HOUR)}\n\n"
@@ -189,7 +189,7 @@ def test_t9_the_reminder_quotes_the_question_and_offers_more_time() -> None:
     assert labels(drawing.rows) == [["+15 min"]]
 
 
-def test_t13_a_late_form_says_that_the_agent_has_moved_on() -> None:
+def test_a_late_form_says_that_the_agent_has_moved_on() -> None:
     late = replace(OVER, draft=replace(OVER.draft, late=True))
     assert read_card(late) == (
         "⌛ Late answer · shop-api\n\nDelete the old fixtures?\n\n"
@@ -198,7 +198,7 @@ def test_t13_a_late_form_says_that_the_agent_has_moved_on() -> None:
     assert buttons(late) == [["Yes", "No"]]
 
 
-def test_t15_an_agent_that_left_is_named_above_the_last_line() -> None:
+def test_an_agent_that_left_is_named_above_the_last_line() -> None:
     gone = replace(ask(DATABASE), orphaned=True)
     assert read_card(gone).endswith(
         f"\n\nThe agent is not waiting now. An answer is kept for its next call.\n{ENDS}"

@@ -47,10 +47,11 @@ def waiting(environment: dict[str, str]) -> subprocess.Popen[bytes]:
     return process
 
 
+@pytest.mark.process
 def test_the_processes_of_a_run_are_known_by_their_mark() -> None:
     here = dict(os.environ)
-    with waiting({**here, MARK: str(os.getpid())}) as trusted, waiting(here) as other:
+    with waiting({**here, MARK: str(os.getpid())}) as ours, waiting(here) as other:
         found = processes()
-        trusted.communicate(b"\n")
+        ours.communicate(b"\n")
         other.communicate(b"\n")
-    assert found == [trusted.pid]
+    assert found == [ours.pid]

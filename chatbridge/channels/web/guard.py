@@ -146,8 +146,8 @@ class Guard:
             return _refused(path, "This address is not the inbox's.", status=403)
         if any(origin.lower() != self.hosts.origin_of(host) for origin in origins):
             return _refused(path, "This request came from another site.", status=403)
-        trusted = bool(origins) or headers.get("sec-fetch-site") == "same-origin"
-        foreign = method not in SAFE_METHODS and not trusted
+        ours = bool(origins) or headers.get("sec-fetch-site") == "same-origin"
+        foreign = method not in SAFE_METHODS and not ours
         if _is_open(path):
             return _refused(path, NO_PAGE, status=403) if foreign else None
         if "authorization" in headers:

@@ -6,24 +6,13 @@ Looks at the files itself, with the hub's own eyes: it needs no hub, and starts 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
-from collections.abc import Iterable
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chatbridge import runtime_paths
-from chatbridge.cli.doctor.database import notes
-from chatbridge.cli.doctor.finding import Finding, problem, remark
+from chatbridge.cli.agents import tool_examples
 from chatbridge.cli.ui.running import FAILED, ScriptsParser, new_parser, run, say
 from chatbridge.cli.ui.wording import counted, shown
-from chatbridge.commands.arguments.executable import Programs
-from chatbridge.commands.definitions.command import Command
-from chatbridge.core.errors import CommandUnusable
-from chatbridge.hub.wiring import known_projects
-from chatbridge.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,17 +50,15 @@ YOURS = "Look through it: what agents may run, and what needs your approval, is 
 
 def parser() -> argparse.ArgumentParser:
     found = new_parser("tools", DESCRIPTION, usage=USAGE, epilog=EPILOG, kind=ScriptsParser)
-    action = found.add_subparsers(
+    does = found.add_subparsers(
         dest="do", required=True, metavar="check | list | add", prog="chatbridge tools"
     )
-    check = action.add_parser(
-        "check", help="look at files, and say what to mend", description=CHECK
-    )
+    check = does.add_parser("check", help="look at files, and say what to mend", description=CHECK)
     check.add_argument("file", nargs="*", metavar="FILE", help="default: all in your folders")
     check.add_argument("--json", action="store_true", help="all details, for programs")
-    shown = action.add_parser("list", help="the tools that agents have", description=LIST)
+    shown = does.add_parser("list", help="the tools that agents have", description=LIST)
     shown.add_argument("--json", action="store_true", help="all details, for programs")
-    add = action.add_parser("add", help="copy an example into your folder", description=ADD)
+    add = does.add_parser("add", help="copy an example into your folder", description=ADD)
     add.add_argument("name", nargs="*", metavar="NAME", help="default: say which there are")
     return found
 
@@ -83,7 +70,7 @@ def main(argv: list[str]) -> int:
         return run(lambda: _check(given.file, as_json=given.json))
     if given.do == "list":
         return run(lambda: _list(as_json=given.json))
-    known = names()
+    known = tool_examples.names()
     if unknown := [name for name in given.name if name not in known]:
         command.error(f"there is no example {unknown[0]!r}; there are: {', '.join(known)}")
     return run(lambda: _add(given.name))
@@ -112,7 +99,7 @@ def _settings() -> Settings:
 
 
 def _check(names: Sequence[str], *, as_json: bool) -> int:
-    from chatbridge.cli.agents.tools import program_findings
+    from chatbridge.cli.agents.tool_programs import program_findings
     from chatbridge.cli.doctor.finding import Mark
 
     settings = _settings()
@@ -293,7 +280,7 @@ def _add(names: Sequence[str]) -> int:
     folder, added, refused = settings.commands.dirs[0], [], False
     for name in dict.fromkeys(names):
         try:
-            path = copy(name, folder)
+            path = tool_examples.copy(name, folder)
         except FileExistsError as error:
             say(f"{shown(error.filename)} is there already, and stays as it is.")
             refused = True
@@ -314,7 +301,7 @@ def _add(names: Sequence[str]) -> int:
 def _print_examples() -> None:
     from chatbridge.cli.ui.tables import Column, Table, cell, write
 
-    rows = [(cell(name), cell(about)) for name, about in described().items()]
+    rows = [(cell(name), cell(about)) for name, about in tool_examples.described().items()]
     columns = (Column(title="NAME", strong=True), Column(title="FOR", gives_way=True))
     write(Table(columns=columns, rows=rows), "", "To use one: chatbridge tools add NAME")
 
@@ -323,67 +310,3 @@ def _print_json(value: object) -> None:
     import json
 
     print(json.dumps(value, indent=2))
-
-
-ENDING = ".json"
-SCHEMA = ".tools.schema.json"
-"""What editors check files with, beside the copies: the examples' own is not where those are."""
-_SCHEMA_HERE = "../tools.schema.json"
-_EXAMPLES = os.path.join(
-    os.path.dirname(os.path.dirname(__file__)), "commands", "definitions", "examples"
-)
-
-
-def names() -> list[str]:
-    found = (name for name in os.listdir(_EXAMPLES) if name.endswith(ENDING))
-    return sorted(name.removesuffix(ENDING) for name in found)
-
-
-def described() -> dict[str, str]:
-    """What each is for, as it says itself."""
-    return {name: _first_sentence(json.loads(_content(name))["description"]) for name in names()}
-
-
-def copy(name: str, folder: Path) -> Path:
-    """:raises FileExistsError: a file of this name is there, and stays as it is."""
-    from chatbridge.commands.definitions.definition import published
-
-    content, path = _content(name), folder / f"{name}{ENDING}"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    own = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(own, "w", encoding="utf-8") as file:
-        file.write(content.replace(f'"{_SCHEMA_HERE}"', f'"./{SCHEMA}"', 1))
-    (folder / SCHEMA).write_text(published(), encoding="utf-8")
-    return path
-
-
-def _content(name: str) -> str:
-    with open(os.path.join(_EXAMPLES, f"{name}{ENDING}"), encoding="utf-8") as file:
-        return file.read()
-
-
-def _first_sentence(text: str) -> str:
-    return text.partition(". ")[0].rstrip(".")
-
-
-def program_findings(name: str, commands: Iterable[Command], settings: Settings) -> list[Finding]:
-    """What is wrong with the folders of `commands.path`, and with each program once."""
-    noted = notes(settings.database(Path(runtime_paths.state_dir())), known_projects.CHANNEL)
-    projects = known_projects.stored(noted.get(known_projects.KEY))
-    programs = Programs(settings.commands.path, projects=lambda: projects)
-    found = []
-    for folder, refusal in programs.refused().items():
-        which, why = shown(folder), refusal.why
-        found.append(problem(name, f"{which} in commands.path is not used: {why}", refusal.mend))
-    files: dict[str, list[str]] = {}
-    for command in commands:
-        named = files.setdefault(command.argv[0], [])
-        named += [shown(command.file)] * (shown(command.file) not in named)
-    for program, named in files.items():
-        try:
-            programs.find(program)
-        except CommandUnusable as error:
-            said, _, fix = str(error).partition(". Nothing was started. ")
-            what = f"{said.partition('. Looked in ')[0]}: {', '.join(named)}"
-            found.append(remark(name, what, fix, program=program, files=named))
-    return found

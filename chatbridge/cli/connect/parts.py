@@ -124,8 +124,8 @@ class Words:
         return not set(self.words).isdisjoint(_strings(tree, self.keys))
 
     def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
-        trusted = [word for word in _strings(tree, self.keys) if word in self.words]
-        return self._with(editor, text, trusted)
+        ours = [word for word in _strings(tree, self.keys) if word in self.words]
+        return self._with(editor, text, ours)
 
     def _with(self, editor: Editor, text: str, words: list[str]) -> str:
         assert isinstance(editor, Jsonc)

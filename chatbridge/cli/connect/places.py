@@ -77,13 +77,13 @@ def program(
     called = sys.argv[0] if called is None else called
     given = os.path.abspath(called) if os.path.basename(called) == "chatbridge" else ""
     beside = os.path.join(os.path.dirname(python), "chatbridge")
-    trusted = next((it for it in (beside, given) if _runs(it)), None)
+    ours = next((it for it in (beside, given) if _runs(it)), None)
     linked = shutil.which("chatbridge", path=path)
-    if linked and os.path.isabs(linked) and (trusted is None or os.path.samefile(linked, trusted)):
-        trusted = linked
-    if trusted is None:
+    if linked and os.path.isabs(linked) and (ours is None or os.path.samefile(linked, ours)):
+        ours = linked
+    if ours is None:
         return Program(python, ("-m", "chatbridge", "mcp"))
-    return Program(trusted, ("mcp",))
+    return Program(ours, ("mcp",))
 
 
 def _runs(path: str) -> bool:

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from chatbridge.cli.agents.tools import library_of, program_findings, told
+from chatbridge.cli.agents.tool_programs import program_findings
+from chatbridge.cli.agents.tools import library_of, told
 from chatbridge.cli.connect import Found, found_clients
 from chatbridge.cli.connect.catalogue import CATALOGUE
 from chatbridge.cli.connect.found import connected_in

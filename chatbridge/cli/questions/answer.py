@@ -11,10 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from chatbridge import safe_json
-from chatbridge.cli.questions.terminal_form import Reply, TerminalForm
 from chatbridge.cli.ui.running import FAILED, INTERRUPTED, complain, new_parser, run, say
-from chatbridge.core.model import Question, QuestionType, View
-from chatbridge.core.text import one_line, split_recommended
 
 if TYPE_CHECKING:
     from chatbridge.cli.hub.hub_client import HubClient
@@ -95,7 +92,7 @@ def _sent(result: Json) -> int:
 def _in_terminal(wanted: str) -> int:
     """Question by question, until it is sent from here or has ended elsewhere."""
     from chatbridge.cli.hub.hub_client import ask_hub, connected
-    from chatbridge.cli.questions.answer import AnswerForm
+    from chatbridge.cli.questions.answer_form import AnswerForm
 
     ask = ask_hub("ask", id=wanted)["ask"]
     if ask["approval"] or ask["status"] not in ("open", "timed_out"):
@@ -178,46 +175,3 @@ def _not_sent(ask: Json) -> int:
         return FAILED
     say(NOT_SENT)
     return FAILED
-
-
-class AnswerForm(TerminalForm):
-    def __init__(self, ask: dict[str, Any]) -> None:
-        super().__init__(ask)
-        self._alone = len(self.questions) == 1
-
-    def screen(self) -> str:
-        """A single question without a title needs no line that says which one it is."""
-        heading, _, rest = super().screen().partition("\n\n")
-        if self._alone:
-            heading = heading.removesuffix(" · 1 of 1")
-        heading = heading.removeprefix(" · ")
-        return f"{heading}\n\n{rest}" if heading else rest
-
-    def take(self, line: str) -> Reply:
-        if self._draft.view is View.REVIEW:
-            return super().take(line)
-        question = self.questions[self._draft.at]
-        number = _named(question, line)
-        if number is not None:
-            return super().take(str(number))
-        if question.type is QuestionType.CONFIRM and line.strip() not in ("1", "2", "<", ""):
-            return Reply(text="Type yes or no.")
-        return super().take(line)
-
-    def _hint(self, question: Question) -> str:
-        hint = super()._hint(question)
-        if question.type is QuestionType.CONFIRM:
-            return hint.replace("Type a number, or your own answer.", "Type yes or no.")
-        return hint
-
-
-def _named(question: Question, line: str) -> int | None:
-    """The number of the option whose words these are."""
-    said = one_line(line).casefold()
-    for number, option in enumerate(question.choices, 1):
-        label = one_line(option.label).casefold()
-        if said and said in (label, split_recommended(label)[0]):
-            return number
-        if question.type is QuestionType.CONFIRM and said == label[:1]:
-            return number
-    return None

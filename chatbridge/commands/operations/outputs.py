@@ -137,12 +137,12 @@ def _kept(folder: Path) -> list[Kept]:
     found: dict[str, tuple[int, float]] = {}
     with os.scandir(folder) as entries:
         for entry in entries:
-            if (trusted := _OURS.fullmatch(entry.name)) is None:
+            if (ours := _OURS.fullmatch(entry.name)) is None:
                 continue
             with suppress(FileNotFoundError):  # forgotten at this moment
                 status = entry.stat(follow_symlinks=False)
-                size, changed_at = found.get(trusted[1], (0, 0.0))
-                found[trusted[1]] = (size + status.st_size, max(changed_at, status.st_mtime))
+                size, changed_at = found.get(ours[1], (0, 0.0))
+                found[ours[1]] = (size + status.st_size, max(changed_at, status.st_mtime))
     kept = [
         Kept(id=operation_id, size=size, changed_at=changed_at)
         for operation_id, (size, changed_at) in found.items()

@@ -17,7 +17,7 @@ from mcp_types import CallToolResult, Tool
 from chatbridge.commands.arguments.argv import argv_of
 from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.arguments.input_schema import description_of, schema_of
-from chatbridge.commands.arguments.paths import folder_of, project_folder
+from chatbridge.commands.arguments.working_directory import folder_of, project_folder
 from chatbridge.commands.definitions.command import Command
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations

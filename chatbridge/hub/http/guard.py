@@ -138,8 +138,8 @@ class HttpGuard:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not self.names.knows(hosts[0]):
             return refused(403, "This address is not chatbridge's. See http.hosts in config.toml.")
-        trusted = {f"{scheme}://{hosts[0].lower()}" for scheme in ("http", "https")}
-        if any(origin.lower() not in trusted for origin in origins):
+        ours = {f"{scheme}://{hosts[0].lower()}" for scheme in ("http", "https")}
+        if any(origin.lower() not in ours for origin in origins):
             return refused(403, "This request came from another site.")
         if scope["path"] != PATH:
             return refused(404, f"There is nothing here. Agents connect to {PATH}.")

@@ -1,6 +1,6 @@
 """The hub's socket: accepts links, checks who they are, and serves each one's session.
 
-Owns the connections and their order of closing. The socket itself is made by `rendezvous`.
+Owns the connections and their order of closing. The socket itself is made by `runtime_paths`.
 """
 
 from __future__ import annotations
@@ -267,12 +267,12 @@ class Links:
 
     def _remark(self, preface: dict[str, Any], session: Session) -> str | None:
         """Settings in a client's `env` block reach the link and not the hub: say so."""
-        untrusted = preface.get("settings")
-        if not isinstance(untrusted, dict):
+        theirs = preface.get("settings")
+        if not isinstance(theirs, dict):
             return None
         # Only names of ours: this is said in chatbridge's own voice.
-        given = [name for name in NAMED_SETTINGS if name in untrusted]
-        names = [name for name in given if self._settings.get(name) != untrusted[name]]
+        given = [name for name in NAMED_SETTINGS if name in theirs]
+        names = [name for name in given if self._settings.get(name) != theirs[name]]
         if not names:
             return None
         project = isolated(shortened(one_line(session.project.name), LONGEST_PROJECT))

@@ -5,19 +5,13 @@ Everything here does nothing where systemd did not start this process. Standard 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import socket
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
-from importlib import import_module
+from collections.abc import Awaitable, Callable
 
-from chatbridge import __version__
 from chatbridge.core.errors import SocketUnusable, StoreError
-from chatbridge.core.ports import Clock
-from chatbridge.core.store_port import Store, Transaction
 
 log = logging.getLogger(__name__)
 
@@ -113,52 +107,3 @@ _NO_STREAM = (
     "systemd passed something that is no listening Unix stream socket with a path. Check "
     "ListenStream in chatbridge.socket"
 )
-
-
-CHANNELS = {
-    "web": "chatbridge.channels.web.channel",
-    "telegram": "chatbridge.channels.telegram.channel",
-    "matrix": "chatbridge.channels.matrix.channel",
-}
-LATE = ("chatbridge.tools.journal.yaml_text",)
-"""Imported where they are first used: most hubs of links never do."""
-
-
-@asynccontextmanager
-async def served(
-    systemd: Systemd,
-    *,
-    channels: Iterable[str],
-    responds: Callable[[], Awaitable[None]],
-    clock: Clock,
-) -> AsyncIterator[None]:
-    """Ready on entering, stopping on leaving; in between the watchdog is fed. A channel that is
-    out for a night is none of its business."""
-    await asyncio.to_thread(import_everything, channels)
-    systemd.notify("READY=1", f"STATUS=version {__version__}, ready")
-    feeding = asyncio.ensure_future(systemd.feed_watchdog(responds, clock.sleep))
-    try:
-        yield
-    finally:
-        systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
-        feeding.cancel()
-        await asyncio.gather(feeding, return_exceptions=True)
-
-
-def import_everything(channels: Iterable[str]) -> None:
-    """What this hub may come to use. What cannot be imported is reported by who needs it."""
-    for name in (*(CHANNELS[channel] for channel in channels), *LATE):
-        try:
-            import_module(name)
-        except ImportError as error:
-            log.warning("%s cannot be imported: %s", name, error)
-
-
-async def store_responds(store: Store) -> None:
-    """Both its ways, the one for reading and the one for writing."""
-
-    async def nothing(_: Transaction) -> None:
-        pass
-
-    await store.note(channel="systemd", key="watchdog")
-    await store.write(nothing)

@@ -42,7 +42,8 @@ from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.log import hide, set_level
-from chatbridge.hub.process.systemd import Systemd, served, store_responds
+from chatbridge.hub.process.readiness import served, store_responds
+from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.hub.wiring.channels import channels_of

@@ -72,9 +72,9 @@ class Sending:
 
     def delete_message(self, params: Json, files: dict[str, Document]) -> bool:
         message = self._message(params, "message to delete")
-        untrusted = message.sender != self._service.bot and not message.chat.private
+        theirs = message.sender != self._service.bot and not message.chat.private
         old = self._service.clock.time() - message.date > limits.DELETE_SECONDS
-        if old or untrusted:
+        if old or theirs:
             everyone = "" if message.chat.type == "supergroup" else " for everyone"
             raise bad_request(f"message can't be deleted{everyone}")
         self._service.delete(message)
