@@ -8,18 +8,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Agent, CallName, Project
+from chatbridge.core.model import CallName
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.rows import (
     NUMBER,
-    OF_A_CALL,
     UnreadableRows,
     adapter,
+    agent_of,
+    agent_row,
     as_json,
     assignments,
-    check_agent,
-    check_types,
+    attributes,
+    call_name_of,
+    checked,
     insert,
     row_name,
     texts,
@@ -87,17 +89,10 @@ class SqliteOperations:
 
     async def save(self, operation: Operation, *, was: Stage) -> bool:
         row = {**_row(operation), "was": was.value}
-
-        async def work(tx: SqliteTransaction) -> bool:
-            return await tx.change(_SAVE, row) == 1
-
-        return await self._writer.run(work)
+        return await self._writer.run(lambda tx: tx.change(_SAVE, row)) == 1
 
     async def delivered(self, call: CallName) -> None:
-        async def work(tx: SqliteTransaction) -> None:
-            await tx.change(_DELIVERED, (call.link, call.request))
-
-        await self._writer.run(work)
+        await self._writer.run(lambda tx: tx.change(_DELIVERED, (call.link, call.request)))
 
     async def get(self, operation_id: str) -> Operation | None:
         rows = await self._reading.rows(_GET, (operation_id,))
@@ -134,54 +129,38 @@ class SqliteOperations:
 
 def _row(operation: Operation) -> dict[str, Any]:
     return {
-        "id": operation.id,
+        **agent_row(operation),
+        **attributes(operation, "tool", "title", "created_at", "approved", "ask_id", "delivered"),
+        **attributes(operation, "started_at", "ended_at"),
         "link": operation.call.link,
         "request": operation.call.request,
-        "project": operation.project.key,
-        "project_name": operation.project.name,
-        "project_label": operation.project.label,
-        "client": operation.agent.client,
-        "agent_name": operation.agent.name,
-        "tool": operation.tool,
-        "title": operation.title,
         "group_name": operation.group,
         "plan": as_json(Plan, operation.plan),
         "synchronous": operation.plan.synchronous,
-        "created_at": operation.created_at,
         "grant_key": operation.grant,
         "stage": operation.stage.value,
-        "approved": operation.approved,
-        "ask_id": operation.ask_id,
-        "started_at": operation.started_at,
-        "ended_at": operation.ended_at,
-        "delivered": operation.delivered,
         "result": as_json(Result, operation.result),
     }
 
 
 def operation_of(row: sqlite3.Row) -> Operation:
     """:raises ValueError: :raises TypeError: it is not as this version writes it."""
-    check_agent(row)
-    check_types(row, (*OF_A_CALL, "tool", "title", "group_name", "plan", "result"), str)
-    check_types(row, ("grant_key", "ask_id"), str | None)
-    check_types(row, ("created_at",), NUMBER)
-    check_types(row, ("started_at", "ended_at"), NUMBER | None)
     return Operation(
-        id=row["id"],
-        call=CallName(link=row["link"], request=row["request"]),
-        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
-        agent=Agent(client=row["client"], name=row["agent_name"]),
-        tool=row["tool"],
-        title=row["title"],
-        group=row["group_name"],
-        plan=adapter(Plan).validate_python(json.loads(row["plan"])),
-        created_at=row["created_at"],
+        **agent_of(row),
+        call=call_name_of(row),
+        **checked(row, "tool", "title", kind=str),
+        **checked(row, "created_at", kind=NUMBER),
+        **checked(row, "started_at", "ended_at", kind=NUMBER | None),
+        **checked(row, "ask_id", kind=str | None),
+        group=checked(row, "group_name", kind=str)["group_name"],
+        plan=_parsed(Plan, row, "plan"),
         stage=Stage(row["stage"]),
-        grant=row["grant_key"],
+        grant=checked(row, "grant_key", kind=str | None)["grant_key"],
         approved=bool(row["approved"]),
-        ask_id=row["ask_id"],
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
         delivered=bool(row["delivered"]),
-        result=adapter(Result).validate_python(json.loads(row["result"])),
+        result=_parsed(Result, row, "result"),
     )
+
+
+def _parsed(kind: Any, row: sqlite3.Row, column: str) -> Any:
+    return adapter(kind).validate_python(json.loads(checked(row, column, kind=str)[column]))

@@ -32,6 +32,7 @@ from chatbridge.core.model import (
     Question,
     Status,
 )
+from chatbridge.core.operation import Operation
 from chatbridge.store.ask_summary import as_text, summary_of
 
 log = logging.getLogger(__name__)
@@ -40,8 +41,8 @@ T = TypeVar("T")
 
 NUMBER = int | float
 
-_OF_AN_AGENT = ("id", "project", "client", "project_name", "agent_name")
-OF_A_CALL = ("link", "request")
+_TIMES = ("deadline", "settled_at", "delivered_at")
+_CALL_TIMES = ("ended_at", "delivered_at", "counts_until")
 _QUESTIONS = tuple[Question, ...]
 _QUESTION_IDS = tuple[str, ...]
 
@@ -68,17 +69,8 @@ def ask_row(ask: Ask) -> dict[str, Any]:
 def _content_row(ask: Ask) -> dict[str, Any]:
     """What never changes."""
     return {
-        "id": ask.id,
-        "project": ask.project.key,
-        "client": ask.agent.client,
-        "fingerprint": ask.fingerprint,
-        "created_at": ask.created_at,
-        "project_name": ask.project.name,
-        "project_label": ask.project.label,
-        "agent_name": ask.agent.name,
-        "tool": ask.tool,
-        "dialect": ask.dialect,
-        "title": ask.title,
+        **agent_row(ask),
+        **attributes(ask, "fingerprint", "created_at", "tool", "dialect", "title"),
         "questions": as_json(_QUESTIONS, ask.questions),
     }
 
@@ -86,14 +78,8 @@ def _content_row(ask: Ask) -> dict[str, Any]:
 def state_row(ask: Ask) -> dict[str, Any]:
     """What a change can touch."""
     return {
+        **attributes(ask, "revision", *_TIMES, "kept", "kept_until", "discarded"),
         "status": ask.status.value,
-        "revision": ask.revision,
-        "deadline": ask.deadline,
-        "settled_at": ask.settled_at,
-        "delivered_at": ask.delivered_at,
-        "kept": ask.kept,
-        "kept_until": ask.kept_until,
-        "discarded": ask.discarded,
         "alone_since": ask.orphaned_since,
         "alone": ask.orphaned,
         "words": _words(ask),
@@ -106,33 +92,67 @@ def state_row(ask: Ask) -> dict[str, Any]:
 
 def ask_of(row: sqlite3.Row) -> Ask:
     """:raises ValueError: :raises TypeError: it is not as this version writes it."""
-    _check_listed(row)
-    check_types(row, ("fingerprint", "tool", "dialect"), str)
-    check_types(row, ("title",), str | None)
-    check_types(row, ("revision",), NUMBER)
-    check_types(row, ("kept_until", "alone_since"), NUMBER | None)
-    ask = _ask(row)
+    ask = Ask(
+        **agent_of(row),
+        **checked(row, "created_at", "revision", kind=NUMBER),
+        **checked(row, *_TIMES, "kept_until", kind=NUMBER | None),
+        **checked(row, "fingerprint", "tool", "dialect", kind=str),
+        **checked(row, "title", kind=str | None),
+        questions=adapter(_QUESTIONS).validate_json(row["questions"]),
+        draft=adapter(Draft).validate_json(row["draft"]),
+        status=Status(row["status"]),
+        outcome=optional_json(Outcome, row["outcome"]),
+        late=optional_json(Outcome, row["late"]),
+        kept=bool(row["kept"]),
+        discarded=bool(row["discarded"]),
+        orphaned_since=checked(row, "alone_since", kind=NUMBER | None)["alone_since"],
+        orphaned=bool(row["alone"]),
+    )
     _check_parts(ask)
     return ask
 
 
-def check_types(row: sqlite3.Row, columns: tuple[str, ...], kind: Any) -> None:
-    """SQLite keeps a value of any type in any column."""
+def attributes(value: object, *names: str) -> dict[str, Any]:
+    """Those that are columns of the same name."""
+    return {name: getattr(value, name) for name in names}
+
+
+def checked(row: sqlite3.Row, *columns: str, kind: Any) -> dict[str, Any]:
+    """These columns. SQLite keeps a value of any type in any column. :raises TypeError:"""
     for column in columns:
         if not isinstance(row[column], kind):
             raise TypeError(column)
+    return {column: row[column] for column in columns}
 
 
-def check_agent(row: sqlite3.Row) -> None:
+def agent_row(of: Ask | Notice | Operation) -> dict[str, Any]:
     """What every row has that an agent caused."""
-    check_types(row, _OF_AN_AGENT, str)
-    check_types(row, ("project_label",), str | None)
+    return {
+        "id": of.id,
+        "project": of.project.key,
+        "project_name": of.project.name,
+        "project_label": of.project.label,
+        "client": of.agent.client,
+        "agent_name": of.agent.name,
+    }
 
 
-def _check_listed(row: sqlite3.Row) -> None:
-    check_agent(row)
-    check_types(row, ("created_at",), NUMBER)
-    check_types(row, ("deadline", "settled_at", "delivered_at"), NUMBER | None)
+def agent_of(row: sqlite3.Row) -> dict[str, Any]:
+    """`agent_row` backwards. :raises TypeError:"""
+    checked(row, "id", "project", "project_name", "client", "agent_name", kind=str)
+    checked(row, "project_label", kind=str | None)
+    return {
+        "id": row["id"],
+        "project": Project(
+            key=row["project"], name=row["project_name"], label=row["project_label"]
+        ),
+        "agent": Agent(client=row["client"], name=row["agent_name"]),
+    }
+
+
+def call_name_of(row: sqlite3.Row) -> CallName:
+    """:raises TypeError:"""
+    return CallName(**checked(row, "link", "request", kind=str))
 
 
 def texts(rows: Iterable[sqlite3.Row]) -> list[str]:
@@ -155,33 +175,6 @@ def _check_parts(ask: Ask) -> None:
         raise ValueError("outcome")
 
 
-def _ask(row: sqlite3.Row) -> Ask:
-    return Ask(
-        id=row["id"],
-        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
-        agent=Agent(client=row["client"], name=row["agent_name"]),
-        tool=row["tool"],
-        dialect=row["dialect"],
-        title=row["title"],
-        questions=adapter(_QUESTIONS).validate_json(row["questions"]),
-        fingerprint=row["fingerprint"],
-        created_at=row["created_at"],
-        deadline=row["deadline"],
-        draft=adapter(Draft).validate_json(row["draft"]),
-        status=Status(row["status"]),
-        revision=row["revision"],
-        settled_at=row["settled_at"],
-        outcome=from_json(Outcome, row["outcome"]),
-        late=from_json(Outcome, row["late"]),
-        delivered_at=row["delivered_at"],
-        kept=bool(row["kept"]),
-        kept_until=row["kept_until"],
-        discarded=bool(row["discarded"]),
-        orphaned_since=row["alone_since"],
-        orphaned=bool(row["alone"]),
-    )
-
-
 ROW_COLUMNS = (
     "seq", "id", "project", "project_name", "project_label", "client", "agent_name", "status",
     "created_at", "deadline", "settled_at", "delivered_at", "late IS NOT NULL AS is_late", "alone",
@@ -191,17 +184,12 @@ ROW_COLUMNS = (
 
 
 def row_of(row: sqlite3.Row, summary: Summary) -> Row:
-    _check_listed(row)
     return Row(
-        id=row["id"],
+        **agent_of(row),
+        **checked(row, "created_at", kind=NUMBER),
+        **checked(row, *_TIMES, kind=NUMBER | None),
         seq=row["seq"],
-        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
-        agent=Agent(client=row["client"], name=row["agent_name"]),
         status=Status(row["status"]),
-        created_at=row["created_at"],
-        deadline=row["deadline"],
-        settled_at=row["settled_at"],
-        delivered_at=row["delivered_at"],
         late=bool(row["is_late"]),
         orphaned=bool(row["alone"]),
         summary=summary,
@@ -212,78 +200,48 @@ def call_row(call: Call) -> dict[str, Any]:
     return {
         "link": call.name.link,
         "request": call.name.request,
-        "ask_id": call.ask_id,
         "question_ids": json.dumps(call.question_ids, ensure_ascii=False),
-        "started_at": call.started_at,
-        "ended_at": call.ended_at,
-        "delivered_at": call.delivered_at,
-        "ticket": call.ticket,
-        "late": call.late,
-        "counts_until": call.counts_until,
+        **attributes(call, "ask_id", "started_at", *_CALL_TIMES, "ticket", "late"),
     }
 
 
 def call_of(row: sqlite3.Row) -> Call:
-    check_types(row, (*OF_A_CALL, "ask_id"), str)
-    check_types(row, ("started_at",), NUMBER)
-    check_types(row, ("ended_at", "delivered_at", "counts_until"), NUMBER | None)
     return Call(
-        name=CallName(link=row["link"], request=row["request"]),
-        ask_id=row["ask_id"],
+        name=call_name_of(row),
+        **checked(row, "ask_id", kind=str),
+        **checked(row, "started_at", kind=NUMBER),
+        **checked(row, *_CALL_TIMES, kind=NUMBER | None),
         question_ids=adapter(_QUESTION_IDS).validate_json(row["question_ids"]),
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
-        delivered_at=row["delivered_at"],
         ticket=bool(row["ticket"]),
         late=bool(row["late"]),
-        counts_until=row["counts_until"],
     )
 
 
 def notice_row(notice: Notice) -> dict[str, Any]:
     return {
-        "id": notice.id,
+        **agent_row(notice),
         "link": notice.call.link,
         "request": notice.call.request,
-        "project": notice.project.key,
-        "client": notice.agent.client,
-        "project_name": notice.project.name,
-        "project_label": notice.project.label,
-        "agent_name": notice.agent.name,
-        "title": notice.title,
-        "message": notice.message,
+        **attributes(notice, "title", "message", "at"),
         "level": notice.level.value,
-        "at": notice.at,
         "operation": notice.operation and as_json(OperationEnd, notice.operation),
     }
 
 
 def notice_of(row: sqlite3.Row) -> Notice:
-    check_agent(row)
-    check_types(row, (*OF_A_CALL, "title", "message"), str)
-    check_types(row, ("at",), NUMBER)
     return Notice(
-        id=row["id"],
-        call=CallName(link=row["link"], request=row["request"]),
-        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
-        agent=Agent(client=row["client"], name=row["agent_name"]),
-        title=row["title"],
-        message=row["message"],
+        **agent_of(row),
+        call=call_name_of(row),
+        **checked(row, "title", "message", kind=str),
+        **checked(row, "at", kind=NUMBER),
         level=Level(row["level"]),
-        at=row["at"],
-        operation=from_json(OperationEnd, row["operation"]),
+        operation=optional_json(OperationEnd, row["operation"]),
     )
 
 
 def post_of(row: sqlite3.Row) -> Post:
-    check_types(row, ("ask_id", "surface", "place"), str)
-    check_types(row, ("revision",), int)
-    return Post(
-        ask_id=row["ask_id"],
-        surface=row["surface"],
-        place=row["place"],
-        revision=row["revision"],
-    )
+    texts = checked(row, "ask_id", "surface", "place", kind=str)
+    return Post(**texts, **checked(row, "revision", kind=int))
 
 
 def note_of(row: sqlite3.Row) -> ChannelState:
@@ -312,8 +270,8 @@ def as_json(kind: Any, value: object) -> str:
     return json.dumps(adapter(kind).dump_python(value), ensure_ascii=False)
 
 
-def from_json(kind: Any, text: str | None) -> Any:
-    """None stays None."""
+def optional_json(kind: Any, text: str | None) -> Any:
+    """None where there is no text. :raises ValueError:"""
     return adapter(kind).validate_json(text) if text else None
 
 

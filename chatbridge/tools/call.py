@@ -21,7 +21,7 @@ from mcp_types import (
 from chatbridge.core.asks.waiting_calls import LearnedLimit, WaitingCalls
 from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Agent, AskRequest, CallName, Project, Question
+from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.tools.clients import Client, soonest
 
@@ -104,26 +104,6 @@ class ToolCall:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "began", self.clock.monotonic() - (self.age or 0.0))
-
-    def request(
-        self,
-        *,
-        tool: str,
-        dialect: str,
-        questions: tuple[Question, ...],
-        timeout: float | None,
-        title: str | None = None,
-    ) -> AskRequest:
-        """What this call's agent asks."""
-        return AskRequest(
-            project=self.project,
-            agent=self.agent,
-            tool=tool,
-            dialect=dialect,
-            title=title,
-            questions=questions,
-            timeout=timeout,
-        )
 
     @property
     def agent(self) -> Agent:

@@ -185,8 +185,14 @@ class ApproveToolUse:
     def _request(
         self, use: Use, questions: tuple[Question, ...], call: ToolCall, *, timeout: float | None
     ) -> AskRequest:
-        # The dialect is part of the fingerprint: what one tool may do no other may.
-        return call.request(tool=self.name, dialect=use.tool, questions=questions, timeout=timeout)
+        return AskRequest(
+            project=call.project,
+            agent=call.agent,
+            tool=self.name,
+            dialect=use.tool,  # part of the fingerprint: what one tool may do no other may
+            questions=questions,
+            timeout=timeout,
+        )
 
     async def _refused(self, ask: Ask) -> CallToolResult:
         if ask.status is Status.TIMED_OUT:

@@ -58,7 +58,9 @@ class AskUser:
         given = parse(
             arguments, self._limits(call.project), declared_defaults=self._policy.declared_defaults
         )
-        request = call.request(
+        request = AskRequest(
+            project=call.project,
+            agent=call.agent,
             tool=self.name,
             dialect=given.dialect,
             title=given.title,

@@ -12,7 +12,7 @@ from typing import Any
 from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.errors import ToolInputError
-from chatbridge.core.model import Ask, Project
+from chatbridge.core.model import Ask, AskRequest, Project
 from chatbridge.core.store_port import Store
 from chatbridge.core.text import shortened
 from chatbridge.tools.auq.arguments import Limits, ask_schema, fetch_schema, parse, parse_fetch
@@ -68,7 +68,9 @@ class AskUserQuestions:
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         given = parse(arguments, self._limits)
-        request = call.request(
+        request = AskRequest(
+            project=call.project,
+            agent=call.agent,
             tool=self.name,
             dialect=DIALECT,
             title=given.questions[0].title if len(given.questions) == 1 else None,

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 MAX_FILE = 1_000_000
 MAX_FOLDER = 30_000_000
-"""So much is read at once, of the newest files: a repository can bring along what it likes."""
+"""Bytes that are read of the newest files: a repository can bring along what it likes."""
 SUFFIXES = 1_000
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LAST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -314,8 +314,13 @@ def _state(question: Question, call: ToolCall, *, ask: str | None) -> FormState:
 
 
 def _request(question: Question, call: ToolCall) -> AskRequest:
-    return call.request(
-        tool=QUESTION_ASK, dialect=QUESTION_ASK, questions=(question,), timeout=math.inf
+    return AskRequest(
+        project=call.project,
+        agent=call.agent,
+        tool=QUESTION_ASK,
+        dialect=QUESTION_ASK,
+        questions=(question,),
+        timeout=math.inf,
     )
 
 
