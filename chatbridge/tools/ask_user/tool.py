@@ -11,7 +11,7 @@ from typing import Any
 from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.asks.reach import Reach
-from chatbridge.core.model import Answer, Ask, Call, Project, QuestionType, Status
+from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, QuestionType, Status
 from chatbridge.projects import settings_of
 from chatbridge.tool_names import ASK_USER
 from chatbridge.tools.ask_user.arguments import QUESTION, Limits, input_schema, parse
