@@ -161,7 +161,8 @@ def texts(rows: Iterable[sqlite3.Row]) -> list[str]:
 
 
 def _check_parts(ask: Ask) -> None:
-    """That its parts fit one another: whoever draws or ends it relies on that."""
+    """Check that its parts fit one another: drawing and ending it rely on that. :raises
+    ValueError:"""
     number = len(ask.questions)
     if not number or len(ask.draft.entries) != number or not 0 <= ask.draft.at <= number:
         raise ValueError("draft")
@@ -245,7 +246,7 @@ def post_of(row: sqlite3.Row) -> Post:
 
 
 def note_of(row: sqlite3.Row) -> ChannelState:
-    """A cursor that is damaged is still one: without it, what waits would be passed over."""
+    """Keep also a damaged cursor: without it, what waits would be skipped."""
     at = row["at"] if isinstance(row["at"], NUMBER) else 0.0
     return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
 
@@ -283,7 +284,7 @@ NAMES = {
     "notice": ("id",),
     "command": ("id",),
 }
-"""What each kind of row is known by."""
+"""Columns that identify a row of each kind."""
 UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
 """What making a value from a row may raise."""
 

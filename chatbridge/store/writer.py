@@ -107,7 +107,7 @@ class Writer:
                 job.fail(self._closed())
 
     async def _commit_whatever_happens(self, jobs: list[_Job[Any]]) -> None:
-        """An error of ours costs these works, and none after them."""
+        """Commit; an error of ours fails these works and none after them."""
         try:
             await self._commit(jobs)
         except Exception as error:
@@ -178,7 +178,7 @@ class Writer:
 
 
 def _nothing() -> None:
-    """Nobody waits for this work any more, and it has not been run."""
+    """Stands for a work that nobody waits for any more, and that was not run."""
 
 
 def _being_cancelled() -> bool:

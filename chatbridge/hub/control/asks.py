@@ -55,7 +55,7 @@ class Watchers:
         self._waiting: dict[asyncio.Event, int] = {}
 
     def changed(self, ask: Ask) -> None:
-        """Wake those who may see it: when another user's asks change tells something of them."""
+        """Wake those who may see it. Nobody learns when asks of another user change."""
         for event, uid in self._waiting.items():
             if may_see(ask, uid):
                 event.set()
@@ -260,12 +260,12 @@ async def _listed(asks: Sequence[Ask], *, brief: bool) -> Json:
 
 
 def _wants_brief(request: Request) -> bool:
-    """Whether a table is all that the list is for."""
+    """Whether the list is for a table only."""
     return request.given.get("brief") is True
 
 
 def _cut(value: Any) -> Any:
-    """With texts as long as a row of a table can be."""
+    """Cut texts to the length of a row in a table."""
     if isinstance(value, dict):
         return {name: _cut(item) for name, item in value.items() if name != "options"}
     if isinstance(value, list):

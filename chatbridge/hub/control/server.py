@@ -116,7 +116,7 @@ async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> b
 
 
 async def _end_of(reader: asyncio.StreamReader) -> None:
-    """Whatever it says meanwhile is passed over, and not held in memory."""
+    """Discard what it says meanwhile, so that it takes no memory."""
     while await reader.read(65536):
         pass
 

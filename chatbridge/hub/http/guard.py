@@ -96,7 +96,8 @@ class Guesses:
 
 
 def _network(address: str) -> str:
-    """One household has one IPv6 network and as many addresses as it likes."""
+    """The address, or the network of an IPv6 address: one household has as many of those as it
+    likes."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -156,7 +157,7 @@ class HttpGuard:
 
 
 def refused(status: int, sentence: str, **headers: str) -> Response:
-    """Closes the connection: it would go on swallowing a body that nobody wants."""
+    """Closes the connection, which would else go on reading a body that nobody wants."""
     own = {"connection": "close", "cache-control": "no-store"}
     return JSONResponse({"error": sentence}, status_code=status, headers={**own, **headers})
 

@@ -25,7 +25,7 @@ from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
 from chatbridge.framing import MAX_LINE, Overlong
-from chatbridge.hub.links.pending_elicitations import Forms
+from chatbridge.hub.links.pending_elicitations import PendingElicitations
 from chatbridge.hub.links.sdk_streams import Reading, Writing
 from chatbridge.safe_json import has_bad_id, is_request_id
 
@@ -68,7 +68,7 @@ class Session:
     """How long requests have waited that are about to be repeated."""
     _unconfirmed: set[str] = field(default_factory=set, init=False)
     """Its calls of which the link has not said that the client has the response."""
-    _forms: Forms = field(default_factory=Forms, init=False)
+    _forms: PendingElicitations = field(default_factory=PendingElicitations, init=False)
 
     def __post_init__(self) -> None:
         self._pushes = self.pushes or Pushes()

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 Json = dict[str, Any]
 
 OUTCOME = "chatbridge/outcome"
-"""In a denial's `_meta`: whether a person denied it, or what else came between."""
+"""Key in a denial's `_meta`: whether a person denied it, or what else happened."""
 LONGEST_NAME = 200
 
 DENIED = "The user denied this"
@@ -74,7 +74,7 @@ it by yourself allows nothing."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """A tool that is to be used, and with what."""
+    """A tool that is to be used, and its input."""
 
     tool: str
     given: Json
@@ -85,7 +85,7 @@ class ApproveToolUse:
     always = True
 
     def __init__(self, waiting: Waiting, *, timeout: float | None) -> None:
-        """`timeout`: of approvals; None: as long as any ask's."""
+        """`timeout` of approvals; None: that of every ask."""
         self._waiting = waiting
         self._policy = waiting.broker.policy
         self._timeout = timeout
@@ -155,7 +155,7 @@ class ApproveToolUse:
         return _allow(use.given)
 
     def _limit(self, call: ToolCall) -> float | None:
-        """After how long the call ends at the latest, whatever its card says."""
+        """Seconds after which the call ends at the latest, whatever its card says."""
         return soonest(call.given_up_after, self._policy.max_block)
 
     def _longest(self, limit: float | None) -> float:
@@ -225,7 +225,8 @@ def _parsed(arguments: Json) -> Use:
 
 
 def _size(given: object) -> int | None:
-    """Python reads numbers as JSON that JSON does not have; the client could not read them back."""
+    """None if it holds numbers that Python reads and JSON does not have: the client could not read
+    them."""
     try:
         return len(json.dumps(given, allow_nan=False))
     except (ValueError, RecursionError):

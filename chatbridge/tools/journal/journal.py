@@ -183,7 +183,7 @@ def reason(error: OSError) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Entry:
     timestamp: str
-    """UTC with milliseconds and Z; so texts are in the order of their times."""
+    """UTC with milliseconds and Z, so that texts sort by time."""
     question: str
     answer: str
 
@@ -212,7 +212,7 @@ def _text(time: datetime) -> str:
 QUESTION_ASK = "question_ask"
 REMEMBERED = 1_000
 RECENT = 1_000
-"""How many ended asks a start looks through."""
+"""Ended asks that are looked through at the start."""
 
 
 class JournalKeeper:
