@@ -145,13 +145,11 @@ class HttpAgents:
             await self._serve(token, scope, receive, send)
         except Refused as refusal:
             await refusal.response(scope, receive, send)
-        except ClientDisconnect:
-            return
         finally:
             self._open -= Counter((token,))
 
     async def _serve(self, token: Token, scope: Scope, receive: Receive, send: Send) -> None:
-        """:raises Refused: :raises ClientDisconnect: before its body has arrived."""
+        """:raises Refused:"""
         if self._closing:
             raise Refused(refused(503, STOPPING))
         if self._open[token] > MAX_OPEN:
@@ -163,6 +161,8 @@ class HttpAgents:
                 body = await read_body(headers, receive)
         except TimeoutError:
             raise Refused(refused(408, "The request took too long to arrive.")) from None
+        except ClientDisconnect:
+            return
         if body is None:
             raise Refused(refused(413, f"A request has at most {MAX_LINE:,} bytes."))
         message = parsed(body)

@@ -4,5 +4,4 @@ listener: accepts connections, and closes them in order
 peers: who may connect, and see which asks
 session: one MCP session, and its private lines
 pending_elicitations: forms that a session has open at its client
-sdk_streams: a session as the SDK's two streams
 """

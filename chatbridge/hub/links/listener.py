@@ -48,7 +48,6 @@ MOST_OF_ONE_USER = 256
 class Connection:
     session: Session
     writer: asyncio.StreamWriter
-    task: asyncio.Task[None]
     remark: str | None
     version: str
     pid: int | None
@@ -71,7 +70,7 @@ class Links:
     opened: Callable[[Project], None] = lambda project: None
     """Told of the links' projects."""
     _peers: Peers = field(init=False)
-    _visits: set[asyncio.Task[Any]] = field(default_factory=set, init=False)
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set, init=False)
     _of_user: Counter[int] = field(default_factory=Counter, init=False)
     _connections: dict[asyncio.StreamWriter, Connection] = field(default_factory=dict, init=False)
     _listener: asyncio.Server | None = field(default=None, init=False)
@@ -112,21 +111,21 @@ class Links:
         self._closing = True
         if self._listener is not None:
             self._listener.close()
-        connections = list(self._connections.values())
-        for connection in connections:
+        for connection in self._connections.values():
             connection.session.mute()
             if not connection.writer.is_closing():
                 connection.writer.write(_line({"chatbridge": "stopping"}))
                 connection.writer.write_eof()
-        ending = [*(connection.task for connection in connections), *self._visits]
-        for task in ending:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock = writer.get_extra_info("socket")
         uid = sockets.peer_uid(sock)
         self._of_user[uid] += 1
+        self._tasks.add(_this_task())
         try:
             if not self._peers.admits(sock):
                 log.warning("a process of uid %d tried to connect", uid)
@@ -138,7 +137,7 @@ class Links:
             if preface is None or self._closing:
                 return
             if preface["chatbridge"] == "terminal":
-                await self._visit(reader, writer, uid=uid)
+                await (self.terminals or Terminals()).serve(reader, writer, uid=uid)
             else:
                 await self._serve(preface, reader, writer, uid=uid)
         except (ConnectionError, ChatbridgeError) as error:
@@ -148,6 +147,7 @@ class Links:
             # as an error.
             return
         finally:
+            self._tasks.discard(_this_task())
             self._of_user -= Counter((uid,))
             writer.close()
 
@@ -169,18 +169,6 @@ class Links:
         greeting = {"chatbridge": "hub", "protocol": PROTOCOL, "version": __version__}
         await _write(writer, {**greeting, "pid": os.getpid()})
         return preface  # type: ignore[no-any-return]
-
-    async def _visit(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, uid: int
-    ) -> None:
-        """A command of a person's terminal."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._visits.add(task)
-        try:
-            await (self.terminals or Terminals()).serve(reader, writer, uid=uid)
-        finally:
-            self._visits.discard(task)
 
     async def _serve(
         self,
@@ -215,12 +203,9 @@ class Links:
         if remark:
             log.warning("link %s: %s", link, remark)
             self.tell(remark)
-        task = asyncio.current_task()
-        assert task is not None
         self._connections[writer] = Connection(
             session,
             writer,
-            task,
             remark,
             version=_short(preface.get("version")),
             pid=(pid := _pid(preface.get("pid"))),
@@ -235,6 +220,7 @@ class Links:
                 log.exception("link %s: its session failed", link)
         finally:
             del self._connections[writer]
+            self._tasks.discard(_this_task())  # what follows is not cut off by a hub that closes
         if self._closing:
             return  # its calls go on with the next hub
         log.info("link %s closed", link)
@@ -273,6 +259,12 @@ class Links:
             f"The agent in {project} was started with settings that this hub does not "
             f"use: {', '.join(names)}. Put them into config.toml, then run: chatbridge stop"
         )
+
+
+def _this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
 
 
 def _problem(preface: object) -> str | None:

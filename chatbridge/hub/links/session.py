@@ -1,7 +1,7 @@
 """One MCP session: lines of a link's socket, or of standard input and output, to and from the SDK.
 
-Owns framing and the private lines of docs/link-protocol.md. What a request means is the server's
-business; the first lines of a connection are in `links`.
+Owns framing and the private lines of docs/link-protocol.md. The server knows what a request means;
+`listener` reads the first lines of a connection.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from types import TracebackType
+from typing import Any, Self, cast
 
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -26,7 +27,6 @@ from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
 from chatbridge.framing import MAX_LINE, Overlong
 from chatbridge.hub.links.pending_elicitations import PendingElicitations
-from chatbridge.hub.links.sdk_streams import Reading, Writing
 from chatbridge.safe_json import has_bad_id, is_request_id
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class Session:
 
     async def serve(self, server: Server[Any]) -> None:
         """Until the other side closes."""
-        read, write = Reading(self), Writing(self)
+        read, write = _Reading(self), _Writing(self)
         try:
             async with self._pushes.to(self):
                 options = server.create_initialization_options(
@@ -303,6 +303,73 @@ class Session:
             await self.send(line + b"\n")
         except ConnectionError:
             self.present = False
+
+
+class _Stream:
+    """What the SDK expects of a stream beside its items. The connection is closed by its owner."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def aclose(self) -> None:
+        return None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        return None
+
+
+class _Reading(_Stream):
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._line: asyncio.Future[SessionMessage | None] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            message = await self._next()
+        except Exception:
+            self._session.mute()
+            raise
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def _next(self) -> SessionMessage | None:
+        """The next line's message, or a reply, whichever comes first."""
+        line = self._line or asyncio.ensure_future(self._session.next_message())
+        reply = asyncio.ensure_future(self._session.next_reply())
+        self._line = line
+        ends: set[asyncio.Future[Any]] = {line, reply}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            reply.cancel()
+        if reply.done() and not reply.cancelled():
+            return reply.result()
+        self._line = None
+        return line.result()
+
+    def stop(self) -> None:
+        if self._line is not None:
+            self._line.cancel()
+
+    async def receive(self) -> SessionMessage | Exception:
+        return await self.__anext__()
+
+
+class _Writing(_Stream):
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._session.send_message(item)
 
 
 def speaks_of_time(cancelled: Mapping[str, Any]) -> bool | None:
