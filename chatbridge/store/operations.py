@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from chatbridge.core.errors import StoreError
@@ -62,18 +63,18 @@ _OLD = """
 _REMOVE = "DELETE FROM operations WHERE seq = ?"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteOperations:
-    def __init__(self, *, reading: Connection, writer: Writer, unreadable: UnreadableRows) -> None:
-        self._reading = reading
-        self._writer = writer
-        self._unreadable = unreadable
+    reading: Connection
+    writer: Writer
+    unreadable: UnreadableRows
 
     async def add(self, operation: Operation) -> Operation:
         row = _row(operation)
 
         async def work(tx: SqliteTransaction) -> Operation:
             if rows := await tx.rows(_UNDELIVERED, row):
-                known = self._unreadable.first("command", rows, operation_of)
+                known = self.unreadable.first("command", rows, operation_of)
                 if known is None:  # it may have run: it is not run a second time
                     raise StoreError(
                         f"the command {row_name('command', rows[0])} was begun by another version "
@@ -85,18 +86,18 @@ class SqliteOperations:
             await tx.change(insert("operations", row), row)
             return operation
 
-        return await self._writer.run(work)
+        return await self.writer.run(work)
 
     async def save(self, operation: Operation, *, was: Stage) -> bool:
         row = {**_row(operation), "was": was.value}
-        return await self._writer.run(lambda tx: tx.change(_SAVE, row)) == 1
+        return await self.writer.run(lambda tx: tx.change(_SAVE, row)) == 1
 
     async def delivered(self, call: CallName) -> None:
-        await self._writer.run(lambda tx: tx.change(_DELIVERED, (call.link, call.request)))
+        await self.writer.run(lambda tx: tx.change(_DELIVERED, (call.link, call.request)))
 
     async def get(self, operation_id: str) -> Operation | None:
-        rows = await self._reading.rows(_GET, (operation_id,))
-        return self._unreadable.first("command", rows, operation_of)
+        rows = await self.reading.rows(_GET, (operation_id,))
+        return self.unreadable.first("command", rows, operation_of)
 
     async def by_prefix(self, *, project: str, prefix: str) -> Sequence[Operation]:
         given = {"project": project, "prefix": prefix, "limit": LISTED_BY_PREFIX}
@@ -109,11 +110,11 @@ class SqliteOperations:
         return await self._all(_UNENDED)
 
     async def _all(self, sql: str, parameters: Parameters = ()) -> list[Operation]:
-        rows = await self._reading.rows(sql, parameters)
-        return self._unreadable.read("command", rows, operation_of)
+        rows = await self.reading.rows(sql, parameters)
+        return self.unreadable.read("command", rows, operation_of)
 
     async def granted(self, *, link: str, grant: str) -> bool:
-        return bool(await self._reading.rows(_GRANTED, (link, grant)))
+        return bool(await self.reading.rows(_GRANTED, (link, grant)))
 
     async def remove(self, *, before: float, keep: int, limit: int) -> Sequence[str]:
         given = {"before": before, "keep": keep, "limit": limit}
@@ -124,7 +125,7 @@ class SqliteOperations:
                 await tx.change(_REMOVE, (row["seq"],))
             return texts(old)
 
-        return await self._writer.run(work)
+        return await self.writer.run(work)
 
 
 def _row(operation: Operation) -> dict[str, Any]:
