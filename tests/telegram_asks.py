@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.channels.telegram.render.card import Seen, draw_card
-from chatbridge.channels.telegram.render.keyboard import Key, Rows
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card

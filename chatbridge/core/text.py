@@ -179,6 +179,14 @@ def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
+def clipped(text: str, limit: int) -> str:
+    """At most `limit` characters, of which an emoji takes two, cut with an ellipsis."""
+    if len(text) <= limit and len(text.encode("utf-16-le", "surrogatepass")) <= 2 * limit:
+        return text
+    head = text[:limit].encode("utf-16-le", "surrogatepass")[: 2 * (limit - 1)]
+    return head.decode("utf-16-le", "ignore").rstrip() + "…"
+
+
 def split_recommended(label: str) -> tuple[str, bool]:
     """A label without its "(recommended)" at the end, and whether it had one."""
     if label.lower().endswith(RECOMMENDED) and len(label) > len(RECOMMENDED):

@@ -40,7 +40,7 @@ with connected() as line:
 """
 LOOK = """
 import os, socket, sys
-from chatbridge.link import system_hub
+from chatbridge.link import search as system_hub
 try:
     system_hub.connect()
 except OSError as error:

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 
-from chatbridge.channels.telegram.render.callback_data import Tap, encode, question_shown
+from chatbridge.channels.chat.callback_data import Tap, encode, question_shown
 from chatbridge.channels.web.request_parsing import event_fields
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms.form import Event

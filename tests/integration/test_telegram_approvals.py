@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.render.callback_data import Tap, encode
+from chatbridge.channels.chat.callback_data import Tap, encode
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import UNSENT, clock_time
 from chatbridge.core.forms import form

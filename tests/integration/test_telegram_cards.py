@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.render.callback_data import Tap, encode
-from chatbridge.channels.telegram.render.keyboard import OFF, ON
+from chatbridge.channels.chat.callback_data import Tap, encode
+from chatbridge.channels.chat.keyboard import OFF, ON
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form

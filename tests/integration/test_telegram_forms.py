@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.render.keyboard import OFF, ON
+from chatbridge.channels.chat.keyboard import OFF, ON
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Status, View
 from tests.fakes.clock import StillClock

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.callback_data import Output, encode
 from chatbridge.channels.telegram.inbound import outputs
-from chatbridge.channels.telegram.render.callback_data import Output, encode
 from chatbridge.core.model import OperationEnd
 from tests.ended_operations import BADLY, HOSTILE, OPERATION, WELL
 from tests.fakes.clock import StillClock

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.render.keyboard import OFF
+from chatbridge.channels.chat.keyboard import OFF
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName, Person

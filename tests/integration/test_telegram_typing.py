@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.render.keyboard import ON
+from chatbridge.channels.chat.keyboard import ON
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.clock import StillClock

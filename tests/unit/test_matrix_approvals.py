@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.channels.chat.hints import ReactionView
 from chatbridge.channels.matrix.render.approvals import INDENT, pages_of, split
 from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
-from chatbridge.channels.matrix.render.drawing import Drawing, Seen
 from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.matrix.render.html import Words
 from chatbridge.channels.matrix.render.reactions import keys
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card, Role
@@ -40,7 +41,7 @@ HINT = (
 )
 
 
-def body(shown: Ask, seen: Seen = SEEN) -> str:
+def body(shown: Ask, seen: ReactionView = SEEN) -> str:
     drawing = draw_card(card(shown), seen)
     check(drawing)
     return plain(drawing.body)
@@ -249,7 +250,7 @@ def test_the_root_and_the_reminder_say_what_it_is_about() -> None:
 
 
 @given(approvals(), seens)
-def test_everything_fits_an_event(shown: Ask, seen: Seen) -> None:
+def test_everything_fits_an_event(shown: Ask, seen: ReactionView) -> None:
     for each in (card(shown), build_card(shown, channel="matrix", only_on=("web",))):
         check(draw_card(each, seen))
         check(draw_reminder(each, seen))
@@ -265,7 +266,7 @@ def test_pages_are_all_of_it_to_the_letter(code: str) -> None:
 
 
 @given(approvals(), seens)
-def test_whoever_can_allow_something_is_shown_all_of_it(shown: Ask, seen: Seen) -> None:
+def test_whoever_can_allow_something_is_shown_all_of_it(shown: Ask, seen: ReactionView) -> None:
     found = card(shown)
     subject = found.subject
     assert subject
@@ -275,12 +276,12 @@ def test_whoever_can_allow_something_is_shown_all_of_it(shown: Ask, seen: Seen) 
     pages = pages_of(found)
     said = [draw_card(found, seen)] if not pages else list(pages)
     assert subject.code in "".join(_code_in(drawing) for drawing in said)
-    everything = "".join(html_text(drawing.html) for drawing in (draw_card(found, seen), *pages))
+    everything = html_text(draw_card(found, seen).html) + "".join(map(_code_in, pages))
     paths = (subject.file, subject.leads_to, subject.folder)
     assert all(path in everything for path in paths if path)
 
 
-def _code_in(drawing: Drawing) -> str:
+def _code_in(drawing: Words) -> str:
     """What stands in the frame for code."""
     _, _, rest = drawing.html.partition("<pre>")
     return html_text(f"<pre>{rest.partition('</pre>')[0]}</pre>")

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from chatbridge.channels.matrix.render.html import (
     Words,
     blocks,
-    clipped,
     name,
     paragraphs,
     question,
@@ -17,7 +16,7 @@ from chatbridge.channels.matrix.render.html import (
     trusted,
     untrusted,
 )
-from chatbridge.core.text import visible
+from chatbridge.core.text import clipped, visible
 from tests import strategies as some
 from tests.matrix_asks import html_text
 from tests.telegram_strategies import long_texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chatbridge.channels.matrix.render import notices
-from chatbridge.channels.matrix.render.drawing import Drawing
+from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Outcome, Status
 from tests.matrix_asks import check, html_text, plain
@@ -16,7 +16,7 @@ SECOND = ask(confirm("Really?"), text("Why <b>?"), title="Release\u202e 2.4", de
 OVER = replace(FIRST, status=Status.TIMED_OUT, settled_at=NOW, outcome=Outcome(at=NOW))
 
 
-def read(drawing: Drawing) -> str:
+def read(drawing: Words) -> str:
     check(drawing)
     return plain(drawing.body)
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.channels.chat.hints import ReactionView
 from chatbridge.channels.matrix.render import notices
 from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
-from chatbridge.channels.matrix.render.drawing import Drawing, Seen
 from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import GLYPHS
@@ -32,7 +33,9 @@ from tests.telegram_strategies import asks, long_texts
 
 
 @given(asks(), seens)
-def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: Seen) -> None:
+def test_every_card_fits_an_event_and_its_first_line_is_ours(
+    shown: Ask, seen: ReactionView
+) -> None:
     drawn = build_card(shown, channel="matrix", latest_deadline=1e9)
     drawing = draw_card(drawn, seen)
     check(drawing)
@@ -47,7 +50,9 @@ def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: S
 
 
 @given(asks(), seens, st.sampled_from(View), st.integers(0, 10))
-def test_every_other_message_about_an_ask_fits(shown: Ask, seen: Seen, view: View, at: int) -> None:
+def test_every_other_message_about_an_ask_fits(
+    shown: Ask, seen: ReactionView, view: View, at: int
+) -> None:
     drawn = build_card(shown, channel="matrix", latest_deadline=1e9)
     check(draw_reminder(drawn, seen))
     if drawn.view is not None:
@@ -117,7 +122,7 @@ def test_a_hundred_short_options_are_all_listed() -> None:
 TRICK = "</p><strong>x</strong> & <br>"
 
 
-def tricked() -> list[Drawing]:
+def tricked() -> list[Words]:
     question = Question(
         id="q",
         text=f"{TRICK}\n\n```\n{TRICK}\n```\n\n- {TRICK}",

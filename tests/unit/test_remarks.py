@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from chatbridge.channels.chat import notices
 from chatbridge.channels.matrix.render import announcement as matrix_announcement
 from chatbridge.channels.matrix.render import notices as matrix_notices
 from chatbridge.channels.telegram.outbound import announcer
-from chatbridge.channels.telegram.render import notices
+from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.cards.card import APPROVAL_GLYPH
 from chatbridge.core.cards.card import GLYPHS as CARDS
 from chatbridge.core.cards.operation_summary import ended
@@ -50,7 +51,7 @@ def test_a_notice_of_an_agent_that_is_called_chatbridge_does_not_begin_like_a_re
     assert listed is not None
     for drawn in (announcer.draw_notice(notice).html, listed.html):
         assert drawn.startswith(NOTICES[level])
-        assert not drawn.startswith(notices.remark(text)[0])
+        assert not drawn.startswith(write(notices.remark(text), now=0.0)[0])
     in_matrix, remark = matrix_announcement.draw_notice(notice), matrix_notices.remark(text)
     assert in_matrix.body.startswith(NOTICES[level])
     assert not in_matrix.body.startswith(remark.body[0])

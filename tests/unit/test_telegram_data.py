@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.render.callback_data import (
+from chatbridge.channels.chat.callback_data import (
     MAX_BYTES,
     NEITHER,
     Action,

@@ -12,7 +12,6 @@ from chatbridge.channels.telegram.render.html import (
     Run,
     Text,
     blocks,
-    clipped,
     cut,
     escape,
     headline,
@@ -26,7 +25,7 @@ from chatbridge.channels.telegram.render.html import (
     width,
 )
 from chatbridge.core.cards.phrases import clock_time
-from chatbridge.core.text import isolated, visible
+from chatbridge.core.text import clipped, isolated, visible
 from tests.telegram_asks import HOUR, NOW, read
 from tests.telegram_strategies import long_texts
 

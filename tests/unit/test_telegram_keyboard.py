@@ -8,14 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.render.keyboard import (
-    Rows,
-    columns,
-    fitted,
-    label_of,
-    needs_list,
-    rows,
-)
+from chatbridge.channels.chat.document import Rows
+from chatbridge.channels.chat.keyboard import columns, fitted, label_of, needs_list, rows
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
 from tests.telegram_asks import NOW, ask, card, confirm, keys, labels, select, text

@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.channels.chat.callback_data import Output, decode
 from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
-from chatbridge.channels.telegram.render.callback_data import Output, decode
 from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.channels.telegram.render.operations import FILE, MOST_BUTTONS, bounded, output_file
 from chatbridge.core.model import Notice

@@ -5,11 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.channels.chat import notices
+from chatbridge.channels.chat.callback_data import Tap, decode, question_shown
+from chatbridge.channels.chat.document import Message, Rows
 from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
-from chatbridge.channels.telegram.render import notices
-from chatbridge.channels.telegram.render.callback_data import Tap, decode, question_shown
 from chatbridge.channels.telegram.render.card import (
     Seen,
+    draw,
     draw_card,
     draw_prompt,
     draw_reminder,
@@ -17,7 +19,6 @@ from chatbridge.channels.telegram.render.card import (
     toast,
 )
 from chatbridge.channels.telegram.render.html import length, plain_text
-from chatbridge.channels.telegram.render.keyboard import Rows
 from chatbridge.channels.telegram.render.long_questions import overflow
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.build import build_card
@@ -85,12 +86,13 @@ def test_telegram_takes_everything_that_does_not_fit_the_card(shown: Ask) -> Non
 
 @given(st.lists(asks(), max_size=4, unique_by=lambda shown: shown.id), long_texts)
 def test_telegram_takes_every_notice(shown: list[Ask], typed: str) -> None:
+    past = notices.history([a_row(one) for one in shown], channel="telegram")
     drawings = [
-        notices.which_one(typed, shown),
-        notices.reply_to_the_one_you_mean(shown, now=300.0),
-        notices.pending(listed(shown), now=300.0),
-        notices.history([a_row(one) for one in shown], now=300.0),
-        *(notices.use_it(one) for one in shown),
+        draw(notices.which_one(typed, shown), now=300.0),
+        draw(notices.open_asks("Reply.", shown), now=300.0),
+        draw(notices.pending(listed(shown)), now=300.0),
+        draw(Message(document=past), now=300.0),
+        *(draw(notices.use_it(one), now=300.0) for one in shown),
     ]
     for drawing in drawings:
         read(drawing.html)

@@ -7,15 +7,16 @@ import socket
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 
+from chatbridge.channels.chat.card_requests import Wish
 from chatbridge.channels.chat.remarks import tell_each
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.inbound.dispatch import Receiver
 from chatbridge.channels.telegram.inbound.people import People
 from chatbridge.channels.telegram.inbound.poll import Poll
 from chatbridge.channels.telegram.outbound.card_messages import from_text
-from chatbridge.channels.telegram.outbound.card_requests import Wish
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
+from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, RetryLater
 from chatbridge.core.model import ChannelState
@@ -141,7 +142,8 @@ class TelegramChannel:
             )
         if number not in self._greeted:
             self._greeted.add(number)
-            await self._api.send(number, notices.paired(socket.gethostname()), silent=True)
+            html = write(notices.paired(socket.gethostname()), now=self._clock.time())
+            await self._api.send(number, html, silent=True)
 
     async def drain(self) -> None:
         if self._poll is not None:

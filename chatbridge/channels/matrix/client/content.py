@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chatbridge.channels.matrix.render.drawing import Drawing
+from chatbridge.channels.matrix.render.html import Words
 from chatbridge.digests import sha256_hex
 
 Content = dict[str, Any]
 
 
-def message(drawing: Drawing, *, notice: bool = False, mentions: Sequence[str] = ()) -> Content:
+def message(drawing: Words, *, notice: bool = False, mentions: Sequence[str] = ()) -> Content:
     """A notice is silent. Who is mentioned is always said: what an agent wrote pings nobody."""
     return {
         "msgtype": "m.notice" if notice else "m.text",
@@ -22,7 +22,7 @@ def message(drawing: Drawing, *, notice: bool = False, mentions: Sequence[str] =
     }
 
 
-def edit(drawing: Drawing, event: str, *, notice: bool) -> Content:
+def edit(drawing: Words, event: str, *, notice: bool) -> Content:
     """What is outside is for clients that know no edits. It is short: an encrypted event has no
     room for a long card twice."""
     first = drawing.body.partition("\n")[0]

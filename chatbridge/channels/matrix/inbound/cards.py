@@ -9,7 +9,7 @@ from chatbridge.channels.matrix.client.events import RoomEvent, mark, relation
 from chatbridge.channels.matrix.outbound.card_messages import Part, Place, from_text, to_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.planner import digest
-from chatbridge.channels.matrix.render.drawing import Drawing
+from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Ask, Post, View
 from chatbridge.core.ports import AskActions
@@ -145,4 +145,4 @@ def _digest(event: RoomEvent) -> str:
     body, html = event.content.get("body"), event.content.get("formatted_body")
     if not isinstance(body, str) or not isinstance(html, str):
         return ""
-    return digest(Drawing(body=body, html=html))
+    return digest(Words(body=body, html=html))

@@ -11,7 +11,7 @@ from chatbridge.channels.matrix.client import content
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.disambiguation import Offer, to_content
-from chatbridge.channels.matrix.render.drawing import Drawing
+from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.ports import Clock
 
@@ -27,18 +27,16 @@ class Voice:
         self._api = api
         self._clock = clock
 
-    def say(self, drawing: Drawing, *, to: RoomEvent, root: str | None = None) -> None:
+    def say(self, drawing: Words, *, to: RoomEvent, root: str | None = None) -> None:
         """A notice about what somebody did: in the thread of `root`, or where they wrote. Whether
         it arrives or not, what they did has been dealt with."""
         self.spawn(self._say(drawing, to, root))
 
-    def ask_back(self, drawing: Drawing, made: Offer, *, to: RoomEvent, reactions: bool) -> None:
+    def ask_back(self, drawing: Words, made: Offer, *, to: RoomEvent, reactions: bool) -> None:
         """A question of the bot's own, which a tap answers."""
         self.spawn(self._ask_back(drawing, made, to, reactions))
 
-    async def _ask_back(
-        self, drawing: Drawing, made: Offer, to: RoomEvent, reactions: bool
-    ) -> None:
+    async def _ask_back(self, drawing: Words, made: Offer, to: RoomEvent, reactions: bool) -> None:
         new = {
             **content.message(drawing, notice=True),
             **content.in_reply(to.id),
@@ -51,7 +49,7 @@ class Voice:
     async def take_away(self, event: RoomEvent) -> None:
         await self._api.redact(event.room, event.id, tx=content.transaction("redact", event.id))
 
-    async def _say(self, drawing: Drawing, to: RoomEvent, root: str | None) -> None:
+    async def _say(self, drawing: Words, to: RoomEvent, root: str | None) -> None:
         about = relation(to.content)
         if root is None and about.kind == "m.thread":
             root = about.event

@@ -14,7 +14,7 @@ from chatbridge.channels.matrix.inbound.people import person_of
 from chatbridge.channels.matrix.inbound.replies import Voice
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.render import notices
-from chatbridge.channels.matrix.render.drawing import Drawing
+from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.card import AskAction
@@ -70,7 +70,7 @@ class Texts:
         found: Found,
         chat: Chat,
         cursor: ChannelState | None,
-    ) -> Drawing | None:
+    ) -> Words | None:
         """What the person is told, if anything."""
         ask, said = found.ask, (text or "").strip().casefold()
         if said in ("discard", "!discard") and ask.kept and not ask.discarded:
@@ -102,13 +102,13 @@ class Texts:
 
     async def put(
         self, event: RoomEvent, text: str, ask: Ask, cursor: ChannelState | None
-    ) -> Drawing | None:
+    ) -> Words | None:
         """A text for this ask, as it is now; what the person is told, if anything."""
         return await self._put(event, await _meant(ask, text), ask, cursor)
 
     async def _put(
         self, event: RoomEvent, action: Meaning, ask: Ask, cursor: ChannelState | None
-    ) -> Drawing | None:
+    ) -> Words | None:
         if isinstance(action, Unclear):
             return notices.said(action.why)
         who = person_of(event.sender, name=self._api.name_of(event.room, event.sender))

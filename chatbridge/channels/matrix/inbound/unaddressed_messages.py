@@ -16,7 +16,7 @@ from chatbridge.channels.matrix.inbound.texts import Texts, text_of
 from chatbridge.channels.matrix.outbound.card_messages import Place, from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.render import notices
-from chatbridge.channels.matrix.render.drawing import Drawing
+from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.forms import form
@@ -118,7 +118,7 @@ class Plain:
 
     async def _used(
         self, written: RoomEvent, text: str, ask: Ask, step: int, cursor: ChannelState | None
-    ) -> Drawing | None:
+    ) -> Words | None:
         if not (ask.open or (takes_late_answer(ask) and ask.draft.late)):
             return notices.ended(ask, now=self._clock.time())
         if step != ask.draft.step:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
+from chatbridge.channels.chat.hints import ReactionView
 from chatbridge.channels.matrix.client import content
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.content import transaction
@@ -47,7 +48,7 @@ from chatbridge.channels.matrix.outbound.planner import (
 from chatbridge.channels.matrix.outbound.visibility import Sightings
 from chatbridge.channels.matrix.render import notices
 from chatbridge.channels.matrix.render.announcement import draw_notice
-from chatbridge.channels.matrix.render.drawing import Drawing, Seen
+from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
@@ -190,10 +191,10 @@ class Chat:
             cleanup_only=isinstance(left, TakeSeed | TakeReminder),
         )
 
-    async def _seen(self, ask: Ask, card: Card, place: Place | None) -> Seen:
+    async def _seen(self, ask: Ask, card: Card, place: Place | None) -> ReactionView:
         multi = card.type is QuestionType.MULTI_SELECT
         reacted = await self.picks.of(ask, place.newest.event) if multi and place else {}
-        return Seen(
+        return ReactionView(
             now=self._clock.time(),
             reactions=self._reactions,
             reacted=frozenset(reacted.values()),
@@ -260,7 +261,7 @@ class Chat:
 
     async def _post(
         self,
-        drawing: Drawing,
+        drawing: Words,
         ask: Ask,
         card: Card,
         place: Place | None,
@@ -310,9 +311,7 @@ class Chat:
             await self._api.send(room, content.message(why, notice=True), tx=tx)
             self._down_since = None
 
-    async def _edit(
-        self, part: Part, drawing: Drawing, ask: Ask, room: str, *, notice: bool
-    ) -> str:
+    async def _edit(self, part: Part, drawing: Words, ask: Ask, room: str, *, notice: bool) -> str:
         tx = transaction("edit", part.event, str(ask.revision), digest(drawing))
         new = content.edit(drawing, part.event, notice=notice)
         return await self._api.send(room, new, tx=tx)

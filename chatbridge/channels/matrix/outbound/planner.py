@@ -10,11 +10,12 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from chatbridge.channels.chat.hints import ReactionView
 from chatbridge.channels.matrix.outbound.card_messages import Part, Place, Seed
 from chatbridge.channels.matrix.render.approvals import pages_of
 from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
-from chatbridge.channels.matrix.render.drawing import Drawing, Seen
 from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.matrix.render.html import Words
 from chatbridge.channels.matrix.render.reactions import keys
 from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.cards.card import Card
@@ -27,7 +28,7 @@ NO_REMINDER = ""
 class Send:
     """A new message for the step that is to be answered now: the root, or one in its thread."""
 
-    drawing: Drawing
+    drawing: Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +36,13 @@ class SendPage:
     """One of the messages that show what is to be read before it can be allowed."""
 
     number: int
-    drawing: Drawing
+    drawing: Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     part: Part
-    drawing: Drawing
+    drawing: Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,7 @@ class TakeSeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remind:
-    drawing: Drawing
+    drawing: Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +70,11 @@ class TakeReminder:
 Deed = Send | SendPage | Edit | AddSeed | TakeSeed | Remind | TakeReminder
 
 
-def next_deed(ask: Ask, card: Card, place: Place | None, seen: Seen) -> Deed | None:
+def next_deed(ask: Ask, card: Card, place: Place | None, seen: ReactionView) -> Deed | None:
     return next(_deeds(ask, card, place, seen), None)
 
 
-def _deeds(ask: Ask, card: Card, place: Place | None, seen: Seen) -> Iterator[Deed]:
+def _deeds(ask: Ask, card: Card, place: Place | None, seen: ReactionView) -> Iterator[Deed]:
     """In the order of what a person waits for most."""
     if place is None:
         yield Send(drawing=draw_card(card, seen))
@@ -116,23 +117,23 @@ def current(card: Card, place: Place) -> Part | None:
     return newest if card.view is not None and newest.step == card.step else None
 
 
-def _root(card: Card, seen: Seen) -> Drawing:
+def _root(card: Card, seen: ReactionView) -> Words:
     return draw_card(card, seen) if card.view is None else draw_root(card, seen)
 
 
-def _edit(part: Part, drawing: Drawing) -> Iterator[Edit]:
+def _edit(part: Part, drawing: Words) -> Iterator[Edit]:
     if part.shows != digest(drawing):
         yield Edit(part=part, drawing=drawing)
 
 
-def _missing_seeds(card: Card, part: Part, seen: Seen) -> Iterator[AddSeed]:
+def _missing_seeds(card: Card, part: Part, seen: ReactionView) -> Iterator[AddSeed]:
     there = {seed.emoji for seed in part.seeds}
     for key in keys(card) if seen.reactions else ():
         if key.emoji not in there:
             yield AddSeed(part=part, emoji=key.emoji)
 
 
-def _reminder(ask: Ask, card: Card, place: Place, seen: Seen) -> Iterator[Deed]:
+def _reminder(ask: Ask, card: Card, place: Place, seen: ReactionView) -> Iterator[Deed]:
     due = remind_at(ask)
     to_remind = ask.open and due is not None and due <= seen.now
     if place.reminder and not to_remind:
@@ -148,5 +149,5 @@ def too_late_to_remind(ask: Ask, *, now: float) -> bool:
     return due is not None and due <= now
 
 
-def digest(drawing: Drawing) -> str:
+def digest(drawing: Words) -> str:
     return hashlib.sha256(f"{drawing.body}\0{drawing.html}".encode()).hexdigest()[:16]

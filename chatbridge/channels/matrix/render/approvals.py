@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from chatbridge.channels.matrix.render.drawing import Drawing, Seen, drawn
-from chatbridge.channels.matrix.render.hints import time_left
+from chatbridge.channels.chat.document import Line, Lines
+from chatbridge.channels.chat.hints import ReactionView, time_left
 from chatbridge.channels.matrix.render.html import (
     LIMIT,
     NOTHING,
@@ -25,6 +25,7 @@ from chatbridge.channels.matrix.render.html import (
     size,
     strong,
     trusted,
+    write,
 )
 from chatbridge.core.cards.build import REALLY
 from chatbridge.core.cards.card import Card, Role
@@ -47,12 +48,14 @@ FOR_SESSION = " Reply session to allow it for this session."
 MARKED = "It is marked as destructive."
 
 
-def screen(card: Card, seen: Seen) -> Words:
+def screen(card: Card, seen: ReactionView) -> Words:
     """All but the heading."""
-    told = (trusted(todo(card, seen)), time_left(card, seen))
+    told = Lines(((todo(card, seen),), time_left(card, seen)))
     about = what(card, room=WHOLE)
     beyond = paragraph(trusted((card.subject and card.subject.beyond) or ""))
-    return paragraphs((_asked(card), about, _rest(card, seen), beyond, paragraph(lines(told))))
+    return paragraphs(
+        (_asked(card), about, _rest(card, seen), beyond, write((told,), now=seen.now))
+    )
 
 
 def _asked(card: Card) -> Words:
@@ -65,7 +68,7 @@ def _asked(card: Card) -> Words:
     return question(card.question, room=ASKED, left_out=NOTHING)
 
 
-def _rest(card: Card, seen: Seen) -> Words:
+def _rest(card: Card, seen: ReactionView) -> Words:
     """Where the rest is of what was cut."""
     if seen.unsent or not pages_of(card):
         return NOTHING
@@ -75,7 +78,7 @@ def _rest(card: Card, seen: Seen) -> Words:
 # ── what can be done ──────────────────────────────────────────────────────────────────────────────
 
 
-def todo(card: Card, seen: Seen) -> str:
+def todo(card: Card, seen: ReactionView) -> str:
     if card.only_on:
         return only_there(card.only_on)
     destructive = is_destructive(card)
@@ -100,13 +103,13 @@ def todo(card: Card, seen: Seen) -> str:
     return f"👍 allow{once}, 👎 deny. Or reply {replies}" if seen.reactions else f"Reply {replies}"
 
 
-def _or_not(seen: Seen) -> str:
+def _or_not(seen: ReactionView) -> str:
     return "👎 denies it, ↩️ goes back." if seen.reactions else "Or reply deny or back."
 
 
-def why_hint(seen: Seen) -> Words:
+def why_hint(seen: ReactionView) -> Line:
     back = "↩️ goes back." if seen.reactions else "Reply back to go back."
-    return trusted(f"Why should it be denied? Reply with the reason. {back}")
+    return (f"Why should it be denied? Reply with the reason. {back}",)
 
 
 # ── what it is about ──────────────────────────────────────────────────────────────────────────────
@@ -168,7 +171,7 @@ def _fits(subject: Subject) -> bool:
 # ── all of it ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def pages_of(card: Card) -> Sequence[Drawing]:
+def pages_of(card: Card) -> Sequence[Words]:
     """What has to be shown before this can be allowed, because no card has room for it."""
     subject = card.subject
     decidable = card.view not in (None, View.OTHER) and not card.button(Role.SHOW_ALL)
@@ -183,7 +186,7 @@ def pages_of(card: Card) -> Sequence[Drawing]:
         for part in split(replace(subject, code=text))
     ]
     return [
-        drawn(paragraphs((paragraph(trusted(f"Page {i} of {len(parts)}, to the letter:")), part)))
+        (paragraphs((paragraph(trusted(f"Page {i} of {len(parts)}, to the letter:")), part)))
         for i, part in enumerate(parts, 1)
     ]
 

@@ -7,42 +7,41 @@ Owns the form's screens, the root above a thread, and the reminder. An approval'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from chatbridge.channels.matrix.render import approvals, outcome
-from chatbridge.channels.matrix.render.drawing import Drawing, Seen, drawn
-from chatbridge.channels.matrix.render.hints import (
+from chatbridge.channels.chat.card import heading, reminded_question, reminder_heading
+from chatbridge.channels.chat.document import Inline, Line, Lines, Name, Numbered, Strong, Untrusted
+from chatbridge.channels.chat.hints import (
+    ReactionView,
     cancel_hint,
     explain_hint,
-    hints,
     more_time,
+    reaction_hints,
+    sentences,
     time_left,
 )
+from chatbridge.channels.chat.outcome import asked_line, pairs
+from chatbridge.channels.matrix.render import approvals, outcome
 from chatbridge.channels.matrix.render.html import (
     LIMIT,
     NOTHING,
     Words,
-    clipped,
-    lines,
     name,
     numbered,
     paragraph,
     paragraphs,
     question,
-    sentences,
     size,
     strong,
     trusted,
     untrusted,
+    write,
 )
-from chatbridge.core.cards.card import Card, Choice, State
-from chatbridge.core.cards.phrases import format_time
+from chatbridge.core.cards.card import Card, Choice
 from chatbridge.core.model import QuestionType, View
-from chatbridge.core.text import isolated, one_line, shortened
+from chatbridge.core.text import clipped, isolated, one_line, shortened
 
-AGENT = 14
-TITLE, LABEL = 28, 18
 ROOT_LINE = 100
 REMINDER_QUESTION = 60
 BOXED_ABOVE = 120
@@ -79,63 +78,50 @@ _ROOMS = (
 """The first in which everything fits an event."""
 
 
-def _fitted(make: Callable[[_Room], Words]) -> Drawing:
+def _fitted(make: Callable[[_Room], Words]) -> Words:
     for room in _ROOMS:
         words = make(room)
         if size(words) < LIMIT:
             break
-    return drawn(words)
+    return words
 
 
 # ── the screen to be answered ─────────────────────────────────────────────────────────────────────
 
 
-def draw_card(card: Card, seen: Seen) -> Drawing:
+def draw_card(card: Card, seen: ReactionView) -> Words:
     if card.view is None:
         viewer, now = seen.viewer, seen.now
-        return _fitted(lambda room: outcome.ended(card, viewer=viewer, now=now, part=room.part))
+        return _fitted(lambda room: outcome.ended(card, viewer=viewer, now=now, scale=room.part))
     if card.view is View.CANCEL:
-        return drawn(paragraph(cancel_hint(card, seen)))
+        return _one_line(cancel_hint(card, seen), seen)
     if card.view is View.EXPLAIN:
-        return drawn(paragraph(explain_hint(seen)))
+        return _one_line(explain_hint(seen), seen)
     if card.approval and card.view is View.OTHER:
-        return drawn(paragraph(approvals.why_hint(seen)))
+        return _one_line(approvals.why_hint(seen), seen)
     if card.approval:
-        return drawn(paragraphs((_heading(card), approvals.screen(card, seen))))
+        return paragraphs((write((heading(card),), now=seen.now), approvals.screen(card, seen)))
     return _fitted(lambda room: _screen(card, seen, room))
 
 
-def _screen(card: Card, seen: Seen, room: _Room) -> Words:
-    shown = _shown(card, room)
+def _one_line(parts: Line, seen: ReactionView) -> Words:
+    return write((Lines((parts,)),), now=seen.now)
+
+
+def _screen(card: Card, seen: ReactionView, room: _Room) -> Words:
+    shown = _shown(card, room, seen.now)
     apart = "\n\n" if "\n" in shown.body and card.view is not View.REVIEW else "\n"
-    below = paragraphs((_options(card, room), paragraph(lines(hints(card, seen)))))
-    return paragraphs((_heading(card), paragraphs((shown, below), apart=apart)))
+    below = paragraphs(
+        (_options(card, room), write((Lines(tuple(reaction_hints(card, seen))),), now=seen.now))
+    )
+    return paragraphs(
+        (write((heading(card),), now=seen.now), paragraphs((shown, below), apart=apart))
+    )
 
 
-def _heading(card: Card) -> Words:
-    return paragraph(lines(_head(card)))
-
-
-def _head(card: Card) -> Iterator[Words]:
-    project = outcome.project(card)
-    if card.state is State.LATE:
-        yield trusted(f"{card.glyph} ") + strong(trusted("Late answer")) + trusted(" · ") + project
-    else:
-        agent = name(shortened(card.agent, AGENT))
-        yield trusted(f"{card.glyph} ") + strong(project) + trusted(" · ") + agent
-    label = shortened(card.label or "", LABEL)
-    title = shortened(card.title or "", TITLE - len(label))  # together: the question comes early
-    parts = [isolated(words) for words in (label, title) if words]
+def _shown(card: Card, room: _Room, now: float) -> Words:
     if card.view is View.REVIEW:
-        parts.append("check and send")
-    elif card.count > 1 and card.type is not None:
-        parts.append(f"{card.number} of {card.count}")
-    yield untrusted(" · ".join(parts))
-
-
-def _shown(card: Card, room: _Room) -> Words:
-    if card.view is View.REVIEW:
-        return outcome.pairs(card.lines, part=room.part)
+        return write((Numbered(items=tuple(pairs(card.lines, scale=room.part))),), now=now)
     return question(card.question, room=room.question, left_out=LEFT_OUT)
 
 
@@ -165,38 +151,26 @@ def _option(choice: Choice, room: _Room) -> Words:
 # ── beside it ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def draw_root(card: Card, seen: Seen) -> Drawing:
+def draw_root(card: Card, seen: ReactionView) -> Words:
     """The root while the screen to be answered is further down in its thread."""
-    first, *_ = _head(card)
-    asked = outcome.asked_line(card.question, ROOT_LINE)
+    asked: Inline = asked_line(card.question, ROOT_LINE)
     if card.count > 1:
         title = shortened(card.title or "", ROOT_LINE)
-        asked = name(title) if title else trusted(f"{card.count} questions")
-    done = trusted(f"{card.done} of {card.count} answered.") if card.count > 1 else NOTHING
-    go_on = (done, trusted("Go on in the thread."), time_left(card, seen))
-    return drawn(
-        paragraphs(
-            (
-                paragraph(first),
-                paragraph(strong(asked)),
-                approvals.what(card, room=approvals.BRIEF),
-                paragraph(sentences(go_on)),
-            )
+        asked = Name(title) if title else f"{card.count} questions"
+    done: Line = (f"{card.done} of {card.count} answered.",) if card.count > 1 else ()
+    go_on = sentences((done, ("Go on in the thread.",), time_left(card, seen)))
+    return paragraphs(
+        (
+            write((Lines(heading(card).lines[:1]), Lines(((Strong(asked),),))), now=seen.now),
+            approvals.what(card, room=approvals.BRIEF),
+            _one_line(go_on, seen),
         )
     )
 
 
-def draw_reminder(card: Card, seen: Seen) -> Drawing:
-    at = f" · ends {format_time(card.deadline, now=seen.now)}" if card.deadline is not None else ""
-    source = card.question or (card.lines[0].question if card.lines else card.title or "")
+def draw_reminder(card: Card, seen: ReactionView) -> Words:
+    asked = (asked_line(reminded_question(card), REMINDER_QUESTION),)
     code = " ".join(card.subject.code.split()) if card.subject else ""
-    return drawn(
-        paragraphs(
-            (
-                paragraph(trusted("⏳ ") + strong(outcome.project(card)) + trusted(at)),
-                paragraph(outcome.asked_line(source, REMINDER_QUESTION)),
-                paragraph(untrusted(clipped(code, REMINDER_QUESTION))),
-                paragraph(more_time(card)),
-            )
-        )
-    )
+    about: Line = (Untrusted(clipped(code, REMINDER_QUESTION)),)
+    parts = (reminder_heading(card), asked, about, more_time(card))
+    return write([Lines((part,)) for part in parts], now=seen.now)

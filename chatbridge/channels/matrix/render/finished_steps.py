@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatbridge.channels.matrix.render import outcome as ending
-from chatbridge.channels.matrix.render.drawing import Drawing, drawn
-from chatbridge.channels.matrix.render.html import NOTHING, Words, lines, paragraph, trusted
+from chatbridge.channels.chat.document import Document, Lines, paragraph
+from chatbridge.channels.chat.document import Line as Parts
+from chatbridge.channels.chat.outcome import ONE_ANSWER, ONE_QUESTION, answer, asked_line
+from chatbridge.channels.matrix.render.html import Words, write
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Line
@@ -14,24 +15,27 @@ from chatbridge.core.model import Ask, Status, View
 from chatbridge.core.text import prose
 
 CHANNEL = "matrix"
-PAST_QUESTION, PAST_ANSWER = 300, 1_500
 GOES_ON = "It goes on below."
 
 
-def draw_past(ask: Ask, *, view: View, at: int) -> Drawing:
+def draw_past(ask: Ask, *, view: View, at: int) -> Words:
+    return write(_past(ask, view=view, at=at), now=0.0)
+
+
+def _past(ask: Ask, *, view: View, at: int) -> Document:
     """A screen that was left, or that the end has overtaken."""
     outcome = ask.late or ask.outcome
     answered = bool(outcome and outcome.answers)
     going_on = ask.open or (ask.status is Status.TIMED_OUT and ask.draft.late and not answered)
     if ask.approval:
         ended = f"{outcome_text.heading(build_card(ask, channel=CHANNEL))}."
-        return drawn(paragraph(trusted(GOES_ON if going_on else ended)))
+        return paragraph(GOES_ON if going_on else ended)
     if view in (View.CANCEL, View.EXPLAIN):
-        return drawn(paragraph(trusted(_aside(ask, at, going_on=going_on))))
+        return paragraph(_aside(ask, at, going_on=going_on))
     if view is View.REVIEW or at >= len(ask.questions):
         ended = "Checked and sent." if answered else "Not sent."
-        return drawn(paragraph(trusted(f"Not sent yet. {GOES_ON}" if going_on else ended)))
-    return drawn(_past_question(ask, at))
+        return paragraph(f"Not sent yet. {GOES_ON}" if going_on else ended)
+    return _past_question(ask, at)
 
 
 def _aside(ask: Ask, at: int, *, going_on: bool) -> str:
@@ -43,12 +47,12 @@ def _aside(ask: Ask, at: int, *, going_on: bool) -> str:
     return "Cancelled." if ask.status is Status.CANCELLED else "Not cancelled."
 
 
-def _past_question(ask: Ask, at: int) -> Words:
+def _past_question(ask: Ask, at: int) -> Document:
     line = _line(ask, at)
-    number = trusted(f"{at + 1}. ") if len(ask.questions) > 1 else NOTHING
-    asked = number + ending.asked_line(prose(ask.questions[at].text), PAST_QUESTION)
-    said = ending.answer(line, PAST_ANSWER) if line else NOTHING
-    return paragraph(lines((asked, said)))
+    number: Parts = (f"{at + 1}. ",) if len(ask.questions) > 1 else ()
+    asked = asked_line(prose(ask.questions[at].text), ONE_QUESTION)
+    said: Parts = (answer(line, ONE_ANSWER),) if line else ()
+    return (Lines(((*number, asked), said)),)
 
 
 def _line(ask: Ask, at: int) -> Line | None:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from chatbridge import markdown
+from chatbridge.channels.chat import document
 from chatbridge.core.cards.markup import (
     Block,
     Break,
@@ -31,6 +32,7 @@ from chatbridge.core.cards.markup import (
     Quote,
     Strong,
 )
+from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.text import isolated
 
 LIMIT = 28_000
@@ -143,6 +145,58 @@ def _unlinked(text: str) -> str:
     return "".join(shown).replace("\n", "<br>")
 
 
+# ── documents ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def write(blocks: Iterable[document.Block], *, now: float) -> Words:
+    return paragraphs(_written(block, now) for block in blocks)
+
+
+def write_line(parts: document.Line, *, now: float) -> Words:
+    return _joined(_inline_words(part, now) for part in parts)
+
+
+def _written(block: document.Block, now: float) -> Words:
+    match block:
+        case document.Lines(lines=found):
+            return paragraph(_lines_of(found, now))
+        case document.Numbered(items=items, title=title, more=more):
+            listed = numbered((_lines_of(item, now) for item in items), mark=". ")
+            above, below = (paragraph(write_line(each, now=now)) for each in (title, more))
+            return paragraphs((above, listed, below))
+        case document.Quote(text=text):
+            return Words(_indented(text, "> "), f"<blockquote>{untrusted(text).html}</blockquote>")
+        case document.Code(text=text, language=language):
+            return code_block(text, language)
+        case _:
+            assert_never(block)
+
+
+def _lines_of(found: Iterable[document.Line], now: float) -> Words:
+    return lines(write_line(each, now=now) for each in found)
+
+
+def _inline_words(part: document.Inline, now: float) -> Words:
+    match part:
+        case str():
+            return trusted(part)
+        case document.Untrusted(text=text):
+            return untrusted(text)
+        case document.Name(text=text):
+            return name(text)
+        case document.Strong(part=inner):
+            parts = inner if isinstance(inner, tuple) else (inner,)
+            return strong(write_line(parts, now=now))
+        case document.Faint(part=inner):
+            return faint(_inline_words(inner, now))
+        case document.InlineCode(text=text):
+            return inline_code(text)
+        case document.Time(at=at):
+            return trusted(format_time(at, now=now))
+        case _:
+            assert_never(part)
+
+
 # ── sizes ─────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -150,14 +204,6 @@ def size(words: Words) -> int:
     """What these take of an event, in bytes. The library that sends them escapes what is not ASCII
     before it encrypts."""
     return len(json.dumps({"body": words.body, "formatted_body": words.html}))
-
-
-def clipped(text: str, limit: int) -> str:
-    """At most `limit` characters, of which an emoji takes two, cut with an ellipsis."""
-    if len(text) <= limit and len(text.encode("utf-16-le", "surrogatepass")) <= 2 * limit:
-        return text
-    head = text[:limit].encode("utf-16-le", "surrogatepass")[: 2 * (limit - 1)]
-    return head.decode("utf-16-le", "ignore").rstrip() + "…"
 
 
 def begun(text: str, room: int) -> str:

@@ -8,41 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chatbridge.channels.matrix.render.drawing import Drawing, drawn
-from chatbridge.channels.matrix.render.html import (
-    NOTHING,
-    Words,
-    clipped,
-    lines,
-    name,
-    numbered,
-    paragraph,
-    paragraphs,
-    strong,
-    trusted,
-    untrusted,
-)
-from chatbridge.channels.matrix.render.outcome import PROJECT
+from chatbridge.channels.chat import notices
+from chatbridge.channels.chat.document import Document, paragraph
+from chatbridge.channels.matrix.render.html import Words, write
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING, ended_sentence, format_time
-from chatbridge.core.model import Ask, Question
-from chatbridge.core.text import one_line, prose, shortened
-from chatbridge.markdown import HEADLINE_SOURCE, headline
-
-LISTED = 20
-LIST_QUESTION, ONE_QUESTION = 50, 60
-REMARK = 1_000
+from chatbridge.core.cards.phrases import ended_sentence, format_time
+from chatbridge.core.model import Ask
 
 
-def said(text: str) -> Drawing:
+def said(text: str) -> Words:
     """A plain sentence."""
-    return drawn(paragraph(trusted(text)))
+    return _drawn(paragraph(text))
 
 
 # ── about a question ──────────────────────────────────────────────────────────────────────────────
 
 
-def ended(ask: Ask, *, now: float) -> Drawing:
+def ended(ask: Ask, *, now: float) -> Words:
     """To a person whose words came after the end."""
     if not takes_late_answer(ask):
         return said(ended_sentence(ask, now=now))
@@ -50,74 +32,48 @@ def ended(ask: Ask, *, now: float) -> Drawing:
     return said(f"This question ended at {at}. Reply “anyway” to leave a late answer.")
 
 
-def only_text() -> Drawing:
-    return said("Only text can be an answer here.")
+def only_text() -> Words:
+    return said(notices.ONLY_TEXT)
 
 
-def undecryptable() -> Drawing:
+def undecryptable() -> Words:
     return said(
         "I could not read your last message (encryption key missing). "
         "Send it again, or answer in the web inbox."
     )
 
 
-def failed() -> Drawing:
+def failed() -> Words:
     return said(
         "I could not take your last answer (the homeserver does not show it). "
         "Send it again, or answer in the web inbox."
     )
 
 
-def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Drawing:
+def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Words:
     """For a message that fits no question, or more than one."""
     if len(asks) == 1 and reactions:
-        asked = name(clipped(_question(asks[0]), ONE_QUESTION))
-        use_it = trusted("Use this as your answer to “") + asked + trusted("”? 👍 uses it.")
-        return drawn(paragraph(use_it))
-    listed = numbered((_entry(ask) + _ends(ask, now) for ask in asks[:LISTED]), mark=". ")
-    more = f"and {len(asks) - LISTED} more" if len(asks) > LISTED else ""
+        return _drawn(paragraph(*notices.use_it_question(asks[0]), " 👍 uses it."), now)
     how = "React with its number, or reply" if reactions else "Reply"
-    first = paragraph(trusted(f"Which question is this for? {how} to the one you mean."))
-    return drawn(paragraphs((first, listed, paragraph(trusted(more)))))
+    first = f"Which question is this for? {how} to the one you mean."
+    listed = asks[: notices.LISTED_AT_MOST]
+    entries = [(*notices.ask_entry(ask), *notices.ends(ask.deadline)) for ask in listed]
+    return _drawn(notices.numbered(first, entries, total=len(asks)), now)
 
 
-def nothing_waits() -> Drawing:
-    return said("Nothing is waiting.")
+def nothing_waits() -> Words:
+    return said(notices.NOTHING_WAITS)
 
 
-def on_its_card() -> Drawing:
+def on_its_card() -> Words:
     """To a message beside the cards, where only an approval waits."""
     return said("What is to be allowed or denied waits on its card: react there, or reply to it.")
-
-
-def _question(ask: Ask) -> str:
-    """The question that is to be answered now, as one line."""
-    at = min(ask.draft.at, len(ask.questions) - 1)
-    return _headline(ask.questions[at])
-
-
-def _headline(question: Question) -> str:
-    return headline(prose(question.text[:HEADLINE_SOURCE]))
-
-
-def _entry(ask: Ask) -> Words:
-    """Project and question; several questions go by their title, if they have one."""
-    project = strong(name(shortened(one_line(ask.project.name), PROJECT)))
-    title = one_line(ask.title or "") if len(ask.questions) > 1 else ""
-    words = title or _headline(ask.questions[0])
-    return project + trusted(": ") + name(clipped(words, LIST_QUESTION))
-
-
-def _ends(ask: Ask, now: float) -> Words:
-    if ask.deadline is None:
-        return NOTHING
-    return trusted(f" · ends {format_time(ask.deadline, now=now)}")
 
 
 # ── about the room ────────────────────────────────────────────────────────────────────────────────
 
 
-def help_text(*, reactions: bool = True) -> Drawing:
+def help_text(*, reactions: bool = True) -> Words:
     how = "React to answer, or reply" if reactions else "Reply to answer"
     allow = "👍 and 👎, or the replies allow and deny, decide"
     allow = allow if reactions else "The replies allow and deny decide"
@@ -136,14 +92,15 @@ def help_text(*, reactions: bool = True) -> Drawing:
     )
 
 
-def remark(text: str) -> Drawing:
+def remark(text: str) -> Words:
     """What the owner should know about the set-up."""
-    words = untrusted(clipped(text, REMARK))
-    first = trusted(f"{REMARK_GLYPH} ") + strong(trusted(REMARK_HEADING))
-    return drawn(paragraph(lines((first, words))))
+    return _drawn(notices.remark(text))
 
 
-def unreachable(*, since: float, now: float) -> Drawing:
+def unreachable(*, since: float, now: float) -> Words:
     """Above cards that come late."""
-    between = f"from {format_time(since, now=now)} to {format_time(now, now=now)}"
-    return said(f"Matrix was unreachable {between}. Shown now:")
+    return _drawn(notices.unreachable("Matrix", since=since, now=now), now)
+
+
+def _drawn(document: Document, now: float = 0.0) -> Words:
+    return write(document, now=now)

@@ -39,6 +39,7 @@ from telegram.error import (
     TimedOut,
 )
 
+from chatbridge.channels.chat.document import Rows
 from chatbridge.channels.telegram.client.errors import Migrated, Polled, Rejected
 from chatbridge.channels.telegram.client.response_checks import (
     NO_NUMBER,
@@ -51,7 +52,6 @@ from chatbridge.channels.telegram.client.response_checks import (
     untrusted,
 )
 from chatbridge.channels.telegram.render.html import plain_text
-from chatbridge.channels.telegram.render.keyboard import Rows
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 
 log = logging.getLogger(__name__)

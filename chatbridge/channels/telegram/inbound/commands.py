@@ -6,13 +6,15 @@ import re
 
 from telegram import Message
 
+from chatbridge.channels.chat import notices as chat_notices
+from chatbridge.channels.chat.card_requests import Wish
+from chatbridge.channels.chat.document import Document
+from chatbridge.channels.chat.document import Message as Note
 from chatbridge.channels.telegram.inbound.people import person_of
 from chatbridge.channels.telegram.inbound.replies import Voice
 from chatbridge.channels.telegram.inbound.texts import replied_to
-from chatbridge.channels.telegram.outbound.card_requests import Wish
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import approvals, notices
-from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.core.cards.phrases import ended_sentence, only_there
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import form
@@ -45,35 +47,35 @@ class Commands:
         return found[1] if addressed else ANOTHER_BOTS
 
     async def run(self, name: str, message: Message, chat: Chat, cursor: ChannelState) -> None:
-        drawing = await self._answer(name, message, chat, cursor)
-        if drawing is not None:
-            await self._voice.say(drawing, to=message, reply=False)
+        said = await self._answer(name, message, chat, cursor)
+        if said is not None:
+            await self._voice.say(said, to=message, reply=False)
 
     async def _answer(
         self, name: str, message: Message, chat: Chat, cursor: ChannelState
-    ) -> Drawing | None:
+    ) -> str | Document | Note | None:
         """What the bot says to it, if anything."""
-        now = self._clock.time()
         match name:
             case "pending":
-                listed = await self._inbox.open_rows(limit=notices.LISTED)
-                return notices.pending(listed, now=now)
+                listed = await self._inbox.open_rows(limit=chat_notices.LISTED_AT_MOST)
+                return chat_notices.pending(listed)
             case "history":
-                return notices.history(await self._inbox.past_rows(limit=LISTED), now=now)
+                rows = await self._inbox.past_rows(limit=LISTED)
+                return chat_notices.history(rows, channel="telegram")
             case "cancel":
-                listed = await self._inbox.open_rows(limit=notices.LISTED)
+                listed = await self._inbox.open_rows(limit=chat_notices.LISTED_AT_MOST)
                 if listed.only is not None:
                     ask = await self._inbox.ask(listed.only.id)
                     return await self._ask_to_cancel(ask, message, chat, cursor)
-                return notices.pending(listed, now=now)
+                return chat_notices.pending(listed)
             case "start" | "help":
-                return Drawing(html=notices.help_text(private=chat.private))
+                return notices.help_text(private=chat.private)
             case _:
                 return None
 
     async def _ask_to_cancel(
         self, ask: Ask, message: Message, chat: Chat, cursor: ChannelState
-    ) -> Drawing | None:
+    ) -> str | Document | Note | None:
         """The only open card asks whether to cancel, at the bottom of the chat. An approval comes
         there as it is: it is denied, not cancelled."""
         assert message.from_user is not None
@@ -81,7 +83,7 @@ class Commands:
             chat.wishes.add(ask.id, Wish(anew=True))
             await self._inbox.redraw(ask.id)
             channels = self._inbox.only_on(ask, "telegram")
-            return Drawing(html=only_there(channels) if channels else approvals.NOT_CANCELLED)
+            return only_there(channels) if channels else approvals.NOT_CANCELLED
         event = form.AskCancel(step=ask.draft.step)
         try:
             step = await self._inbox.put(
@@ -89,7 +91,7 @@ class Commands:
             )
         except AskEnded:
             ended = await self._inbox.ask(ask.id)
-            return Drawing(html=ended_sentence(ended, now=self._clock.time()))
+            return ended_sentence(ended, now=self._clock.time())
         chat.wishes.add(ask.id, Wish(anew=True))
         if isinstance(step, form.Refused):  # it asks already
             await self._inbox.redraw(ask.id)

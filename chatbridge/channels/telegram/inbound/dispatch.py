@@ -18,7 +18,6 @@ from chatbridge.channels.telegram.inbound.taps import Taps
 from chatbridge.channels.telegram.inbound.texts import Texts
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
-from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import AskActions, Clock
@@ -83,7 +82,7 @@ class Receiver:
         command = self._commands.name_in(message)
         if chat is None:
             if message.chat.id > 0 or command:
-                not_here = Drawing(html=notices.not_here(message.chat.id))
+                not_here = notices.not_here(message.chat.id)
                 self._voice.spawn(self._voice.say(not_here, to=message, reply=False))
         elif command is not None:
             await self._commands.run(command, message, chat, cursor)

@@ -8,8 +8,10 @@ from typing import Any
 
 from telegram import Message
 
+from chatbridge.channels.chat.document import Document, paragraph
+from chatbridge.channels.chat.document import Message as Note
 from chatbridge.channels.telegram.client.api import Api
-from chatbridge.channels.telegram.render.card import Drawing
+from chatbridge.channels.telegram.render.card import draw
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.ports import Clock
 
@@ -28,8 +30,13 @@ class Voice:
         self._api = api
         self._clock = clock
 
-    async def say(self, drawing: Drawing, *, to: Message, reply: bool = True) -> None:
+    async def say(self, said: str | Document | Note, *, to: Message, reply: bool = True) -> None:
         """:raises RetryLater: telegram cannot be reached."""
+        if isinstance(said, str):
+            said = paragraph(said)
+        if isinstance(said, tuple):
+            said = Note(document=said)
+        drawing = draw(said, now=self._clock.time())
 
         async def send(pause: float) -> None:
             await self._clock.sleep(pause)

@@ -11,18 +11,7 @@ from functools import partial
 
 from telegram import CallbackQuery, Message
 
-from chatbridge.channels.telegram.client.api import Api
-from chatbridge.channels.telegram.client.errors import Rejected
-from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
-from chatbridge.channels.telegram.inbound.outputs import Outputs
-from chatbridge.channels.telegram.inbound.people import person_of
-from chatbridge.channels.telegram.inbound.replies import Spawn
-from chatbridge.channels.telegram.inbound.texts import TAKEN, put_text
-from chatbridge.channels.telegram.outbound.card_messages import from_text
-from chatbridge.channels.telegram.outbound.card_requests import Wish
-from chatbridge.channels.telegram.outbound.chat import Chat
-from chatbridge.channels.telegram.render import approvals
-from chatbridge.channels.telegram.render.callback_data import (
+from chatbridge.channels.chat.callback_data import (
     Neither,
     Output,
     Show,
@@ -32,6 +21,17 @@ from chatbridge.channels.telegram.render.callback_data import (
     decode,
     question_shown,
 )
+from chatbridge.channels.chat.card_requests import Wish
+from chatbridge.channels.telegram.client.api import Api
+from chatbridge.channels.telegram.client.errors import Rejected
+from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
+from chatbridge.channels.telegram.inbound.outputs import Outputs
+from chatbridge.channels.telegram.inbound.people import person_of
+from chatbridge.channels.telegram.inbound.replies import Spawn
+from chatbridge.channels.telegram.inbound.texts import TAKEN, put_text
+from chatbridge.channels.telegram.outbound.card_messages import from_text
+from chatbridge.channels.telegram.outbound.chat import Chat
+from chatbridge.channels.telegram.render import approvals
 from chatbridge.channels.telegram.render.card import toast
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of

@@ -9,6 +9,8 @@ from functools import partial
 
 from telegram import Message
 
+from chatbridge.channels.chat import notices
+from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, decode
 from chatbridge.channels.chat.card_visibility import any_unseen, shown_on
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
@@ -16,20 +18,17 @@ from chatbridge.channels.telegram.inbound.people import person_of
 from chatbridge.channels.telegram.inbound.replies import Voice, thread_of
 from chatbridge.channels.telegram.outbound.card_messages import Place, from_text, handle
 from chatbridge.channels.telegram.outbound.chat import Chat
-from chatbridge.channels.telegram.render import notices
-from chatbridge.channels.telegram.render.callback_data import Neither, Show, Tap, Use, decode
-from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.phrases import ended_sentence, only_there
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
-from chatbridge.core.forms import form
+from chatbridge.core.forms import approval, form
 from chatbridge.core.forms.typed_input import takes_text, typed
 from chatbridge.core.model import Ask, ChannelState, Person, View
 from chatbridge.core.ports import AskActions, Clock
 
 TAKEN = "👍"
-ONLY_TEXT = "Only text can be an answer here."
+REPLY_TO_ONE = "Reply to the question you mean."
 
 
 async def put_text(
@@ -80,7 +79,7 @@ class Texts:
         elif not chat.private and not self._is_ours(replied):
             pass  # people talk to each other
         elif not message.text:
-            await self._voice.say(Drawing(html=ONLY_TEXT), to=message)
+            await self._voice.say(notices.ONLY_TEXT, to=message)
         else:
             await self._plain(message, chat, cursor)
 
@@ -116,11 +115,11 @@ class Texts:
     ) -> None:
         if not (ask.open or takes_late_answer(ask)):
             over = ended_sentence(ask, now=self._clock.time())
-            await self._voice.say(Drawing(html=over), to=message)
+            await self._voice.say(over, to=message)
         elif not message.text:
-            await self._voice.say(Drawing(html=ONLY_TEXT), to=message)
+            await self._voice.say(notices.ONLY_TEXT, to=message)
         elif await self._is_old_step(message, ask, replied, chat):
-            await self._voice.say(Drawing(html=form.STALE.why), to=message)
+            await self._voice.say(form.STALE.why, to=message)
         else:
             await self._put(message, ask, chat, cursor)
 
@@ -163,7 +162,7 @@ class Texts:
                 return
             told = step.why
         # Whether this arrives or not, the message has been dealt with.
-        self._voice.spawn(self._voice.say(Drawing(html=told), to=message))
+        self._voice.spawn(self._voice.say(told, to=message))
 
     # ── not a reply ───────────────────────────────────────────────────────────────────────────────
 
@@ -185,13 +184,12 @@ class Texts:
             await self._voice.say(notices.use_it((waiting or here)[0].ask), to=message)
         elif here and not takes_words:
             asks = [each.ask for each in here]
-            await self._voice.say(notices.tap_it(asks, now=self._clock.time()), to=message)
+            await self._voice.say(notices.open_asks(approval.TAP_IT.why, asks), to=message)
         elif here:
             asks = [each.ask for each in here]
-            drawing = notices.reply_to_the_one_you_mean(asks, now=self._clock.time())
-            await self._voice.say(drawing, to=message)
+            await self._voice.say(notices.open_asks(REPLY_TO_ONE, asks), to=message)
         else:
-            await self._voice.say(notices.nothing_waits(), to=message)
+            await self._voice.say(notices.NOTHING_WAITS, to=message)
 
     async def _open_in(self, chat: Chat) -> Sequence[Open]:
         found = await shown_on(self._inbox, chat.name)

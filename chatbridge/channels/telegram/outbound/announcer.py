@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from chatbridge.channels.chat.outcome import AGENT_LENGTH, PROJECT_LENGTH
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.outbound.writer import Writer
@@ -15,18 +16,17 @@ from chatbridge.channels.telegram.render.html import (
     Run,
     Text,
     blocks,
-    clipped,
     cut,
     joined,
     readable,
     to_html,
     width,
 )
-from chatbridge.channels.telegram.render.long_questions import AGENT, PROJECT, File
+from chatbridge.channels.telegram.render.long_questions import File
 from chatbridge.channels.telegram.render.operations import draw_end, draw_ends
 from chatbridge.core.model import GLYPHS, Level, Notice
 from chatbridge.core.ports import Clock
-from chatbridge.core.text import isolated, one_line, prose, shortened, visible
+from chatbridge.core.text import clipped, isolated, one_line, prose, shortened, visible
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +70,8 @@ def file_of(notice: Notice) -> File | None:
 def _message(notices: Sequence[Notice], body: Text) -> str:
     """With the first line that is ours, whoever wrote the rest."""
     first = notices[0]
-    project = isolated(shortened(one_line(first.project.name), PROJECT))
-    agents = {isolated(shortened(one_line(each.agent.name), AGENT)) for each in notices}
+    project = isolated(shortened(one_line(first.project.name), PROJECT_LENGTH))
+    agents = {isolated(shortened(one_line(each.agent.name), AGENT_LENGTH)) for each in notices}
     heading = HEADINGS.get(first.level)
     names = [heading, project] if heading else [project]
     bold, *rest = [*names, *agents] if len(agents) == 1 else names

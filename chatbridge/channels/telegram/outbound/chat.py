@@ -12,6 +12,9 @@ from functools import partial
 
 from telegram import ForceReply
 
+from chatbridge.channels.chat import notices
+from chatbridge.channels.chat.card_requests import Wish, Wishes
+from chatbridge.channels.chat.keyboard import takes_typing
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Migrated, Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
@@ -23,11 +26,9 @@ from chatbridge.channels.telegram.outbound.card_messages import (
     handle,
     to_text,
 )
-from chatbridge.channels.telegram.outbound.card_requests import Wish, Wishes
 from chatbridge.channels.telegram.outbound.topics import Topics
 from chatbridge.channels.telegram.outbound.visibility import Sightings
 from chatbridge.channels.telegram.outbound.writer import Writer
-from chatbridge.channels.telegram.render import notices
 from chatbridge.channels.telegram.render.card import (
     Drawing,
     Seen,
@@ -36,7 +37,7 @@ from chatbridge.channels.telegram.render.card import (
     draw_reminder,
     placeholder,
 )
-from chatbridge.channels.telegram.render.keyboard import takes_typing
+from chatbridge.channels.telegram.render.html import write
 from chatbridge.channels.telegram.render.long_questions import File, Overflow, overflow
 from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.bounds import off_loop, weight_of
@@ -162,7 +163,7 @@ class Chat:
         return True
 
     async def tell(self, remark: Remark) -> None:
-        html = notices.remark(remark.text)
+        html = write(notices.remark(remark.text), now=self._clock.time())
         try:
             await self._api.send(self.id, html, silent=True)
         except Migrated as error:

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 
 from telegram import ForceReply
 
+from chatbridge.channels.chat import notices
+from chatbridge.channels.chat.document import Rows
 from chatbridge.channels.telegram.client.api import Api, Sent
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.outbound.topics import Topics
-from chatbridge.channels.telegram.render import notices
-from chatbridge.channels.telegram.render.keyboard import Rows
+from chatbridge.channels.telegram.render.html import write
 from chatbridge.channels.telegram.render.long_questions import File
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Project
@@ -55,7 +56,7 @@ class Writer:
         thread = await self.topics.of(project, chat=self.chat) if self.topics else None
         since, now = self._down_since, self._clock.time()
         if since is not None and now - since >= WORTH_TELLING:
-            why = notices.unreachable(since=since, now=now)
+            why = write(notices.unreachable("Telegram", since=since, now=now), now=now)
             _, thread = await self.send(project, thread, why, silent=True)
             self._down_since = None
         return thread

@@ -11,21 +11,18 @@ from chatbridge.channels.telegram.render.html import (
     Run,
     Text,
     blocks,
-    clipped,
     code,
     cut,
     ends_of,
     headline,
     joined,
-    time_tag,
     units,
     width,
 )
 from chatbridge.core.cards.build import FIRST_LINES, LAST_LINES, LONG_DIFF, MARKED, REALLY
 from chatbridge.core.cards.card import Card, Role
-from chatbridge.core.cards.phrases import UNSENT, only_there
 from chatbridge.core.model import Subject, View
-from chatbridge.core.text import prose
+from chatbridge.core.text import clipped
 
 ROOM = 3_000
 """For the code; the rest of Telegram's 4,096 is for the longest frame there can be."""
@@ -33,7 +30,6 @@ HEAD, TAIL = 1_500, 800
 """How much of longer code is shown, in units."""
 QUESTION, PATH = 200, 160
 ENDED_CODE = 600
-IN_A_LINE = 200
 DIFF, COMMAND = "diff", "bash"
 
 EARLY = "That was very quick. Tap again if you mean it."
@@ -160,22 +156,7 @@ def whole(card: Card) -> str:
     return "\n\n".join([*_left_out(card), card.subject.code if card.subject else ""])
 
 
-# ── what is said beside it ────────────────────────────────────────────────────────────────────────
-
-
-def hints(card: Card, *, private: bool, now: float, unsent: bool) -> Iterator[str]:
-    if card.only_on:
-        yield only_there(card.only_on)
-    elif unsent and card.view is not View.OTHER:
-        yield UNSENT
-    elif card.view is View.OTHER:
-        yield "Send the reason as text." if private else "Reply with the reason."
-    if card.deadline is None:
-        yield "No time limit"
-        return
-    at = time_tag(card.deadline, now=now)
-    soon = card.soon_at is not None and now >= card.soon_at
-    yield "Denied if nobody answers. " + (f"<b>Ends {at}, soon.</b>" if soon else f"Ends {at}")
+# ── once it has ended ─────────────────────────────────────────────────────────────────────────────
 
 
 def ended(card: Card) -> Text:
@@ -190,12 +171,3 @@ def ended(card: Card) -> Text:
     third = ENDED_CODE // 3
     shown = _code(subject, counted=False, room=ENDED_CODE, head=2 * third, tail=third)
     return joined((asked, shown), apart="\n")
-
-
-def about(subject: Subject | None) -> str:
-    return (subject.file or subject.code.strip()) if subject else ""
-
-
-def in_one_line(question: str, about: str) -> str:
-    """For lists: what is asked, and as much of what about, to the letter, as there is room for."""
-    return " ".join(f"{headline(prose(question))} {about[:IN_A_LINE]}".split())

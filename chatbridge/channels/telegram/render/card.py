@@ -10,27 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from chatbridge.channels.telegram.render import approvals, keyboard, long_questions, outcome
+from chatbridge.channels.chat import keyboard, notices
+from chatbridge.channels.chat.card import heading, reminded_question, reminder_heading
+from chatbridge.channels.chat.document import Lines, Message, Rows, Untrusted
+from chatbridge.channels.chat.hints import button_hints
+from chatbridge.channels.chat.outcome import PROJECT_LENGTH, pairs
+from chatbridge.channels.telegram.render import approvals, long_questions, outcome
 from chatbridge.channels.telegram.render.html import (
-    clipped,
     escape,
     headline,
     readable,
-    time_tag,
     to_html,
+    write,
 )
-from chatbridge.channels.telegram.render.keyboard import Rows
 from chatbridge.core.cards import outcome_text as ends
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.card import Card, State
+from chatbridge.core.cards.card import Card
 from chatbridge.core.forms import form
-from chatbridge.core.model import Ask, Outcome, QuestionType, Status, View
-from chatbridge.core.text import isolated, one_line, shortened
+from chatbridge.core.model import Ask, Outcome, Status, View
+from chatbridge.core.text import clipped, isolated, one_line, shortened
 
-TITLE, LABEL = 28, 18
-REVIEW_QUESTION, REVIEW_ANSWER = 100, 200
 CANCEL_QUESTION = 300
-ENTERED = 100
 REMINDER_QUESTION = 60
 TOAST_LABEL = 40
 TOAST = 60
@@ -61,6 +61,10 @@ class Drawing:
     rows: Rows = ()
 
 
+def draw(message: Message, *, now: float) -> Drawing:
+    return Drawing(html=readable(write(message.document, now=now)), rows=message.rows)
+
+
 def draw_card(card: Card, seen: Seen) -> Drawing:
     if card.view is None:
         viewer = seen.viewer if seen.private else None
@@ -69,10 +73,13 @@ def draw_card(card: Card, seen: Seen) -> Drawing:
         return Drawing(html=text, rows=rows)
     overflowed = not card.approval and (seen.overflowed or not long_questions.fits(card))
     listed = bool(card.choices) and (overflowed or keyboard.needs_list(card, private=seen.private))
+    hints = button_hints(
+        card, private=seen.private, now=seen.now, again=seen.again, unsent=seen.unsent
+    )
     parts = [
-        "\n".join(_head(card)),
-        *_screen(card, listed=listed, overflowed=overflowed),
-        "\n".join(_hints(card, seen)),
+        write((heading(card),), now=seen.now),
+        *_screen(card, now=seen.now, listed=listed, overflowed=overflowed),
+        write((Lines(tuple(hints)),), now=seen.now),
     ]
     rows = keyboard.rows(
         card,
@@ -88,29 +95,10 @@ def draw_card(card: Card, seen: Seen) -> Drawing:
 # ── the form ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _head(card: Card) -> Iterator[str]:
-    project = escape(isolated(shortened(card.project, long_questions.PROJECT)))
-    if card.state is State.LATE:
-        yield f"{card.glyph} <b>Late answer</b> · {project}"
-    else:
-        agent = escape(isolated(shortened(card.agent, long_questions.AGENT)))
-        yield f"{card.glyph} <b>{project}</b> · {agent}"
-    label = shortened(card.label or "", LABEL)
-    title = shortened(card.title or "", TITLE - len(label))  # together: the question comes early
-    parts = [escape(isolated(name)) for name in (label, title) if name]
+def _screen(card: Card, *, now: float, listed: bool, overflowed: bool) -> Iterator[str]:
     if card.view is View.REVIEW:
-        parts.append("check and send")
-    elif card.count > 1 and card.type is not None:
-        parts.append(f"{card.number} of {card.count}")
-    if parts:
-        yield " · ".join(parts)
-
-
-def _screen(card: Card, *, listed: bool, overflowed: bool) -> Iterator[str]:
-    if card.view is View.REVIEW:
-        for i, line in enumerate(card.lines, 1):
-            asked = escape(clipped(headline(line.question), REVIEW_QUESTION))
-            yield f"{i}. {asked}\n{outcome.answer(line, REVIEW_ANSWER)}"
+        for i, (asked, answer) in enumerate(pairs(card.lines), 1):
+            yield write((Lines(((f"{i}. ", *asked), answer)),), now=now)
     elif card.view in (View.CANCEL, View.EXPLAIN):
         yield escape(clipped(headline(card.question), CANCEL_QUESTION))
     elif card.approval:
@@ -119,84 +107,20 @@ def _screen(card: Card, *, listed: bool, overflowed: bool) -> Iterator[str]:
         yield to_html(long_questions.body(card, listed=listed, overflowed=overflowed))
 
 
-def _hints(card: Card, seen: Seen) -> Iterator[str]:
-    if card.view is View.CANCEL:
-        which = "this question" if card.count == 1 else f"all {card.count} questions"
-        yield f"<b>Cancel {which}?</b>"
-        how = "Send a reason as text" if seen.private else "Reply with a reason"
-        yield f"The agent is told that you will not answer. {how}, or:"
-    elif card.view is View.EXPLAIN:
-        yield "<b>What should be explained?</b>"
-        yield "Send it as text, or:" if seen.private else "Reply with it, or:"
-    elif card.view is View.REVIEW:
-        yield "Nothing has been sent yet."
-        if card.changed_by is not None and not seen.private:
-            who = card.changed_by.name or ends.where(card.changed_by)
-            yield f"Last change: {escape(isolated(clipped(one_line(who), outcome.NAME)))}"
-    elif not card.approval:
-        yield from _question_hints(card, seen)
-    if seen.again:
-        yield "Taps of more than a day ago were not kept. Tap again."
-    if card.approval:
-        yield from approvals.hints(card, private=seen.private, now=seen.now, unsent=seen.unsent)
-        return
-    if card.state is State.LATE:
-        yield "The agent has moved on. Your answer is kept for it."
-        return
-    if card.declared:
-        declared = escape(clipped(card.declared, long_questions.DECLARED_AT_MOST))
-        by = f" by {time_tag(card.deadline, now=seen.now)}" if card.deadline is not None else ""
-        yield f"Used if nobody answers{by}: <b>{isolated(declared)}</b>"
-    if card.orphaned:
-        yield "<i>The agent is not waiting now. An answer is kept for its next call.</i>"
-    yield _ends(card, seen.now)
-
-
-def _question_hints(card: Card, seen: Seen) -> Iterator[str]:
-    if len(card.choices) > keyboard.MOST_OPTIONS:
-        yield (
-            f"Options {keyboard.MOST_OPTIONS + 1} to {len(card.choices)}: reply with the number."
-        )
-    multi = card.type is QuestionType.MULTI_SELECT
-    if card.entered and not multi:
-        entered = escape(isolated(clipped(one_line(card.entered), ENTERED)))
-        yield f"Your answer so far: {entered}"
-    if card.view is View.OTHER:
-        yield "Write your own answer." if seen.private else "Reply with your own answer."
-    elif card.type is QuestionType.TEXT:
-        yield (
-            "Type your answer and send it."
-            if seen.private
-            else "Reply to this message with your answer."
-        )
-    elif multi:
-        yield "Choose any number, then Done."
-
-
-def _ends(card: Card, now: float) -> str:
-    if card.deadline is None:
-        return "No time limit"
-    at = time_tag(card.deadline, now=now)
-    soon = card.soon_at is not None and now >= card.soon_at
-    return f"<b>Ends {at}, soon.</b>" if soon else f"Ends {at}"
-
-
 # ── beside the card ───────────────────────────────────────────────────────────────────────────────
 
 
 def draw_reminder(card: Card, seen: Seen) -> Drawing:
-    project = escape(isolated(shortened(card.project, long_questions.PROJECT)))
-    ends = f" · ends {time_tag(card.deadline, now=seen.now)}" if card.deadline is not None else ""
-    source = card.question or (card.lines[0].question if card.lines else card.title or "")
-    about = approvals.about(card.subject)
-    words = approvals.in_one_line(source, about) if card.approval else headline(source)
-    question = escape(clipped(words, REMINDER_QUESTION))
-    return Drawing(html=f"⏳ <b>{project}</b>{ends}\n\n{question}", rows=keyboard.extend_row(card))
+    source, about = reminded_question(card), notices.about(card.subject)
+    words = notices.in_one_line(source, about) if card.approval else headline(source)
+    asked = (Untrusted(clipped(words, REMINDER_QUESTION)),)
+    html = write((Lines((reminder_heading(card),)), Lines((asked,))), now=seen.now)
+    return Drawing(html=html, rows=keyboard.extend_row(card))
 
 
 def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> str:
     """The message that is replied to. `mention`: whose turn it is in a group, by id and name."""
-    project = f"<b>{escape(isolated(shortened(card.project, long_questions.PROJECT)))}</b>"
+    project = f"<b>{escape(isolated(shortened(card.project, PROJECT_LENGTH)))}</b>"
     what = "your answer"
     if card.view is View.EXPLAIN:
         what = "what to explain,"
@@ -205,7 +129,7 @@ def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> str:
     if mention is None:
         return f"{what.capitalize()} for {project}:"
     person, name = mention
-    called = escape(isolated(shortened(one_line(name), outcome.NAME) or "You"))
+    called = escape(isolated(shortened(one_line(name), ends.NAME) or "You"))
     return f'<a href="tg://user?id={person}">{called}</a>, {what} for {project}:'
 
 

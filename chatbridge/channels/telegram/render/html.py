@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from chatbridge import markdown
+from chatbridge.channels.chat import document
 from chatbridge.core.cards.markup import (
     Block,
     Break,
@@ -29,6 +30,7 @@ from chatbridge.core.cards.markup import (
     Strong,
 )
 from chatbridge.core.cards.phrases import CLEAR_WITHOUT_A_DATE, CLEAR_WITHOUT_A_DAY, format_time
+from chatbridge.core.text import isolated
 
 LIMIT = 4096
 """The longest message, in UTF-16 units after parsing."""
@@ -37,6 +39,10 @@ SOURCE_LIMIT = 32_768
 """And the longest source of one, in bytes."""
 
 BOLD_AT_MOST = 200
+LINES_AT_MOST = 6
+"""A list with more of them is folded up."""
+LINE_WIDTH = 38
+"""About how many characters a phone shows in a line."""
 LONG_CODE, CODE_HEAD, CODE_TAIL = 20, 12, 6
 
 REMEMBERED = 128
@@ -96,10 +102,84 @@ def plain_text(source: str) -> str:
 def time_tag(at: float, *, now: float) -> str:
     """A time of day in the viewer's zone; in the hub's, where a client does not know the tag.
     Without seconds, which nobody sees: a deadline that moves by a few needs no edit."""
+    tag, text = _time(at, now)
+    return f"<{tag}>{text}</tg-time>"
+
+
+def _time(at: float, now: float) -> tuple[str, str]:
+    """Its tag, and what stands in it."""
     away = abs(at - now)
     form = "t" if away <= CLEAR_WITHOUT_A_DAY else "wt" if away <= CLEAR_WITHOUT_A_DATE else "dt"
-    fallback = format_time(at, now=now)
-    return f'<tg-time unix="{int(at) // 60 * 60}" format="{form}">{fallback}</tg-time>'
+    return f'tg-time unix="{int(at) // 60 * 60}" format="{form}"', format_time(at, now=now)
+
+
+# ── documents ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def write(blocks: Iterable[document.Block], *, now: float) -> str:
+    return to_html(joined(write_block(block, now=now) for block in blocks))
+
+
+def write_line(parts: document.Line, *, now: float, tags: tuple[str, ...] = ()) -> Text:
+    return tuple(run for part in parts for run in _inline_runs(part, now, tags))
+
+
+def write_block(block: document.Block, *, now: float) -> Text:
+    match block:
+        case document.Lines(lines=lines):
+            return _lines_of(lines, now)
+        case document.Numbered():
+            return _numbered(block, now)
+        case document.Quote(text=text):
+            return (Run(text, (QUOTE,)),)
+        case document.Code(text=text, language=language):
+            return code(text, language)
+        case _:
+            assert_never(block)
+
+
+def _numbered(block: document.Numbered, now: float) -> Text:
+    items = [(Run(f"{i}. "), *_lines_of(item, now)) for i, item in enumerate(block.items, 1)]
+    listed = _stacked(items)
+    shown = sum(1 + units(line) // LINE_WIDTH for line in _characters(listed).split("\n"))
+    if block.foldable and shown > LINES_AT_MOST:
+        listed = tuple(replace(run, tags=(FOLDED_QUOTE, *run.tags)) for run in listed)
+    around = (write_line(each, now=now) for each in (block.title, block.more))
+    title, more = around
+    return _stacked((title, listed, more))
+
+
+def _lines_of(lines: Iterable[document.Line], now: float) -> Text:
+    return _stacked(write_line(line, now=now) for line in lines)
+
+
+def _stacked(texts: Iterable[Text]) -> Text:
+    found: list[Run] = []
+    for text in texts:
+        found += (Run("\n"), *text) if found and text else text
+    return tuple(found)
+
+
+def _inline_runs(part: document.Inline, now: float, tags: tuple[str, ...]) -> Text:
+    match part:
+        case str():
+            return (Run(part, tags),)
+        case document.Untrusted(text=text):
+            return (Run(text, tags),)
+        case document.Name(text=text):
+            return (Run(isolated(text), tags),)
+        case document.Strong(part=inner):
+            parts = inner if isinstance(inner, tuple) else (inner,)
+            return write_line(parts, now=now, tags=(*tags, "b"))
+        case document.Faint(part=inner):
+            return _inline_runs(inner, now, (*tags, "i"))
+        case document.InlineCode(text=text):
+            return (Run(text, (*tags, "code")),)
+        case document.Time(at=at):
+            tag, text = _time(at, now)
+            return (Run(text, (*tags, tag)),)
+        case _:
+            assert_never(part)
 
 
 # ── lengths and cuts ──────────────────────────────────────────────────────────────────────────────
@@ -124,11 +204,6 @@ def cut(text: Text, limit: int) -> Text:
         return text
     head, _ = _parted(text, _reach(_characters(text), limit - 1))
     return (*_trimmed(head, left=False), Run("…"))
-
-
-def clipped(text: str, limit: int) -> str:
-    """The same for a bare text."""
-    return "".join(run.text for run in cut((Run(text),), limit))
 
 
 def ends_of(text: str, *, head: int, tail: int) -> tuple[str, str]:

@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from chatbridge.channels.chat.hints import DECLARED_LENGTH
+from chatbridge.channels.chat.keyboard import label_of, needs_list
+from chatbridge.channels.chat.outcome import PROJECT_LENGTH
 from chatbridge.channels.telegram.render import approvals
 from chatbridge.channels.telegram.render.html import (
     FOLDED_QUOTE,
@@ -13,7 +16,6 @@ from chatbridge.channels.telegram.render.html import (
     Run,
     Text,
     blocks,
-    clipped,
     cut,
     joined,
     pieces,
@@ -22,11 +24,10 @@ from chatbridge.channels.telegram.render.html import (
     units,
     width,
 )
-from chatbridge.channels.telegram.render.keyboard import label_of, needs_list
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card, Choice, Role
 from chatbridge.core.model import Ask, Status, View
-from chatbridge.core.text import isolated, one_line, shortened, visible
+from chatbridge.core.text import clipped, isolated, one_line, shortened, visible
 
 ROOM = 3_200
 """For question and options; the rest of Telegram's 4,096 is for the longest frame there can be."""
@@ -36,10 +37,7 @@ OPTIONS_ROOM = 2_000
 LEAFLETS_AT_MOST = 4
 LEAFLET_ROOM = LIMIT - 100
 """Beside its first line."""
-DECLARED_AT_MOST = 200
 FOLDED_ABOVE = 120
-PROJECT, AGENT = 18, 14
-"""How much of these names is shown, so that the question starts on a lock screen."""
 
 _SHORTER = ((200, 120), (100, 0), (40, 0), (12, 0))
 """How much of labels and descriptions is shown beside a question that does not fit."""
@@ -82,7 +80,7 @@ def fits(card: Card) -> bool:
 
 def _declares_much(card: Card) -> bool:
     """Whether the declared default has to go along. It is the whole ask's: once is enough."""
-    return card.number == 1 and units(card.declared or "") > DECLARED_AT_MOST
+    return card.number == 1 and units(card.declared or "") > DECLARED_LENGTH
 
 
 def _options(choices: Sequence[Choice]) -> Text:
@@ -203,7 +201,7 @@ def _whole_as_text(card: Card) -> Iterator[str]:
 
 
 def _leaflets(ask: Ask, question: int, parts: Sequence[Text]) -> Iterator[str]:
-    project = isolated(shortened(one_line(ask.project.name), PROJECT))
+    project = isolated(shortened(one_line(ask.project.name), PROJECT_LENGTH))
     what = f"question {question + 1}" if len(ask.questions) > 1 else "the question"
     for i, part in enumerate(parts, 1):
         first = f"{i}/{len(parts)} of {what}" if len(parts) > 1 else what.capitalize()

@@ -7,32 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chatbridge.channels.telegram.render.callback_data import Output, encode
+from chatbridge.channels.chat.callback_data import Output, encode
+from chatbridge.channels.chat.document import Key, Rows
+from chatbridge.channels.chat.keyboard import PRIVATE, beside_ours, fitted, in_rows
+from chatbridge.channels.chat.notices import COMMAND_LENGTH, HOW_LENGTH, operation_heading
+from chatbridge.channels.chat.outcome import PROJECT_LENGTH
 from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.channels.telegram.render.html import (
     Run,
-    clipped,
     code,
     ends_of,
     joined,
     readable,
     to_html,
     units,
+    write_block,
 )
-from chatbridge.channels.telegram.render.keyboard import (
-    PRIVATE,
-    Key,
-    Rows,
-    beside_ours,
-    fitted,
-    in_rows,
-)
-from chatbridge.channels.telegram.render.long_questions import PROJECT, File
+from chatbridge.channels.telegram.render.long_questions import File
 from chatbridge.core.cards.operation_summary import ended, output_name
 from chatbridge.core.model import Notice, OperationEnd
-from chatbridge.core.text import isolated, one_line, shortened
+from chatbridge.core.text import clipped, isolated, one_line, shortened
 
-TITLE, HOW, TAIL = 60, 200, 3_500
+TAIL = 3_500
 MOST_BUTTONS = 10
 """A list with more of them is no longer one to read: the next one begins."""
 WHOLE_OUTPUT = "Whole output"
@@ -42,13 +38,8 @@ FILE = 20 * 1024 * 1024
 
 def draw_end(notice: Notice, end: OperationEnd) -> Drawing:
     said = ended(end)
-    first = (
-        Run(f"{said.glyph} "),
-        Run(isolated(clipped(said.title, TITLE)), ("b",)),
-        Run(f" {said.word} · {_project(notice)}"),
-    )
-    how = (Run(clipped(said.how, HOW)),)
-    html = to_html(joined((first, how, code(_last(said.tail))), apart="\n"))
+    heading = write_block(operation_heading(notice, said), now=0.0)
+    html = to_html(joined((heading, code(_last(said.tail))), apart="\n"))
     return Drawing(html=readable(html), rows=((_key(end, WHOLE_OUTPUT),),) if end.whole else ())
 
 
@@ -80,7 +71,7 @@ def bounded(content: bytes, most: int) -> bytes:
 
 
 def _project(notice: Notice) -> str:
-    return isolated(shortened(one_line(notice.project.name), PROJECT))
+    return isolated(shortened(one_line(notice.project.name), PROJECT_LENGTH))
 
 
 def _last(text: str) -> str:
@@ -92,7 +83,7 @@ def _last(text: str) -> str:
 
 def _line(end: OperationEnd) -> str:
     said = ended(end)
-    return f"• {isolated(clipped(said.title, TITLE))} · {clipped(said.how, HOW)}"
+    return f"• {isolated(clipped(said.title, COMMAND_LENGTH))} · {clipped(said.how, HOW_LENGTH)}"
 
 
 def _output_rows(ends: Sequence[OperationEnd]) -> Rows:

@@ -6,7 +6,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chatbridge.channels.telegram.render.callback_data import Action, Tap, Write, encode
+from chatbridge.channels.chat.callback_data import Action, Tap, Write, encode
+from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.model import QuestionType, View
@@ -52,16 +53,6 @@ _OWN_LABELS = {
 WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
 _RESERVED = {label.casefold() for label in (*_OWN_LABELS.values(), WRITE_LABEL)}
 ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    text: str
-    data: str
-    style: str | None = None
-
-
-Rows = tuple[tuple[Key, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
