@@ -122,7 +122,7 @@ class WebChannel:
         """The page has a banner for it."""
 
     async def drain(self) -> None:
-        """A page keeps nothing back: what was sent has been put in."""
+        """Nothing to wait for: pages hold nothing back."""
 
     @property
     def surfaces(self) -> Sequence[Surface]:
@@ -139,7 +139,7 @@ class WebChannel:
 
 @cache
 def look() -> tuple[Assets, Templates]:
-    """Once in a process: a channel that is brought up again finds it compiled."""
+    """Built once in a process, so that a channel that is brought up again finds it compiled."""
     assets = Assets()
     return assets, Templates(assets)
 

@@ -71,7 +71,7 @@ class Reader:
         self._news.set()
 
     async def news(self, *, within: float) -> Sequence[Ask | Notice] | None:
-        """What is new, nothing if that takes too long, None at the end of the stream."""
+        """Wait for news; empty if that takes too long, None at the end of the stream."""
         try:
             async with asyncio.timeout(within):
                 await self._news.wait()

@@ -1,4 +1,4 @@
-"""The inbox's door: every request passes here before any page or call of the API sees it.
+"""Check every request before a page or a call of the API sees it.
 
 Owns which hosts, origins and credentials are let in, and the headers that every response carries.
 Nothing behind it asks again who somebody is.
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 SCRIPT = Person(name="a script", channel="terminal")
 """Who has the token and no cookie: a script of the owner's, or an agent that found the token."""
 BROWSER = "a browser"
-"""Whose connections those of all sessions together are."""
+"""Credential under which the connections of all sessions are counted."""
 
 PERSON, SESSION = "chatbridge.person", "chatbridge.session"
 """Where the scope says who makes the request, and in which session, if it is in one."""
@@ -95,7 +95,8 @@ def _is_address(name: str) -> bool:
 
 
 def has_two_ends(headers: Headers) -> bool:
-    """A proxy may go by the other one, and take what lies between for somebody else's request."""
+    """Whether two headers say how long it is. A proxy may use the other one, and take what lies
+    between for somebody else's request."""
     return "content-length" in headers and "transfer-encoding" in headers
 
 
@@ -137,7 +138,7 @@ class Guard:
             log.exception("%s /%s failed", scope["method"], scope["path"].split("/")[1][:20])
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a request that may not come in; None lets it in."""
+        """The response to a request that is not let in; None lets it in."""
         path, method, origins = scope["path"], scope["method"], headers.getlist("origin")
         host = headers.get("host", "")
         if has_two_ends(headers):
@@ -201,7 +202,7 @@ def _refused(path: str, sentence: str, *, status: int) -> Response:
 
 
 class _Body:
-    """A request's body on its way in; knows whether some of it was left unread."""
+    """A request's body; knows whether some of it was left unread."""
 
     def __init__(self, receive: Receive, headers: Headers) -> None:
         self._receive = receive

@@ -204,7 +204,7 @@ def _ended_at(row: Row) -> float:
 
 
 def _whole(given: str | None) -> int:
-    """How many rows to skip; none if that is no number."""
+    """Rows to skip; 0 if that is no number."""
     return int(given) if given and len(given) < 10 and given.isascii() and given.isdecimal() else 0
 
 

@@ -1,4 +1,4 @@
-"""The door for agents over HTTP: every request passes here before MCP sees it.
+"""Check every request of agents over HTTP before MCP sees it.
 
 Owns which hosts, origins and tokens are let in, what strangers are told, and that guessing is slow.
 A token counts in the `Authorization` header and nowhere else: addresses end up in logs.
