@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mcp_types import Icon, Tool, ToolAnnotations
@@ -76,6 +76,13 @@ def refused(sentence: str, path: str, given: object, accepted: str) -> ToolInput
 def too_long(name: str, path: str, given: str, accepted: str) -> ToolInputError:
     sentence = f"Validation error: {name} is too long"
     return ToolInputError(sentence, path=path, given=given, accepted=accepted)
+
+
+def unknown_id(sentence: str, path: str, given: str, open_ids: Sequence[str]) -> ToolInputError:
+    known = ", ".join(open_ids)
+    accepted = f"one that is open: {known}" if known else "none, as none is open"
+    shown = shortened(repr(given), 120)
+    return ToolInputError(sentence, path=path, given=shown, accepted=accepted)
 
 
 def invalid_arguments(error: ValidationError, fields: Collection[str]) -> ToolInputError:

@@ -7,15 +7,13 @@ from typing import Any
 
 from mcp_types import CallToolResult, Tool
 
-from chatbridge.core.errors import ToolInputError, UnknownAsk
+from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Project
-from chatbridge.core.text import shortened
 from chatbridge.tools.call import Peer, ToolCall
-from chatbridge.tools.definition import described, object_schema, refused, text_field
+from chatbridge.tools.definition import described, object_schema, refused, text_field, unknown_id
 from chatbridge.tools.waiting import RenderResult, Waiting
 
 LONGEST_WAIT = 24 * 3600
-NONE_OPEN = "none, as none is open"
 
 DESCRIPTION = """\
 Wait for the answer to a question that is still open: give the askId of a result with \
@@ -65,13 +63,8 @@ class WaitForAnswer:
                 counts_for=call.counts_for,
             )
         except UnknownAsk as error:
-            known = error.known
-            raise ToolInputError(
-                "no question with this id in this project",
-                path="askId",
-                given=shortened(repr(ask_id), 120),
-                accepted=f"one that is open: {', '.join(known)}" if known else NONE_OPEN,
-            ) from None
+            sentence = "no question with this id in this project"
+            raise unknown_id(sentence, "askId", ask_id, error.known) from None
         ended = await self._waiting.ended(ask, waiting, call, limit=limit)
         render = self._renderers[ask.tool]
         return await self._waiting.result(ended or ask, waiting, call, render)

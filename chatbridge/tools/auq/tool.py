@@ -18,7 +18,7 @@ from chatbridge.core.text import shortened
 from chatbridge.tools.auq.arguments import Limits, ask_schema, fetch_schema, parse, parse_fetch
 from chatbridge.tools.auq.results import render_fetched, render_result
 from chatbridge.tools.call import Peer, ToolCall
-from chatbridge.tools.definition import described
+from chatbridge.tools.definition import described, unknown_id
 from chatbridge.tools.waiting import Waiting
 
 DIALECT = "auq"
@@ -117,28 +117,16 @@ class GetAnsweredQuestions:
         if len(found) == 1:
             return found[0]
         if not found:
-            known = [ask for ask in await self._store.open_asks() if _ours(ask, project)]
-            raise _unknown(session, known)
-        raise _refused(
+            known = [ask.id for ask in await self._store.open_asks() if _ours(ask, project)]
+            sentence = "No session with this session_id in this project"
+            raise unknown_id(sentence, "session_id", session, known)
+        raise ToolInputError(
             "Several sessions begin with this session_id",
-            session,
-            f"the whole id of one of them: {_listed(found)}",
+            path="session_id",
+            given=shortened(repr(session), 120),
+            accepted=f"the whole id of one of them: {', '.join(ask.id for ask in found)}",
         )
 
 
 def _ours(ask: Ask, project: Project) -> bool:
     return ask.project.key == project.key and ask.tool == AskUserQuestions.name
-
-
-def _unknown(session: str, known: list[Ask]) -> ToolInputError:
-    accepted = f"one that is open: {_listed(known)}" if known else "none, as none is open"
-    return _refused("No session with this session_id in this project", session, accepted)
-
-
-def _refused(sentence: str, session: str, accepted: str) -> ToolInputError:
-    given = shortened(repr(session), 120)
-    return ToolInputError(sentence, path="session_id", given=given, accepted=accepted)
-
-
-def _listed(asks: list[Ask]) -> str:
-    return ", ".join(ask.id for ask in asks)
