@@ -1,6 +1,6 @@
-"""What an installation may lack, and the command that adds it: an extra of `pyproject.toml`.
+"""Optional dependencies, and the command that adds them to this installation.
 
-Owns which modules an extra brings, and how this chatbridge was installed. Imports none of them.
+Owns how this chatbridge was installed. Imports nothing that it looks for.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,22 +18,27 @@ from urllib.parse import unquote, urlsplit
 from chatbridge.core.errors import ExtraMissing
 
 NAME = "chatbridge"
-MATRIX = "matrix"
-MODULES = {MATRIX: ("nio", "vodozemac", "aiohttp", "Crypto", "peewee", "unpaddedbase64")}
-BRINGS_ALL = {MATRIX: "matrix-nio[e2e]"}
-"""The one package that has all others of the extra among its own requirements."""
 
 
-def need(extra: str) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    name: str
+    """As in `pyproject.toml`."""
+    modules: tuple[str, ...]
+    package: str
+    """The one package that requires all others of the extra."""
+
+
+def need(extra: Extra) -> None:
     """:raises ExtraMissing: with the command that adds it."""
-    if any(find_spec(name) is None for name in MODULES[extra]):
-        raise ExtraMissing(extra, command=command(extra))
+    if any(find_spec(name) is None for name in extra.modules):
+        raise ExtraMissing(extra.name, command=command(extra))
 
 
-def command(extra: str) -> str:
+def command(extra: Extra) -> str:
     """What adds the extra to this very chatbridge, without fetching another one by its name. Tools
     that keep each program apart have a way of their own, which their upgrades keep to."""
-    package = BRINGS_ALL[extra]
+    package = extra.package
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
         words = ["pipx", "inject", NAME, package]
     elif os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):

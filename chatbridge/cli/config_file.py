@@ -50,30 +50,43 @@ def change(path: Path, changes: Mapping[Key, Value]) -> None:
         is as it was.
     """
     from chatbridge import settings
+    from chatbridge.settings.authority import variable_of
 
     before = settings.text(path)
     if before is None:
         before = TEMPLATE
     after = changed(before, changes, path=path)
     now = settings.checked(tomllib.loads(after), path)
-    if "CHATBRIDGE_TELEGRAM__API_BASE" in now.ignored and ("telegram", "api_base") not in changes:
-        after = changed(after, _server_so_far(before, path), path=path)
+    lost = [key for key in _file_defaults() if variable_of(key) in now.ignored]
+    if kept := _so_far(before, path, [key for key in lost if key not in changes]):
+        after = changed(after, kept, path=path)
     if after != before or not path.exists():
         _write(path, after)
 
 
-def _server_so_far(before: str, path: Path) -> Mapping[Key, Value]:
-    """A variable's counts no more once the file names the bot or its people: one that has counted
-    until now is written down."""
-    from chatbridge import settings
+def _file_defaults() -> list[Key]:
+    """Settings that variables cannot change once the file names the chat."""
+    from chatbridge.channels.registry import channel_specs
 
+    return [(spec.name, name) for spec in channel_specs() for name in spec.file_default]
+
+
+def _so_far(before: str, path: Path, keys: Sequence[Key]) -> Mapping[Key, Value]:
+    """What variables have said of these keys until now, to be written down."""
+    from chatbridge import settings
+    from chatbridge.settings.authority import variable_of
+
+    if not keys:
+        return {}
     try:
         so_far = settings.checked(tomllib.loads(before), path)
     except SettingsError:
         return {}
-    if "CHATBRIDGE_TELEGRAM__API_BASE" in so_far.ignored:
-        return {}
-    return {("telegram", "api_base"): so_far.telegram.api_base}
+    return {
+        (table, name): getattr(getattr(so_far, table), name)
+        for table, name in keys
+        if variable_of((table, name)) not in so_far.ignored
+    }
 
 
 def changed(text: str, changes: Mapping[Key, Value], *, path: Path) -> str:

@@ -30,7 +30,7 @@ class Policy:
     withdraw_on_cancel: bool = False
     declared_defaults: bool = False
     retention: float = 90 * DAY
-    approval_channels: frozenset[str] = frozenset({"telegram", "matrix", "web"})
+    approval_channels: frozenset[str] = frozenset({"web"})
     """Where an approval can be settled: nowhere that an agent could reach by itself."""
 
     extension: float = 15 * 60.0

@@ -210,3 +210,12 @@ def _counted(run: str) -> str:
     kinds = sorted(set(run))
     names = ", ".join(f"U+{ord(char):04X}" for char in kinds[:3])
     return f"⟨{names}{', …' if len(kinds) > 3 else ''} ×{len(run)}⟩"
+
+
+OTHER_TITLES = {"web": "web inbox", "terminal": "terminal"}
+"""Of channels whose title is not their name with a capital."""
+
+
+def title_of(channel: str) -> str:
+    """The channel as people call it: Telegram, web inbox."""
+    return OTHER_TITLES.get(channel) or channel.capitalize()

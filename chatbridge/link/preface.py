@@ -10,21 +10,27 @@ from chatbridge.link.root import find_root, read_file
 
 PROTOCOL = 1
 LONGEST_LIMIT_SECONDS = 3650 * 24 * 3600
-NAMED_SETTINGS = (
-    "CHATBRIDGE_STORE",
-    "CHATBRIDGE_TELEGRAM__TOKEN",
-    "CHATBRIDGE_TELEGRAM__CHAT_ID",
-    "CHATBRIDGE_MATRIX__HOMESERVER",
-    "CHATBRIDGE_MATRIX__USER_ID",
-    "CHATBRIDGE_MATRIX__ACCESS_TOKEN",
-    "CHATBRIDGE_MATRIX__ROOM_ID",
+STORE = "CHATBRIDGE_STORE"
+ACCOUNT_SETTINGS = (
+    "TOKEN",
+    "ACCESS_TOKEN",
+    "HOMESERVER",
+    "SERVER",
+    "USER_ID",
+    "CHAT_ID",
+    "ROOM_ID",
+    "CHANNEL_ID",
 )
+"""Settings of a chat that say which account and which place it uses. A link knows no channels, so
+the names are the same for all. No password: its digest could be guessed."""
+INBOX = "CHATBRIDGE_WEB__"
+"""The table of no chat."""
 
 
 def preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:
     """The link's first line, to each hub the same. `limit`: after so many seconds its client gives
     a call up."""
-    given = {name: os.environ[name] for name in NAMED_SETTINGS if os.environ.get(name)}
+    given = {name: value for name, value in os.environ.items() if value and is_compared(name)}
     settings = {name: sha256_hex(os.fsencode(value))[:16] for name, value in given.items()}
     folder = working_directory()
     root = find_root(folder)
@@ -42,6 +48,14 @@ def preface(label: str | None, *, limit: int | None = None) -> dict[str, object]
         "parent": os.getppid(),
         "settings": settings,
     }
+
+
+def is_compared(variable: str) -> bool:
+    """Whether a link tells the hub the digest of this variable."""
+    prefix, _, table_and_name = variable.partition("_")
+    table, _, name = table_and_name.partition("__")
+    of_chat = prefix == "CHATBRIDGE" and table != "" and name in ACCOUNT_SETTINGS
+    return variable == STORE or (of_chat and not variable.startswith(INBOX))
 
 
 def parsed_limit(text: str) -> int:

@@ -1,9 +1,13 @@
-"""What the owner has set: in `config.toml`, over it in the secrets beside it, over both in
-credentials, and over all of them in variables, except where these would widen what the owner's own
-files say about who may allow what (`authority`).
+"""The settings: names, defaults and checks. `config/chatbridge.example.toml` documents every key.
 
-Owns names, defaults and checks. What the settings mean is up to those who are given them;
-`config/chatbridge.example.toml` documents every key.
+Variables count over credentials, these over the secrets beside `config.toml`, and these over the
+file itself. The exception are settings that decide who may allow what: see `authority`.
+
+    tools: the tables of tools, commands and agents over HTTP
+    secrets: the folder of secrets beside the configuration file
+    authority: settings that variables must not widen
+
+Each channel has a table, which is in its own folder: `Settings.table`.
 """
 
 from __future__ import annotations
@@ -11,18 +15,19 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from functools import cache, reduce
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     SecretStr,
     ValidationError,
+    create_model,
 )
 from pydantic_settings import (
     BaseSettings,
@@ -33,25 +38,24 @@ from pydantic_settings import (
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from chatbridge import bounded_read, runtime_paths
+from chatbridge.channels.registry import channel_specs, plugin_problems
+from chatbridge.channels.spec import ChannelSpec, text_of
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.core.text import one_line
+from chatbridge.setting_rules import listed
 from chatbridge.settings import authority, secrets
-from chatbridge.settings.matrix import Matrix
-from chatbridge.settings.telegram import Telegram
 from chatbridge.settings.tools import Approvals, ClientLimits, Commands, Http, Journal, Seconds
-from chatbridge.settings.values import address, listed
 
 __all__ = [
     "Approvals",
     "ClientLimits",
     "Commands",
     "Journal",
-    "Matrix",
     "Settings",
-    "Telegram",
-    "Web",
+    "compared_settings",
     "load",
+    "settings_type",
 ]
 
 TOOLS = (
@@ -86,16 +90,6 @@ def _sqlite_address(value: str) -> str:
     return value
 
 
-def _url(value: str | None) -> str | None:
-    if not value:
-        return None
-    accepted = "an address without a path, such as https://inbox.example.org"
-    parts = address(value.strip().rstrip("/"), accepted=accepted)
-    if parts.path:
-        raise ValueError(f"accepted: {accepted}")
-    return f"{parts.scheme}://{parts.netloc.lower()}"
-
-
 Tools = Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed), AfterValidator(_known_tools)]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
@@ -103,23 +97,18 @@ LogLevel = Annotated[
 ]
 
 
-class Web(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    enabled: bool = True
-    host: str = "127.0.0.1"
-    port: int | None = Field(default=None, ge=1, le=65535)
-    url: Annotated[str | None, AfterValidator(_url)] = None
-    """Where a proxy before it serves it."""
-    token: SecretStr | None = None
+Table = TypeVar("Table", bound=BaseModel)
 
 
 class Settings(BaseSettings):
+    """All but the channels' tables, which `settings_type` adds."""
+
     model_config = SettingsConfigDict(
         env_prefix="CHATBRIDGE_",
         env_nested_delimiter="__",
         extra="forbid",
         hide_input_in_errors=True,
+        defer_build=True,
     )
 
     enabled: bool = True
@@ -143,10 +132,7 @@ class Settings(BaseSettings):
     clients: dict[str, ClientLimits] = Field(default_factory=dict)
     store: Annotated[str, AfterValidator(_sqlite_address)] | None = None
     log_level: LogLevel = "info"
-    web: Web = Web()
     http: Http = Http()
-    telegram: Telegram = Telegram()
-    matrix: Matrix = Matrix()
 
     _chats_of_the_file: frozenset[str] = PrivateAttr(frozenset())
     _ignored: dict[str, str] = PrivateAttr(default_factory=dict)
@@ -166,11 +152,15 @@ class Settings(BaseSettings):
             return (env_settings, init_settings)
         return (env_settings, secrets.source(settings_cls, credentials), init_settings)
 
+    def table(self, spec: ChannelSpec[Table]) -> Table:
+        """The settings of a channel."""
+        return cast("Table", getattr(self, spec.name))
+
     def secrets(self) -> tuple[str, ...]:
         """What may be in nothing that is written."""
-        matrix = self.matrix
-        found = (self.web.token, self.telegram.token, matrix.access_token, matrix.password)
-        return tuple(secret.get_secret_value() for secret in found if secret)
+        values = (value for spec in channel_specs() for _, value in self.table(spec))
+        found = (it.get_secret_value() for it in values if isinstance(it, SecretStr))
+        return tuple(filter(None, found))
 
     def policy(self) -> Policy:
         return Policy(
@@ -190,11 +180,29 @@ class Settings(BaseSettings):
         """The owner's choice; else the chats, and only without one the inbox's page."""
         if self.approvals.channels is not None:
             return frozenset(self.approvals.channels)
-        return self._chats_of_the_file or self.chats() or frozenset({"web"})
+        allowed = {spec.name: spec.is_chat for spec in channel_specs() if spec.approvals}
+        pages = frozenset(name for name, is_chat in allowed.items() if not is_chat)
+        return self._chats_of_the_file & {*allowed} or self.chats() & {*allowed} or pages
 
     def chats(self) -> frozenset[str]:
         """Those that are set up."""
-        return self._channels() - {"web"}
+        return frozenset(spec.name for spec in self.active_channels() if spec.is_chat)
+
+    def active_channels(self) -> list[ChannelSpec[Any]]:
+        """Those that are set up."""
+        return [spec for spec in channel_specs() if spec.is_on(self.table(spec))]
+
+    def pairing_channel(self) -> ChannelSpec[Any]:
+        """The one that `chatbridge pair` works with: the first that is set up, else the first."""
+        candidates = (*self.active_channels(), *channel_specs())
+        return next(spec for spec in candidates if spec.pairs_by_code)
+
+    def compared(self) -> dict[str, str]:
+        """The values of `compared_settings`; empty: not set."""
+        return {
+            variable: text_of(reduce(getattr, key, self))
+            for variable, key in compared_settings().items()
+        }
 
     def hold_to(self, file: Mapping[str, Any], path: Path) -> None:
         """Let the owner's file count where something else would widen it. What was ignored is among
@@ -227,19 +235,10 @@ class Settings(BaseSettings):
         """The variables that do not count, because they would widen what the file says."""
         return tuple(self._ignored)
 
-    def _channels(self) -> frozenset[str]:
-        """Those that are set up."""
-        on = {
-            "telegram": self.telegram.token is not None,
-            "matrix": self.matrix.on,
-            "web": self.web.enabled,
-        }
-        return frozenset(name for name, is_on in on.items() if is_on)
-
     def remarks(self) -> list[str]:
         """What the owner should know about them, though they can be used."""
-        found = [*self._ignored.values()]
-        if not self.approval_channels() & self._channels():
+        found = [*self._ignored.values(), *plugin_problems()]
+        if self.approval_channels().isdisjoint(spec.name for spec in self.active_channels()):
             named = ", ".join(sorted(self.approval_channels()))
             found.append(
                 f"No approval can be given: approvals.channels is {named}, and that is not set up. "
@@ -252,6 +251,22 @@ class Settings(BaseSettings):
         if self.store is None:
             return state_dir / "chatbridge.db"
         return Path("/" + self.store.removeprefix(SQLITE).lstrip("/"))
+
+
+@cache
+def settings_type() -> type[Settings]:
+    """`Settings` with a table for each channel."""
+    tables: dict[str, Any] = {
+        spec.name: (spec.settings, spec.settings()) for spec in channel_specs()
+    }
+    return create_model("Settings", __base__=Settings, **tables)
+
+
+def compared_settings() -> dict[str, authority.Key]:
+    """The variables that a link's environment may have in common with the hub, by name."""
+    specs = channel_specs()
+    keys = [("store",), *((spec.name, key) for spec in specs for key in spec.link_settings)]
+    return {authority.variable_of(key): key for key in keys}
 
 
 def load(config: Path | None = None) -> Settings:
@@ -272,8 +287,8 @@ def checked(found: dict[str, Any], path: Path) -> Settings:
     if private := [key for key in found if key.startswith("_")]:
         raise SettingsError(f"{one_line(private[0])} is not a setting. Check {path}")
     try:
-        file = _over(found, secrets.read(Settings, path))
-        settings = Settings(**file)
+        file = _over(found, secrets.read(settings_type(), path))
+        settings = settings_type()(**file)
         settings.hold_to(file, path)
     except ValidationError as error:
         raise SettingsError(_explained(error, path)) from None

@@ -1,20 +1,20 @@
-"""Settings of single tools: who may approve, where answers are written down, how long a client
-waits."""
+"""The tables of tools, commands, single clients, and agents over HTTP."""
 
 from __future__ import annotations
 
 import os
 import re
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_settings import NoDecode
 
 from chatbridge import runtime_paths
+from chatbridge.channels.registry import channel_specs
 from chatbridge.core.policy import DAY
 from chatbridge.durations import LONGEST, seconds
-from chatbridge.settings.values import listed
+from chatbridge.setting_rules import listed
 
 Seconds = Annotated[float, BeforeValidator(seconds), Field(gt=0, le=LONGEST)]
 
@@ -32,14 +32,19 @@ def _somewhere(channels: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return channels
 
 
-ApprovalChannel = Literal["telegram", "matrix", "web"]
+def _approval_channel(name: object) -> object:
+    names = [spec.name for spec in channel_specs() if spec.approvals]
+    if name not in names:
+        *first, last = map(repr, names)
+        raise ValueError(f"Input should be {', '.join(first)} or {last}")
+    return name
 
 
 class Approvals(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     channels: Annotated[
-        tuple[ApprovalChannel, ...] | None,
+        tuple[Annotated[str, BeforeValidator(_approval_channel)], ...] | None,
         NoDecode,
         BeforeValidator(listed),
         AfterValidator(_somewhere),

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from chatbridge.hub.process.lock import bot_lock_path
+from chatbridge.hub.process.lock import account_lock_path
 from tests.acceptance.test_secrets import arguments_of_all, files_with
 from tests.fakes.chat_settings import telegram_settings
 from tests.fakes.link_client import PATIENCE
@@ -25,7 +25,7 @@ from tests.fakes.telegram.server import BotApi
 def api() -> Iterator[BotApi]:
     with BotApi.running() as api:
         yield api
-        Path(bot_lock_path(str(api.bot.id))).unlink(missing_ok=True)
+        Path(account_lock_path(str(api.bot.id))).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def test_the_token_is_in_nothing_that_a_hub_wrote_after_everything_that_can_go_w
         log = said(home)
         found = secrets_of(api)
         assert files_with(found, home.state.parent) == []
-        lock = Path(bot_lock_path(str(api.bot.id))).read_text()
+        lock = Path(account_lock_path(str(api.bot.id))).read_text()
         everything = "\n".join([arguments, printed.stdout, printed.stderr, status, log, lock])
         assert [secret[:4] for secret in found if secret in everything] == []
     assert "/bot[secret]/getUpdates" in log, "the libraries have said something, too"

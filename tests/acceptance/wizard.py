@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from chatbridge.hub.process.lock import bot_lock_path
+from chatbridge.hub.process.lock import account_lock_path
 from tests.fakes.machine import House, house
 from tests.fakes.pty_person import PtyPerson, at_terminal
 from tests.fakes.telegram.people import Phone
@@ -51,7 +51,7 @@ def desk(**settings: str) -> Iterator[Desk]:
 def telegram_desk() -> Iterator[tuple[Desk, BotApi]]:
     with BotApi.running() as api, desk(CHATBRIDGE_TELEGRAM__API_BASE=api.address) as found:
         yield found, api
-        Path(bot_lock_path(str(api.bot.id))).unlink(missing_ok=True)
+        Path(account_lock_path(str(api.bot.id))).unlink(missing_ok=True)
 
 
 def phone_of(api: BotApi, name: str) -> Phone:

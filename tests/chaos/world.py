@@ -21,7 +21,8 @@ from functools import partial
 from pathlib import Path
 
 from chatbridge import runtime_paths
-from chatbridge.hub.process.lock import bot_lock_path, matrix_bot
+from chatbridge.channels.matrix.spec import account_lock
+from chatbridge.hub.process.lock import account_lock_path
 from tests.chaos.log import Carried, Log
 from tests.chaos.moved_clock import MovedClock, NoClock
 from tests.chaos.notices import NOTICE
@@ -258,9 +259,9 @@ class ChaosWorld:
         shutil.rmtree(self._runtime, ignore_errors=True)
         bots = [self.bot_api.identity.token.partition(":")[0]]
         if hasattr(self, "matrix"):
-            bots.append(matrix_bot(self.matrix.bot).id)
+            bots.append(account_lock(self.matrix.bot).id)
         for bot in bots:
-            Path(bot_lock_path(bot)).unlink(missing_ok=True)
+            Path(account_lock_path(bot)).unlink(missing_ok=True)
 
     def _start_hub(self) -> None:
         with self.stderr_of("hub").open("ab") as errors:

@@ -30,6 +30,7 @@ from chatbridge.core.model import (
 from chatbridge.core.policy import Policy
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
+from tests.fakes.inbox import ANYWHERE
 
 PATIENCE = 20.0
 OWNER = Person(name="Ada", channel="web")
@@ -113,7 +114,7 @@ async def world(
     broker = Broker(
         store,
         clock=clock,
-        policy=Policy(**policy),  # type: ignore[arg-type]
+        policy=Policy(**{"approval_channels": ANYWHERE, **policy}),  # type: ignore[arg-type]
         changed=changes.put_nowait,
         drained=drain,
     )

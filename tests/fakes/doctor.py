@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge import __version__, runtime_paths, sockets
+from chatbridge.channels.checks import Finding, Json
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, Json
 from chatbridge.cli.doctor.run import Check, run_checks
 from chatbridge.cli.doctor.screen import drawn
 from chatbridge.core.ports import Clock

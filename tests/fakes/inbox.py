@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from chatbridge.channels.registry import BUILT_IN
 from chatbridge.core.asks.ask_service import AskService
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.delivery import Delivery
@@ -33,6 +34,8 @@ from chatbridge.core.ports import AskActions, Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 
+ANYWHERE = frozenset(spec.name for spec in BUILT_IN)
+"""Approvals can be given on every channel."""
 SHOP = Project(key="/code/shop-api", name="shop-api")
 CLAUDE = Agent(client="claude-code", name="Claude Code")
 
@@ -187,7 +190,7 @@ async def open_desk(
     broker = Broker(
         store,
         clock=clock,
-        policy=policy or Policy(),
+        policy=policy or Policy(approval_channels=ANYWHERE),
         changed=delivery.changed,
         drained=_drained,
     )

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from chatbridge import runtime_paths
-from chatbridge.hub.process.lock import bot_lock_path, matrix_bot
+from chatbridge.channels.matrix.spec import account_lock
+from chatbridge.hub.process.lock import account_lock_path
 from tests.fakes.link_client import PATIENCE, LinkClient
 from tests.fakes.program import CHATBRIDGE, bare
 from tests.fakes.warm_hubs import warm_environment, warm_hubs
@@ -148,9 +149,9 @@ class House:
             with suppress(ProcessLookupError):  # one that could not start ends by itself
                 os.kill(pid, signal.SIGKILL)
         if token := self.environment.get("CHATBRIDGE_TELEGRAM__TOKEN"):
-            Path(bot_lock_path(token.partition(":")[0])).unlink(missing_ok=True)
+            Path(account_lock_path(token.partition(":")[0])).unlink(missing_ok=True)
         if user_id := self.environment.get("CHATBRIDGE_MATRIX__USER_ID"):
-            Path(bot_lock_path(matrix_bot(user_id).id)).unlink(missing_ok=True)
+            Path(account_lock_path(account_lock(user_id).id)).unlink(missing_ok=True)
 
     # ── the database ──────────────────────────────────────────────────────────────────────────────
 

@@ -38,7 +38,7 @@ from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import COLOUR
-from tests.fakes.inbox import Desk
+from tests.fakes.inbox import ANYWHERE, Desk
 from tests.fakes.telegram.people import Card, Chat, Phone
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.web import TOKEN, visitor
@@ -227,7 +227,7 @@ async def _running(
     broker = Broker(
         store,
         clock=clock,
-        policy=Policy(max_open_asks=1000),
+        policy=Policy(max_open_asks=1000, approval_channels=ANYWHERE),
         changed=delivery.changed,
         drained=line_up.drained,
     )
@@ -250,7 +250,7 @@ async def _running(
             codes=LoginCodes(clock=clock),
         )
 
-    line_up.add("web", web)
+    line_up.add("web", web, unwatched="no page was open")
     line_up.add("telegram", telegram)
     tasks = [asyncio.create_task(work) for work in (broker.run(), line_up.run(inbox))]
     try:

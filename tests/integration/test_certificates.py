@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.matrix.client.api import Api as MatrixApi
+from chatbridge.channels.telegram import setup
 from chatbridge.channels.telegram.client.api import Api as TelegramApi
-from chatbridge.cli.setup import telegram as setup
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import RetryLater
 from tests.fakes.impostor import impostor, self_signed

@@ -9,7 +9,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from chatbridge.cli.setup.discovery import LARGEST, homeserver_of, server_in, usable_address
+from chatbridge.channels.matrix.account.discovery import (
+    LARGEST,
+    homeserver_of,
+    server_in,
+    usable_address,
+)
 from chatbridge.core.errors import ChatbridgeError
 
 WELL_KNOWN = "/.well-known/matrix/client"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.checks import Mark
 from chatbridge.cli.doctor import database as module
 from chatbridge.cli.doctor.database import database, notes
-from chatbridge.cli.doctor.finding import Mark
 from chatbridge.cli.doctor.run import Check
 from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore
@@ -117,7 +117,7 @@ async def test_one_that_takes_too_long_is_left_alone(
     machine: Machine, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await (await filled(path, 50)).close()
-    monkeypatch.setattr(module, "LOOKING_MAY_TAKE", -1.0)
+    monkeypatch.setattr(module, "LOOK_SECONDS", -1.0)
     monkeypatch.setattr(module, "STEPS", 1)
     (found,) = await machine.look(DATABASE)
     assert found.mark is Mark.REMARK

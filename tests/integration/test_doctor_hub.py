@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 from chatbridge import __version__, runtime_paths
+from chatbridge.channels.checks import Finding, Mark
+from chatbridge.channels.matrix.spec import MATRIX
+from chatbridge.channels.telegram.spec import TELEGRAM
+from chatbridge.channels.web import spec
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, Mark
 from chatbridge.cli.doctor.hub import hub, order_of
-from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.cli.doctor.run import Check, run_checks
-from chatbridge.cli.doctor.telegram import telegram
-from chatbridge.cli.doctor.web import web
+from chatbridge.cli.doctor.run import Check, channel_check, run_checks
 from chatbridge.settings.secrets import keep
 from tests.fakes.doctor import Machine, screen
 from tests.fakes.scripted_hub import scripted_hub
 
 HUB = Check("hub", hub)
-WEB = Check("web inbox", web)
+WEB = channel_check(spec.WEB)
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ async def test_a_channel_whose_settings_only_the_hub_has_is_told_as_the_hub_does
         {"name": "matrix", "trouble": None},
     ]
     with machine.hub(channels=channels):
-        found = await machine.look(Check("telegram", telegram), Check("matrix", matrix))
+        found = await machine.look(channel_check(TELEGRAM), channel_check(MATRIX))
     assert screen(found) == (
         "✗ telegram         telegram rejected the bot token (401)\n"
         "                   → Check it\n"

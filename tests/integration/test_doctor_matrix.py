@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.checks import Mark
+from chatbridge.channels.matrix import spec
 from chatbridge.channels.matrix.account import session
 from chatbridge.channels.matrix.account.session import Session
-from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.cli.doctor.run import Check
+from chatbridge.cli.doctor.run import channel_check
 from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.chat_settings import matrix_settings
@@ -23,7 +23,7 @@ from tests.fakes.matrix_hub import new_bot
 from tests.fakes.matrix_person import Person
 from tests.fakes.synapse import Login, Synapse
 
-MATRIX = Check("matrix", matrix)
+MATRIX = channel_check(spec.MATRIX)
 
 
 @pytest.fixture

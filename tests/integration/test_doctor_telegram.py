@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.checks import Mark
+from chatbridge.channels.telegram import spec
 from chatbridge.channels.telegram.client.errors import Polled
 from chatbridge.cli.doctor.clock import clock
-from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.run import Check
-from chatbridge.cli.doctor.telegram import telegram
+from chatbridge.cli.doctor.run import Check, channel_check
 from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.chat_settings import telegram_settings
@@ -24,7 +24,7 @@ from tests.fakes.telegram.chats import User
 from tests.fakes.telegram.people import Chat
 from tests.fakes.telegram.server import BotApi
 
-TELEGRAM = Check("telegram", telegram)
+TELEGRAM = channel_check(spec.TELEGRAM)
 CLOCK = Check("clock", clock)
 TOKEN = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 
@@ -205,7 +205,7 @@ async def test_other_trouble_that_only_the_hub_has_is_told_in_its_words(
 async def test_a_server_that_never_answers_ends_all_the_same(
     machine: Machine, api: BotApi, private: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chatbridge.cli.doctor.telegram.ANSWERS_WITHIN", 0.2)
+    monkeypatch.setattr("chatbridge.channels.telegram.doctor.ANSWER_SECONDS", 0.2)
     hold = api.hold("getMe")
     (found,) = await machine.look(TELEGRAM)
     hold.release()

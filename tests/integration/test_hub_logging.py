@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub.process.log import HIDDEN
+from chatbridge.redaction import HIDDEN
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import house
 from tests.fakes.program import bare
@@ -26,6 +26,7 @@ HUB = """
 import asyncio, gc, logging, sys, threading, warnings
 import httpx, telegram
 from chatbridge.core.errors import StoreError
+from chatbridge import redaction
 from chatbridge.hub.process import log as hub_log, standalone, start
 from chatbridge.hub.wiring import hub as wiring
 
@@ -52,7 +53,7 @@ async def failing(text):
     raise Failure(text)
 
 async def everything_fails(lock, **_):
-    hub_log.hide(token)
+    redaction.hide(token)
     hub_log.set_level("debug")
     async with httpx.AsyncClient() as client:
         await client.get(f"{server}/bot{token}/getMe")

@@ -10,7 +10,7 @@ from pathlib import Path
 from chatbridge.core.errors import RetryLater, TokenRejected
 from chatbridge.core.ports import AskActions, Remark, Surface
 from chatbridge.hub.process.background import Faults
-from chatbridge.hub.wiring.channel_supervisor import TOLD_AT_MOST, ChannelSupervisor
+from chatbridge.hub.wiring.channel_supervisor import MOST_REMARKS, ChannelSupervisor
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import open_desk
@@ -138,8 +138,8 @@ async def test_what_agents_make_it_say_is_bounded_and_keeps_no_other_news_back(
         running = asyncio.create_task(line_up.run(desk.inbox))
         try:
             async with asyncio.timeout(PATIENCE):
-                told = [await channel.told.get() for _ in range(TOLD_AT_MOST + 1)]
-            assert told == [*remarks[:TOLD_AT_MOST], "Somebody new may answer."]
+                told = [await channel.told.get() for _ in range(MOST_REMARKS + 1)]
+            assert told == [*remarks[:MOST_REMARKS], "Somebody new may answer."]
         finally:
             running.cancel()
             await asyncio.wait({running})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from chatbridge.commands.definitions.command import Command, commands_of
 from chatbridge.commands.definitions.definition import Definition
-from chatbridge.hub.wiring.new_commands import tell_of_new_commands
+from chatbridge.hub.wiring.change_alerts import tell_of_new_commands
 from tests.fakes.core_env import World, world
 
 DEPLOY = Definition.model_validate_json(

@@ -11,7 +11,7 @@ import pytest
 
 from chatbridge.core.model import ChannelState
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
-from chatbridge.settings import Settings, load
+from chatbridge.settings import load, settings_type
 from tests.fakes.core_env import World, world
 
 ADA, EVE = 1815, 666
@@ -20,7 +20,7 @@ ADA, EVE = 1815, 666
 async def start(hub: World, *, telegram: list[int], matrix: list[str] | None = None) -> list[str]:
     """What a hub that starts with these people tells."""
     told: list[str] = []
-    settings = Settings.model_validate(
+    settings = settings_type().model_validate(
         {"telegram": {"allowed_users": telegram}, "matrix": {"allowed_users": matrix or []}}
     )
     await tell_of_newcomers(settings, hub.store, clock=hub.clock, tell=told.append)

@@ -94,7 +94,11 @@ async def running(
     )
     up = asyncio.Event()
     terminal = TerminalPairing(
-        pairing, clock=clock, troubles=lambda: {"telegram": channel.trouble}, up_within=5.0
+        pairing,
+        channel="telegram",
+        clock=clock,
+        troubles=lambda: {"telegram": channel.trouble},
+        up_within=5.0,
     )
     async with open_desk(folder, clock=clock, channel=channel, ready=up) as desk:
         work = asyncio.create_task(channel.run(desk.inbox, ready=up.set))
@@ -291,7 +295,11 @@ async def test_without_a_bot_that_works_the_terminal_is_told_why(
 ) -> None:
     clock = StillClock()
     terminal = TerminalPairing(
-        Pairing(clock=clock), clock=clock, troubles=lambda: troubles, up_within=0.01
+        Pairing(clock=clock),
+        channel="telegram",
+        clock=clock,
+        troubles=lambda: troubles,
+        up_within=0.01,
     )
     with pytest.raises(NotPaired, match=why):
         await anext(terminal.pair(ASKING))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.model import Ask
-from chatbridge.hub.process.background import FIRST_PAUSE
+from chatbridge.hub.process.background import FIRST_PAUSE_SECONDS
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.wiring import hub
 from chatbridge.store.sqlite import SqliteStore
@@ -38,5 +38,5 @@ async def test_deadlines_are_begun_again_after_an_error_that_nobody_thought_of(
     with Lock(str(tmp_path), started_by="person") as lock:
         async with hub.open_hub(lock, config=None, agents=list):
             await asyncio.wait_for(failed.wait(), PATIENCE)
-            clock.advance(FIRST_PAUSE)
+            clock.advance(FIRST_PAUSE_SECONDS)
             await asyncio.wait_for(again.wait(), PATIENCE)

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from chatbridge import bounded_read, runtime_paths, settings
+from chatbridge.channels.web.channel import web_token
 from chatbridge.cli import config_file
 from chatbridge.cli.connect.document import connected
 from chatbridge.cli.connect.parts import Entry
@@ -24,7 +25,6 @@ from chatbridge.commands.operations.runner_state import Known
 from chatbridge.commands.runner import records
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.hub.http import tokens
-from chatbridge.hub.wiring.channels import web_token
 from chatbridge.link.root import FILE, read_file
 from chatbridge.projects import ProjectSettings, settings_of
 

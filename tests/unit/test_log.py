@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.hub.process.log import HIDDEN, SHORTEST, Format, Secrets, set_level
+from chatbridge.hub.process.log import Format, set_level
+from chatbridge.redaction import HIDDEN, SHORTEST, Secrets
 
 BOT = "123456789:AAF-x_yz0123456789abcdefghijklmnopq"
 LETTERS = BOT.partition(":")[2]
@@ -86,7 +87,7 @@ def levels() -> Iterator[None]:
 
 @pytest.mark.usefixtures("levels")
 @pytest.mark.parametrize(
-    ("level", "ours", "libraries"),
+    ("level", "trusted", "libraries"),
     [
         ("debug", logging.DEBUG, logging.DEBUG),
         ("info", logging.INFO, logging.WARNING),

@@ -283,7 +283,7 @@ def test_whoever_can_allow_something_is_shown_all_of_it(shown: Ask, seen: Reacti
 
 def _code_in(drawing: Words) -> str:
     """What stands in the frame for code."""
-    _, _, rest = drawing.html.partition("<pre>")
+    _, _, rest = drawing.html.rpartition("<pre>")
     return html_text(f"<pre>{rest.partition('</pre>')[0]}</pre>")
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.matrix import channel as matrix_channel
+from chatbridge.channels.matrix import doctor as matrix
 from chatbridge.channels.telegram import channel as telegram_channel
-from chatbridge.cli.doctor import matrix, telegram
+from chatbridge.channels.telegram import doctor as telegram
 from chatbridge.core.errors import HubUnreachable
 
 ROOT = Path(__file__).resolve().parents[2]

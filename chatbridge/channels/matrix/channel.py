@@ -20,9 +20,12 @@ from chatbridge.channels.matrix.inbound.people import People
 from chatbridge.channels.matrix.inbound.poll import Poll
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.rooms import Rooms
+from chatbridge.channels.matrix.settings import Matrix
+from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.ports import AskActions, Clock, Remark, Surface
 from chatbridge.core.tasks import BackgroundTasks
+from chatbridge.redaction import hide
 
 log = logging.getLogger(__name__)
 
@@ -185,3 +188,25 @@ class MatrixChannel:
         if why is not None:
             self._unsigned = f"Matrix marks what the bot says as not verified: {why}"
             log.warning("%s", self._unsigned)
+
+
+def build(table: Matrix, context: ChannelContext) -> MatrixChannel:
+    assert table.homeserver is not None
+    assert table.user_id is not None
+    token, password = table.access_token, table.password
+    return MatrixChannel(
+        account=Account(
+            homeserver=table.homeserver,
+            user_id=table.user_id,
+            access_token=token.get_secret_value() if token else None,
+            password=password.get_secret_value() if password else None,
+            hint=context.place_of("access_token" if token else "password"),
+        ),
+        folder=context.state / "matrix",
+        allowed=table.allowed_users,
+        rooms=table.room_id,
+        reactions=table.reactions,
+        clock=context.clock,
+        hold=context.hold,
+        hide=hide,
+    )

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 
 from chatbridge.channels.chat.card_requests import Wish
 from chatbridge.channels.chat.remarks import tell_each
+from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.inbound.dispatch import Receiver
 from chatbridge.channels.telegram.inbound.people import People
@@ -17,6 +18,7 @@ from chatbridge.channels.telegram.outbound.card_messages import from_text
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
 from chatbridge.channels.telegram.render.html import write
+from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, RetryLater
 from chatbridge.core.model import ChannelState
@@ -188,3 +190,18 @@ class TelegramChannel:
                 if await inbox.post(ask.id, surface=chat.name) is not None:
                     chat.wishes.add(ask.id, Wish(again=True))
             await inbox.redraw(ask.id)
+
+
+def build(table: Telegram, context: ChannelContext) -> TelegramChannel:
+    assert table.token is not None
+    return TelegramChannel(
+        token=table.token.get_secret_value(),
+        allowed=table.allowed_users,
+        chats=table.chat_id,
+        topics=table.topics,
+        pairing=context.pairing,
+        base=table.api_base,
+        hint=context.place_of("token"),
+        clock=context.clock,
+        hold=context.hold,
+    )

@@ -1,5 +1,8 @@
 """The web inbox: pages for a browser, and an API for scripts.
 
+spec: what the rest of the program knows of this channel
+settings: the table [web]
+doctor: its checks for `chatbridge doctor`
 channel: the inbox as a channel of the hub: listens and tells open pages of changes
 server: sockets, HTTP connections and their time limits, on uvicorn
 connection_limits: which connection makes way when a port is full

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
+from pathlib import Path
 
 from starlette.routing import Route
 
+from chatbridge import bounded_read, runtime_paths
+from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.web.api import Api
 from chatbridge.channels.web.app import build_app
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, Events
@@ -20,10 +25,13 @@ from chatbridge.channels.web.render import Assets, Templates
 from chatbridge.channels.web.request_parsing import BODY_SECONDS
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
+from chatbridge.channels.web.settings import Web
 from chatbridge.core.delivery.queue import RateLimit
+from chatbridge.core.errors import SettingsError
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask, Notice
 from chatbridge.core.ports import AskActions, Clock, Health, Remark, Shown, Surface
+from chatbridge.redaction import hide
 
 QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
@@ -148,3 +156,39 @@ def _address(host: str, port: int) -> str:
     if host in EVERYWHERE:
         host = "127.0.0.1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def build(table: Web, context: ChannelContext) -> WebChannel:
+    token = table.token.get_secret_value() if table.token else web_token(context.state)
+    hide(token)
+    return WebChannel(
+        host=table.host,
+        port=table.port,
+        url=table.url,
+        token=token,
+        clock=context.clock,
+        announce=context.announce,
+        health=context.health,
+        codes=context.codes,
+    )
+
+
+def web_token(state: Path) -> str:
+    """The inbox's token, made on the first start."""
+    path = Path(runtime_paths.token_path(str(state)))
+    try:
+        if found := bounded_read.read(path, most=4096).decode("ascii").strip():
+            return found
+    except FileNotFoundError:
+        pass
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise SettingsError(
+            f"the inbox's token cannot be read from {path}: {why}. Remove it: the next hub makes "
+            "a new one, and browsers log in again"
+        ) from None
+    token = secrets.token_urlsafe(32)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with open(file, "w", encoding="ascii") as out:
+        out.write(token + "\n")
+    return token

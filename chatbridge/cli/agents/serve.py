@@ -14,7 +14,8 @@ USUAL = "127.0.0.1:8788"
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
-    from chatbridge.hub.process.log import log_to_stderr, redacted
+    from chatbridge.hub.process.log import log_to_stderr
+    from chatbridge.redaction import redacted
 
     log_to_stderr()
     try:

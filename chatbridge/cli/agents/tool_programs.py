@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from chatbridge import runtime_paths
+from chatbridge.channels.checks import Finding, problem, remark
 from chatbridge.cli.doctor.database import notes
-from chatbridge.cli.doctor.finding import Finding, problem, remark
 from chatbridge.cli.ui.wording import shown
 from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.command import Command

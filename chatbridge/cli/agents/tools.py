@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from chatbridge.cli.doctor.finding import Finding
+    from chatbridge.channels.checks import Finding
     from chatbridge.cli.ui.tables import Table
     from chatbridge.commands.definitions.command import Command
     from chatbridge.commands.definitions.library import DefinitionFile, Library
@@ -99,8 +99,8 @@ def _settings() -> Settings:
 
 
 def _check(names: Sequence[str], *, as_json: bool) -> int:
+    from chatbridge.channels.checks import Mark
     from chatbridge.cli.agents.tool_programs import program_findings
-    from chatbridge.cli.doctor.finding import Mark
 
     settings = _settings()
     if names:
@@ -162,7 +162,7 @@ def _draw(*found: Sequence[Finding]) -> None:
 
 def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
     """A line for each file that is as it should be, and one for each problem of the others."""
-    from chatbridge.cli.doctor.finding import fine, problem, remark
+    from chatbridge.channels.checks import fine, problem, remark
     from chatbridge.commands.definitions.folders import is_definition
 
     names = [file.file.name for file in files]

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+from chatbridge.channels.checks import Finding, fine, problem, remark
 from chatbridge.cli.agents.tool_programs import program_findings
 from chatbridge.cli.agents.tools import library_of, told
 from chatbridge.cli.connect import Found, found_clients
 from chatbridge.cli.connect.catalogue import CATALOGUE
 from chatbridge.cli.connect.found import connected_in
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
 from chatbridge.cli.ui.wording import HOUR, counted, duration, shown
 from chatbridge.commands.definitions.library import Library
 from chatbridge.settings import Settings
@@ -21,7 +21,7 @@ WAIT_WITH_PROGRESS = ("opencode",)
 """Their limit is one of silence, and a waiting call is never silent."""
 
 
-async def clients(situation: DoctorContext) -> Sequence[Finding]:
+async def clients(context: DoctorContext) -> Sequence[Finding]:
     found = await asyncio.to_thread(found_clients)
     connected = [client for client in found if client.connected or client.problem]
     connected += await asyncio.to_thread(_in_this_folder)
@@ -30,7 +30,7 @@ async def clients(situation: DoctorContext) -> Sequence[Finding]:
         what = f"none is connected, but here: {names}" if names else "none is connected"
         example = found[0].client if found else "claude-code"
         return [remark("agents", what, f"chatbridge connect {example}")]
-    return [_client(client, situation.settings.max_timeout) for client in connected]
+    return [_client(client, context.settings.max_timeout) for client in connected]
 
 
 def _in_this_folder() -> list[Found]:
@@ -69,8 +69,8 @@ NAME = "commands"
 SHOWN_AT_MOST = 5
 
 
-async def commands(situation: DoctorContext) -> Sequence[Finding]:
-    return await asyncio.to_thread(_commands, situation.settings)
+async def commands(context: DoctorContext) -> Sequence[Finding]:
+    return await asyncio.to_thread(_commands, context.settings)
 
 
 def _commands(settings: Settings) -> list[Finding]:

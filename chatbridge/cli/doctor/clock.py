@@ -10,23 +10,23 @@ from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
+from chatbridge.channels.checks import Finding, fine, problem, remark
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
 from chatbridge.cli.ui.wording import lasted
 
 NAME = "clock"
-ANSWERS_WITHIN = 5.0
-WRONG_FROM = 60.0
+ANSWER_SECONDS = 5.0
+WRONG_FROM_SECONDS = 60.0
 ZONE = "/etc/localtime"
 
 
-async def clock(situation: DoctorContext) -> Sequence[Finding]:
+async def clock(context: DoctorContext) -> Sequence[Finding]:
     zone = zone_name()
-    services = _services(situation)
-    found = await asyncio.gather(*(_ahead(situation, address) for address in services))
+    services = _services(context)
+    found = await asyncio.gather(*(_ahead(context, address) for address in services))
     compared = {at: ahead for at, ahead in zip(services, found, strict=True) if ahead is not None}
     for address, ahead in compared.items():
-        if abs(ahead) > WRONG_FROM:
+        if abs(ahead) > WRONG_FROM_SECONDS:
             how = "ahead of" if ahead > 0 else "behind"
             host = urlsplit(address).hostname
             what = f"{lasted(abs(ahead))} {how} {host}: questions end at the wrong time"
@@ -50,17 +50,17 @@ def zone_name() -> str | None:
     return name or "time zone set"
 
 
-def _services(situation: DoctorContext) -> list[str]:
-    settings = situation.settings
-    found = [settings.telegram.api_base] if settings.telegram.token else []
-    return [*found, settings.matrix.homeserver] if settings.matrix.homeserver else found
+def _services(context: DoctorContext) -> list[str]:
+    settings = context.settings
+    found = [spec.server(settings.table(spec)) for spec in settings.active_channels()]
+    return [address for address in found if address]
 
 
-async def _ahead(situation: DoctorContext, address: str) -> float | None:
+async def _ahead(context: DoctorContext, address: str) -> float | None:
     """By how many seconds our clock is ahead of that one; None if it does not say."""
-    before = situation.clock.time()
+    before = context.clock.time()
     date = await asyncio.to_thread(_date_of, address)
-    after = situation.clock.time()
+    after = context.clock.time()
     if date is None:
         return None
     # The other clock was read at some moment in between, and rounds its seconds down.
@@ -72,7 +72,7 @@ async def _ahead(situation: DoctorContext, address: str) -> float | None:
 def _date_of(address: str) -> float | None:
     try:
         try:
-            with urllib.request.urlopen(f"{address}/", timeout=ANSWERS_WITHIN) as answer:  # noqa: S310
+            with urllib.request.urlopen(f"{address}/", timeout=ANSWER_SECONDS) as answer:  # noqa: S310
                 said = answer.headers["Date"]
         except urllib.error.HTTPError as error:
             with error:

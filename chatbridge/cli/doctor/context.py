@@ -10,50 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import runtime_paths
+from chatbridge.channels.checks import HubState
 from chatbridge.cli.hub.hub_client import HubClient, connection
+from chatbridge.cli.ui.wording import shown
 from chatbridge.clock import SystemClock
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.core.ports import Clock
-from chatbridge.hub.process.log import hide
-from chatbridge.settings import Settings, load
+from chatbridge.redaction import hide
+from chatbridge.settings import Settings, load, settings_type
 
 Json = dict[str, Any]
 
-HUB_WITHIN = 4.0
+HUB_ANSWER_SECONDS = 4.0
 """Less than a check has: those that need the hub's word go on without it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HubState:
-    """`status` is what the hub says of itself; `trouble` why a hub that is there says nothing.
-    Neither: none runs, and `failure` is why the last one could not start."""
-
-    status: Json | None = None
-    trouble: str | None = None
-    failure: str | None = None
-    pid: int | None = None
-    version: str | None = None
-    """As its lock file says."""
-
-    def has(self, channel: str) -> bool:
-        return channel in self._channels
-
-    def trouble_of(self, channel: str) -> str | None:
-        return self._channels.get(channel)
-
-    @property
-    def _channels(self) -> dict[str, str | None]:
-        found = (self.status or {}).get("channels", ())
-        return {each["name"]: each["trouble"] for each in found}
-
-    @property
-    def faults(self) -> list[str]:
-        """A hub of before says none."""
-        return list((self.status or {}).get("faults", ()))
-
-    @property
-    def remarks(self) -> list[str]:
-        return list((self.status or {}).get("remarks", ()))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,7 +33,7 @@ class DoctorContext:
     unusable: str | None = None
     """Why the configuration cannot be used. `settings` are the defaults then."""
     clock: Clock = field(default_factory=SystemClock)
-    hub_within: float = HUB_WITHIN
+    hub_within: float = HUB_ANSWER_SECONDS
     _hub: asyncio.Task[HubState] | None = None
 
     @classmethod
@@ -95,6 +64,16 @@ class DoctorContext:
         if self._hub is None:
             self._hub = asyncio.ensure_future(self._look())
         return await asyncio.shield(self._hub)
+
+    async def notes(self, channel: str) -> dict[str, str]:
+        """What the hub has noted for this channel."""
+        from chatbridge.cli.doctor.database import notes
+
+        return await asyncio.to_thread(notes, self.database, channel)
+
+    def shown(self, path: Path) -> str:
+        """The path as people write it."""
+        return shown(path)
 
     async def _look(self) -> HubState:
         info = await asyncio.to_thread(runtime_paths.read_lock, str(self.state))
@@ -133,6 +112,6 @@ def _status(sock: socket.socket) -> Json:
 def _defaults() -> Settings:
     """Without the file; and if the mistake is in a variable, without those, too."""
     try:
-        return Settings()
+        return settings_type()()
     except ValueError:
-        return Settings.model_construct()
+        return settings_type().model_construct()

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
 from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.core.errors import StoreError
 
-LOOKING_MAY_TAKE = 8.0
+LOOK_SECONDS = 8.0
 """Less than a check has. A file of many gigabytes takes longer."""
 STEPS = 10_000
 GONE = "the database "
@@ -23,12 +23,12 @@ PROBLEMS_AT_MOST = 3
 DAMAGED = "put back a copy, or save what can be read with sqlite.org's: sqlite3 {path} .recover"
 
 
-async def database(situation: DoctorContext) -> Sequence[Finding]:
+async def database(context: DoctorContext) -> Sequence[Finding]:
     from chatbridge.store import migrate  # slow to import, and `notes` does without
 
-    name, path = "database", situation.database
+    name, path = "database", context.database
     if not path.exists():
-        if any(said.startswith(GONE) for said in (await situation.hub()).faults):
+        if any(said.startswith(GONE) for said in (await context.hub()).faults):
             return []  # the check of the hub says so
         return [fine(name, "none yet: it is made with the first hub", file=str(path))]
     try:
@@ -57,7 +57,7 @@ def _looked_at(path: Path) -> list[Finding]:
         said, questions, schema, unreadable = _look(path)
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-            return [remark(name, f"too large to be looked through in {LOOKING_MAY_TAKE:g} s")]
+            return [remark(name, f"too large to be looked through in {LOOK_SECONDS:g} s")]
         return [problem(name, f"{shown(path)} cannot be read ({error})", file=str(path))]
     except sqlite3.DatabaseError as error:
         return [problem(name, f"{shown(path)} is damaged ({error})", fix, file=str(path))]
@@ -80,7 +80,7 @@ def _look(path: Path) -> tuple[list[str], int, int, list[str]]:
     of its rows this version cannot read."""
     from chatbridge.store import migrate
 
-    until = time.monotonic() + LOOKING_MAY_TAKE
+    until = time.monotonic() + LOOK_SECONDS
     with _opened(path) as file:
         file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
         said = [

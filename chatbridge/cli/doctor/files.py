@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from chatbridge import runtime_paths
+from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
+from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import read
@@ -23,25 +24,25 @@ SHARED = "/run/chatbridge"
 """Where a system service has its socket, for a group."""
 
 
-async def configuration(situation: DoctorContext) -> Sequence[Finding]:
-    return await asyncio.to_thread(_configuration, situation)
+async def configuration(context: DoctorContext) -> Sequence[Finding]:
+    return await asyncio.to_thread(_configuration, context)
 
 
-async def files(situation: DoctorContext) -> Sequence[Finding]:
-    return await asyncio.to_thread(_files, situation)
+async def files(context: DoctorContext) -> Sequence[Finding]:
+    return await asyncio.to_thread(_files, context)
 
 
 # ── the configuration ─────────────────────────────────────────────────────────────────────────────
 
 
-def _configuration(situation: DoctorContext) -> list[Finding]:
-    name, path = "configuration", situation.config
+def _configuration(context: DoctorContext) -> list[Finding]:
+    name, path = "configuration", context.config
     found = list(_about(path, has_secrets=_has_secrets(path)))
-    if situation.unusable is not None:
-        wrong = from_error(name, situation.unusable, file=str(path))
+    if context.unusable is not None:
+        wrong = from_error(name, context.unusable, file=str(path))
         rest = remark(name, "everything below was looked at with the default settings")
         return [wrong, rest, *found]
-    found += [from_error(name, said) for said in situation.settings.remarks()]
+    found += [from_error(name, said) for said in context.settings.remarks()]
     if found:
         return found
     try:
@@ -83,18 +84,18 @@ def _has_secrets(path: Path) -> bool:
         found = read(path)
     except SettingsError:
         return True
-    tables = {"web": ("token",), "telegram": ("token",), "matrix": ("access_token", "password")}
     return any(
-        isinstance(found.get(table), dict) and any(key in found[table] for key in keys)
-        for table, keys in tables.items()
+        isinstance(table := found.get(spec.name), dict)
+        and any(key in table for key in spec.secrets())
+        for spec in channel_specs()
     )
 
 
 # ── the hub's files and its socket ────────────────────────────────────────────────────────────────
 
 
-def _files(situation: DoctorContext) -> list[Finding]:
-    state, name = situation.state, "files"
+def _files(context: DoctorContext) -> list[Finding]:
+    state, name = context.state, "files"
     quoted = shlex.quote(str(state))
     try:
         own = os.stat(state)
@@ -121,14 +122,14 @@ def _files(situation: DoctorContext) -> list[Finding]:
         say = problem if mode & OTHERS else remark
         what = "others can read" if mode & OTHERS else "only the folder keeps others from"
         found.append(say(name, f"{what} {_named(inside)}", f"chmod -R go-rwx {quoted}"))
-    found += _socket(situation)
+    found += _socket(context)
     if found:
         return found
     return [fine(name, f"only you can read {shown(state)}", folder=str(state), mode=f"{mode:04o}")]
 
 
-def _socket(situation: DoctorContext) -> Iterator[Finding]:
-    info = runtime_paths.lock_holder(str(situation.state))
+def _socket(context: DoctorContext) -> Iterator[Finding]:
+    info = runtime_paths.lock_holder(str(context.state))
     if info is None or info.socket is None:
         return
     path = Path(info.socket)

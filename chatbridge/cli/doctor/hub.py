@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import __version__, runtime_paths
-from chatbridge.cli.doctor.context import DoctorContext, HubState, Json
+from chatbridge.channels.checks import Finding, HubState, Mark, fine, from_error, problem, remark
+from chatbridge.channels.registry import channel_specs
+from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import GONE
-from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.cli.hub.status import restart_of
 from chatbridge.cli.ui.wording import lasted, shown
 from chatbridge.core.errors import HubUnreachable
@@ -21,16 +22,14 @@ from chatbridge.settings.secrets import folder_of
 
 NAMED_AT_MOST = 3
 LONGEST_PROJECT = 18
-OF_CHANNELS = ("Strangers are in the Matrix room", "Matrix marks")
-"""What the check of that channel says itself."""
 
 
-async def hub(situation: DoctorContext) -> Sequence[Finding]:
-    found = await situation.hub()
+async def hub(context: DoctorContext) -> Sequence[Finding]:
+    found = await context.hub()
     if found.status is not None:
-        changed = await asyncio.to_thread(_changed_at, situation)
-        return list(_running(situation, found.status, found.faults, changed=changed))
-    log = shown(runtime_paths.log_path(str(situation.state)))
+        changed = await asyncio.to_thread(_changed_at, context)
+        return list(_running(context, found.status, found.faults, changed=changed))
+    log = shown(runtime_paths.log_path(str(context.state)))
     if found.trouble is not None:
         holder = f"pid {found.pid}" if found.pid else "a process"
         if found.version not in (None, __version__):
@@ -68,7 +67,7 @@ def order_of(version: str) -> list[tuple[int, int, str]]:
 
 
 def _running(
-    situation: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
+    context: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
 ) -> Iterator[Finding]:
     version, since = str(status["version"]), float(status["since"])
     restart = restart_of(status["startedBy"])
@@ -91,35 +90,37 @@ def _running(
             f"{restart}    (agents that wait notice nothing)",
             **details,
         )
-    elif changed > since and situation.unusable is None:
+    elif changed > since and context.unusable is None:
         yield remark(
             "hub",
-            f"started before {shown(situation.config)} was changed",
+            f"started before {shown(context.config)} was changed",
             f"{restart}    (agents that wait notice nothing)",
             **details,
         )
     else:
-        running = lasted(max(situation.clock.time() - since, 0.0))
+        running = lasted(max(context.clock.time() - since, 0.0))
         links = len(status["links"])
         where = str(status["state"])
-        of = "" if where in ("", str(situation.state)) else f", the system's ({where})"
+        of = "" if where in ("", str(context.state)) else f", the system's ({where})"
         yield fine("hub", f"running for {running}, version {version}, links {links}{of}", **details)
     for said in faults:
         yield from_error("database" if said.startswith(GONE) else "hub", said)
     yield from _elsewhere(status)
     yield from _links(status["links"])
-    own = {*situation.settings.remarks()}
+    own = {*context.settings.remarks()}
+    of_channels = tuple(start for spec in channel_specs() for start in spec.own_remarks)
     for said in status["remarks"]:
         if said.startswith(SANDBOXED):
             yield from_error("hub", said)
-        elif said not in own and not said.startswith(OF_CHANNELS):
+        elif said not in own and not said.startswith(of_channels):
             yield from_error("settings", said, mark=Mark.REMARK)
 
 
 def _elsewhere(status: Json) -> Iterator[Finding]:
     """A hub that has another network than this terminal. It may not be able to tell that itself."""
     said = any(remark.startswith(SANDBOXED) for remark in status["remarks"])
-    works = all(c["trouble"] is None for c in status["channels"] if c["name"] != "web")
+    pages = {spec.name for spec in channel_specs() if not spec.is_chat}
+    works = all(c["trouble"] is None for c in status["channels"] if c["name"] not in pages)
     if not said and not works and same_network(status["pid"]) is False:
         yield problem("hub", f"{SANDBOXED}: {ANOTHER}", OUTSIDE, pid=status["pid"])
 
@@ -145,9 +146,9 @@ def _links(links: Sequence[Json]) -> Iterator[Finding]:
         yield remark("link", said, version=version, projects=names)
 
 
-def _changed_at(situation: DoctorContext) -> float:
+def _changed_at(context: DoctorContext) -> float:
     """When the settings in files were last changed."""
-    return max(map(_written_at, [situation.config, *folder_of(situation.config).glob("*")]))
+    return max(map(_written_at, [context.config, *folder_of(context.config).glob("*")]))
 
 
 def _written_at(path: Path) -> float:

@@ -8,25 +8,25 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
-from chatbridge import __version__
+from chatbridge import __version__, extras
+from chatbridge.channels.checks import Finding, Mark, from_error, problem
+from chatbridge.channels.registry import channel_specs
+from chatbridge.channels.spec import ChannelSpec, load_reference
 from chatbridge.cli.doctor.clients import clients, commands
 from chatbridge.cli.doctor.clock import clock
 from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.files import configuration, files
-from chatbridge.cli.doctor.finding import Finding, Mark, problem
-from chatbridge.cli.doctor.hub import hub
-from chatbridge.cli.doctor.matrix import matrix
+from chatbridge.cli.doctor.hub import channel_of, hub
 from chatbridge.cli.doctor.screen import Screen
 from chatbridge.cli.doctor.service import service
-from chatbridge.cli.doctor.telegram import telegram
-from chatbridge.cli.doctor.web import web
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.errors import ChatbridgeError, ExtraMissing
 
 log = logging.getLogger(__name__)
 
-WITHIN = 10.0
+CHECK_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class Check:
 
 
 async def run_checks(
-    situation: DoctorContext,
+    context: DoctorContext,
     checks: Sequence[Check],
     *,
-    within: float = WITHIN,
+    within: float = CHECK_SECONDS,
     waiting: Callable[[str], None] = lambda name: None,
 ) -> AsyncIterator[Finding]:
     """`waiting` is told which check is waited for."""
-    tasks = [asyncio.ensure_future(_bounded(check, situation, within)) for check in checks]
+    tasks = [asyncio.ensure_future(_bounded(check, context, within)) for check in checks]
     try:
         for check, task in zip(checks, tasks, strict=True):
             if not task.done():
@@ -57,10 +57,10 @@ async def run_checks(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _bounded(check: Check, situation: DoctorContext, within: float) -> Sequence[Finding]:
+async def _bounded(check: Check, context: DoctorContext, within: float) -> Sequence[Finding]:
     try:
         async with asyncio.timeout(within):
-            return await check.look(situation)
+            return await check.look(context)
     except TimeoutError:
         return [problem(check.name, f"no answer within {within:g} s")]
     except ChatbridgeError as error:
@@ -71,29 +71,48 @@ async def _bounded(check: Check, situation: DoctorContext, within: float) -> Seq
         return [problem(check.name, f"could not be looked at ({type(error).__name__}: {error})")]
 
 
-CHECKS = (
-    Check("configuration", configuration),
-    Check("files", files),
-    Check("database", database),
-    Check("hub", hub),
-    Check("telegram", telegram),
-    Check("matrix", matrix),
-    Check("web inbox", web),
-    Check("agents", clients),
-    Check("commands", commands),
-    Check("service", service),
-    Check("clock", clock),
-)
+def all_checks() -> list[Check]:
+    """In the order in which their findings are shown: chats before pages."""
+    specs = sorted(channel_specs(), key=lambda spec: not spec.is_chat)
+    return [
+        Check("configuration", configuration),
+        Check("files", files),
+        Check("database", database),
+        Check("hub", hub),
+        *map(channel_check, specs),
+        Check("agents", clients),
+        Check("commands", commands),
+        Check("service", service),
+        Check("clock", clock),
+    ]
 
 
-def run(situation: DoctorContext, *, as_json: bool, checks: Sequence[Check] = CHECKS) -> int:
+def channel_check(spec: ChannelSpec[Any]) -> Check:
+    async def look(context: DoctorContext) -> Sequence[Finding]:
+        table = context.settings.table(spec)
+        if spec.is_chat and not spec.is_on(table):
+            return channel_of(await context.hub(), spec.name)
+        try:
+            if spec.extra is not None:
+                extras.need(spec.extra)
+        except ExtraMissing as error:
+            return [from_error(spec.name, str(error))]
+        check = await asyncio.to_thread(load_reference, spec.check)
+        found: Sequence[Finding] = await check(table, context)
+        return found
+
+    return Check(spec.title.lower(), look)
+
+
+def run(context: DoctorContext, *, as_json: bool, checks: Sequence[Check] | None = None) -> int:
     """Print what the checks find; the exit code."""
+    checks = all_checks() if checks is None else checks
     if as_json:
-        found = _looped(situation, checks, show=lambda finding: None, waiting=lambda name: None)
+        found = _looped(context, checks, show=lambda finding: None, waiting=lambda name: None)
         print(json.dumps(report(found), indent=2))
     else:
         screen = Screen()
-        found = _looped(situation, checks, show=screen.show, waiting=screen.waiting)
+        found = _looped(context, checks, show=screen.show, waiting=screen.waiting)
         screen.end(found)
     return 1 if any(finding.mark is Mark.PROBLEM for finding in found) else 0
 
@@ -110,7 +129,7 @@ def report(found: Sequence[Finding]) -> Json:
 
 
 def _looped(
-    situation: DoctorContext,
+    context: DoctorContext,
     checks: Sequence[Check],
     *,
     show: Callable[[Finding], None],
@@ -118,7 +137,7 @@ def _looped(
 ) -> list[Finding]:
     async def work() -> list[Finding]:
         found = []
-        async for finding in run_checks(situation, checks, waiting=waiting):
+        async for finding in run_checks(context, checks, waiting=waiting):
             show(finding)
             found.append(finding)
         return found

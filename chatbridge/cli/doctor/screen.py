@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 
-from chatbridge.cli.doctor.finding import Finding, Mark
+from chatbridge.channels.checks import Finding, Mark
 from chatbridge.cli.ui.running import colourful
 from chatbridge.cli.ui.wording import counted
 

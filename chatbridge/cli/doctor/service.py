@@ -6,8 +6,8 @@ import asyncio
 import os
 from collections.abc import Sequence
 
+from chatbridge.channels.checks import Finding, fine, problem, remark
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, fine, problem, remark
 from chatbridge.cli.service import manager, unit_files
 
 NAME = "service"

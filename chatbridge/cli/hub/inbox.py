@@ -17,7 +17,7 @@ from chatbridge.core.errors import ChatbridgeError
 from chatbridge.link import search
 
 if TYPE_CHECKING:
-    from chatbridge.settings import Web
+    from chatbridge.channels.web.settings import Web
 
 ADDRESS_WITHIN = 5.0
 """A hub that has just started takes a moment longer to open its inbox."""
@@ -87,8 +87,9 @@ def _announced(state: str) -> str | None:
 @cache
 def _web() -> Web:
     from chatbridge import settings
+    from chatbridge.channels.web.spec import WEB
 
-    return settings.load().web
+    return settings.load().table(WEB)
 
 
 def _has_settings() -> bool:

@@ -13,7 +13,7 @@ from chatbridge import __version__
 from chatbridge.cli.ui.running import colourful, new_parser, run
 
 if TYPE_CHECKING:
-    from chatbridge.cli.doctor.finding import Finding
+    from chatbridge.channels.checks import Finding
 
 Json = dict[str, Any]
 
@@ -50,7 +50,7 @@ def _status(given: argparse.Namespace) -> int:
 
 
 def findings(status: Json, *, now: float) -> Iterator[Finding]:
-    from chatbridge.cli.doctor.finding import fine, from_error, problem, remark
+    from chatbridge.channels.checks import fine, from_error, problem, remark
     from chatbridge.cli.ui.wording import lasted
 
     since = lasted(now - status["since"])

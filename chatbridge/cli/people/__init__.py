@@ -1,0 +1,5 @@
+"""Commands about who may answer.
+
+people: `chatbridge people`
+pair: `chatbridge pair`
+"""

@@ -1,7 +1,7 @@
 """`chatbridge pair`: a code on the screen, Start pressed on a phone, and the owner who confirms.
 
 Owns what `pair` and `setup` show for it, and what is changed once the person at the terminal has
-said who it was: `telegram.allowed_users`. The codes are the hub's.
+said who it was: the channel's `allowed_users`. The codes are the hub's.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
+
+if TYPE_CHECKING:
+    from chatbridge.channels.spec import ChannelSpec
 
 Json = dict[str, Any]
 
@@ -52,18 +55,20 @@ def main(argv: list[str]) -> int:
 
 
 def _pair() -> int:
+    from chatbridge import settings
     from chatbridge.cli.setup.trial import ask_on_the_phone
 
     prompts.take_terminal("pair")
-    prompts.explain("Pair a phone. Scan this, then press Start in Telegram.")
-    if not pair(question="Is that the person you mean?", written=lambda _: None):
+    spec = settings.load().pairing_channel()
+    prompts.explain(f"Pair a phone. Scan this, then press Start in {spec.title}.")
+    if not pair(spec, question="Is that the person you mean?", written=lambda _: None):
         prompts.say("Nobody was paired. Again: chatbridge pair")
         return 1
-    ask_on_the_phone("Telegram")
+    ask_on_the_phone(spec)
     return 0
 
 
-def pair(*, question: str, written: Callable[[str], None]) -> bool:
+def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None]) -> bool:
     """Until somebody is paired; False: the person at the terminal does it later. `question` is what
     they are asked about who brought the code; `written` hears whose name is in the settings, which
     counts whatever happens next.
@@ -71,7 +76,7 @@ def pair(*, question: str, written: Callable[[str], None]) -> bool:
     :raises ChatbridgeError: there is no bot, or its hub does not work.
     """
     while True:
-        claim = _claim()
+        claim = _claim(spec.name)
         if claim is None:
             return False
         if claim:
@@ -80,7 +85,7 @@ def pair(*, question: str, written: Callable[[str], None]) -> bool:
             prompts.good(f"Start pressed by {who} (id {int(claim['person'])}{username})")
             if prompts.confirm(question, default=False):
                 paired = Paired(person=int(claim["person"]), chat=int(claim["chat"]), name=who)
-                _write(paired)
+                _write(spec, paired)
                 written(who)
                 _greet(paired)
                 return True
@@ -90,16 +95,17 @@ def pair(*, question: str, written: Callable[[str], None]) -> bool:
             return False
 
 
-def _write(paired: Paired) -> None:
+def _write(spec: ChannelSpec[Any], paired: Paired) -> None:
     from chatbridge.cli.config_file import change, config_file
     from chatbridge.cli.people.people import people_in
 
     path = config_file()
-    listed = people_in(path)
+    listed = people_in(path, spec)
     allowed = list(dict.fromkeys([*listed.allowed, paired.person]))
-    changes: dict[tuple[str, ...], Any] = {("telegram", "allowed_users"): allowed}
+    changes: dict[tuple[str, ...], Any] = {(spec.name, spec.people or ""): allowed}
     if listed.chats:  # without any, every allowed person's own chat is one
-        changes["telegram", "chat_id"] = list(dict.fromkeys([*listed.chats, paired.chat]))
+        chats = list(dict.fromkeys([*listed.chats, paired.chat]))
+        changes[spec.name, spec.chats or ""] = chats
     change(path, changes)
 
 
@@ -123,7 +129,7 @@ def _greet(paired: Paired) -> None:
 # ── the code ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _claim() -> Json | None:
+def _claim(channel: str) -> Json | None:
     """Who brought the code; {} nobody did in time; None: later."""
     while True:
         with connected(start=True) as line:
@@ -133,7 +139,7 @@ def _claim() -> Json | None:
                 if code is None:
                     raise ChatbridgeError("The hub did not answer. Its log says more")
                 with prompts.keys() as keys, shown_code(str(code["link"])) as screen:
-                    outcome = _waited(line, keys, screen)
+                    outcome = _waited(line, keys, screen, channel)
             except HubUnreachable:
                 prompts.remark("The hub was restarted, so there is a new code.")
                 continue
@@ -145,7 +151,7 @@ def _claim() -> Json | None:
         return {}
 
 
-def _waited(line: HubClient, keys: prompts.Keys, screen: Screen) -> Json | None:
+def _waited(line: HubClient, keys: prompts.Keys, screen: Screen, channel: str) -> Json | None:
     """What the hub says next; None: the person does it later.
 
     :raises HubUnreachable: it has gone, and the code with it.
@@ -160,17 +166,17 @@ def _waited(line: HubClient, keys: prompts.Keys, screen: Screen) -> Json | None:
         if (event := line.event(within=0.0)) is not None:
             return event
         if time.monotonic() >= look_at:
-            screen.trouble(_trouble())
+            screen.trouble(_trouble(channel))
             look_at = time.monotonic() + LOOK_EVERY
 
 
-def _trouble() -> str | None:
+def _trouble(channel: str) -> str | None:
     """Why nothing that is pressed would arrive."""
     try:
         channels = ask_hub("status")["channels"]
     except ChatbridgeError:
         return None
-    said = next((it["trouble"] for it in channels if it["name"] == "telegram"), None)
+    said = next((it["trouble"] for it in channels if it["name"] == channel), None)
     return None if said is None or "allowed_users is empty" in said else prompts.shown(said)
 
 

@@ -6,19 +6,22 @@ import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from chatbridge.cli.config_file import change, config_file, table_in
+from chatbridge.cli.config_file import Key, Value, change, config_file, table_in
 from chatbridge.cli.ui.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError
+
+if TYPE_CHECKING:
+    from chatbridge.channels.spec import ChannelSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """Telegram's people and chats, as the file has them."""
+    """A channel's people and chats, as the file has them."""
 
-    allowed: tuple[int, ...]
-    chats: tuple[int, ...]
+    allowed: tuple[Any, ...]
+    chats: tuple[Any, ...]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -51,8 +54,9 @@ def _list() -> int:
 
     found = settings.load()
     rows = [
-        *((str(number), "Telegram") for number in found.telegram.allowed_users),
-        *((user, "Matrix") for user in found.matrix.allowed_users),
+        (str(person), spec.title)
+        for spec in _with_people()
+        for person in spec.people_in(found.table(spec))
     ]
     if not rows:
         print("Nobody is paired. Run: chatbridge setup, or with a bot: chatbridge pair")
@@ -70,10 +74,11 @@ def _remove(id: str) -> int:
     from chatbridge.cli.ui import prompts
 
     path = config_file()
-    channel, changes = _without(path, id)
+    spec, changes = _without(path, id)
+    channel = spec.title
     prompts.take_terminal("people remove")
     prompts.say(f"{id} can then no longer answer on {channel}, nor read new questions there.")
-    if not changes[channel.lower(), "allowed_users"]:
+    if not changes[spec.name, spec.people or ""]:
         prompts.say(f"Nobody else is paired on {channel}: questions do not arrive there then.")
     if not prompts.confirm(f"Take {id} out?", default=False):
         prompts.say("Nothing was changed.")
@@ -85,41 +90,37 @@ def _remove(id: str) -> int:
     return 0
 
 
-def _without(path: Path, id: str) -> tuple[str, dict[tuple[str, ...], Any]]:
+def _without(path: Path, id: str) -> tuple[ChannelSpec[Any], dict[Key, Value]]:
     """The channel, and what to change. :raises ChatbridgeError: they are not in the file."""
     from chatbridge import settings
 
-    listed, matrix = people_in(path), _matrix_in(path)
-    if id in map(str, listed.allowed):
-        left = [number for number in listed.allowed if str(number) != id]
-        changes: dict[tuple[str, ...], Any] = {("telegram", "allowed_users"): left}
-        if id in map(str, listed.chats):
-            chats = [number for number in listed.chats if str(number) != id]
-            changes["telegram", "chat_id"] = chats or None
-        return "Telegram", changes
-    if id in matrix:
-        return "Matrix", {("matrix", "allowed_users"): [user for user in matrix if user != id]}
+    specs = _with_people()
+    for spec in specs:
+        listed = people_in(path, spec)
+        if id in map(str, listed.allowed):
+            left = [each for each in listed.allowed if str(each) != id]
+            changes: dict[Key, Value] = {(spec.name, spec.people or ""): left}
+            if spec.chats and id in map(str, listed.chats):
+                chats = [each for each in listed.chats if str(each) != id]
+                changes[spec.name, spec.chats] = chats or None
+            return spec, changes
     found = settings.load()
-    if id in (*map(str, found.telegram.allowed_users), *found.matrix.allowed_users):
+    if any(id in map(str, spec.people_in(found.table(spec))) for spec in specs):
         raise ChatbridgeError(
             f"{id} is not in {path} but in a variable or a credential. Take it out there"
         )
     raise ChatbridgeError(f"{id} is not among those who may answer. List them: chatbridge people")
 
 
-def people_in(path: Path) -> Listed:
+def people_in(path: Path, spec: ChannelSpec[Any]) -> Listed:
     """:raises SettingsError: the file cannot be read, or not be used."""
-    from chatbridge import settings
-
-    table = table_in(path, "telegram")
-    telegram = settings.Telegram.model_validate(
-        {name: table[name] for name in ("allowed_users", "chat_id") if name in table}
-    )
-    return Listed(allowed=telegram.allowed_users, chats=telegram.chat_id)
+    table = table_in(path, spec.name)
+    names = [name for name in (spec.people, spec.chats) if name in table]
+    listed = spec.settings.model_validate({name: table[name] for name in names})
+    return Listed(allowed=spec.people_in(listed), chats=spec.chats_in(listed))
 
 
-def _matrix_in(path: Path) -> tuple[str, ...]:
-    from chatbridge import settings
+def _with_people() -> list[ChannelSpec[Any]]:
+    from chatbridge.channels.registry import channel_specs
 
-    listed = table_in(path, "matrix").get("allowed_users", ())
-    return settings.Matrix.model_validate({"allowed_users": listed}).allowed_users
+    return [spec for spec in channel_specs() if spec.people is not None]

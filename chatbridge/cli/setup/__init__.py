@@ -1,1 +1,11 @@
-"""`chatbridge setup`: from nothing to an answered question, at a terminal or by a script."""
+"""`chatbridge setup`: from nothing to an answered question, at a terminal or by a script.
+
+    command: the command line
+    wizard: one question after the other
+    scripted: what the flags say
+    state: what the steps share
+    trial: the test question
+    agents: how long agents wait, the service, and which agents use chatbridge
+
+Channels have their steps in their own folders.
+"""

@@ -20,27 +20,16 @@ anything is written."""
 
 
 def parser() -> argparse.ArgumentParser:
+    from chatbridge.channels.registry import channel_specs
+
     found = new_parser("setup", ABOUT, usage="chatbridge setup [--non-interactive FLAGS]")
     found.add_argument(
         "--non-interactive", action="store_true", help="for scripts: only what these flags say"
     )
     flags = found.add_argument_group("with --non-interactive", SCRIPTS)
-    flags.add_argument("--telegram-token-file", metavar="FILE", help="the bot's token")
-    flags.add_argument(
-        "--telegram-user", metavar="ID", nargs="+", default=[], help="people who may answer"
-    )
-    flags.add_argument(
-        "--telegram-chat", metavar="ID", nargs="+", default=[], help="chats, if not their own"
-    )
-    flags.add_argument("--matrix-homeserver", metavar="URL", help="if its domain does not say")
-    flags.add_argument("--matrix-user", metavar="ID", help="the bot's account, @bot:example.org")
-    secret = flags.add_mutually_exclusive_group()
-    secret.add_argument("--matrix-token-file", metavar="FILE", help="the account's access token")
-    secret.add_argument("--matrix-password-file", metavar="FILE", help="used once, not kept")
-    flags.add_argument("--matrix-room", metavar="ID", nargs="+", default=[], help="rooms")
-    flags.add_argument(
-        "--matrix-allow", metavar="ID", nargs="+", default=[], help="people who may answer"
-    )
+    for spec in channel_specs():
+        if spec.setup is not None:
+            spec.setup.add_flags(flags)
     flags.add_argument("--web-only", action="store_true", help="no chat: the inbox alone")
     flags.add_argument("--wait", metavar="TIME", help="how long agents wait, as in 30m, 1h or 8h")
     flags.add_argument(

@@ -1,11 +1,21 @@
-"""One run of the wizard: where it writes, what was there before, and what it has kept so far."""
+"""What the steps of a set-up share: where it writes, what it has kept, and secrets from files."""
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from chatbridge.core.errors import SettingsError
 from chatbridge.settings import Settings
+
+Work = Callable[[], None]
+LARGEST_SECRET = 4096
+TOKEN = re.compile(r"[0-9]{5,}:[A-Za-z0-9_-]{30,}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,3 +32,34 @@ class Setup:
     @property
     def summary(self) -> str:
         return f"Kept: {', '.join(self.kept)}." if self.kept else "Nothing was changed."
+
+
+def first_problem(error: ValidationError) -> str:
+    """Without the value: it may be a token in the wrong place."""
+    return error.errors(include_input=False)[0]["msg"].removeprefix("Value error, ")
+
+
+def read_secret(file: str) -> str:
+    """The secret in this file; `-` is standard input.
+
+    :raises SettingsError: without what is in it.
+    """
+    try:
+        if file == "-":
+            found = sys.stdin.read(LARGEST_SECRET)
+        else:
+            with Path(file).open(encoding="utf-8") as opened:
+                found = opened.read(LARGEST_SECRET)
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise SettingsError(f"{name_of(file)} cannot be read: {why}") from None
+    if not found.strip():
+        raise SettingsError(f"{name_of(file)} is empty")
+    return found.rstrip("\r\n")
+
+
+def name_of(file: str) -> str:
+    """Not what somebody may have given instead of a file's name: a token."""
+    if file == "-":
+        return "standard input"
+    return "what was given as a file" if TOKEN.search("".join(file.split())) else file

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from chatbridge import runtime_paths
+from chatbridge.channels.spec import ChannelSpec, SetupSpec
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError
@@ -16,16 +17,12 @@ Json = dict[str, Any]
 
 CLIENT = "setup"
 QUESTION: Json = {"id": "seen", "question": "Can you see this?", "type": "confirm"}
-LASTS = 600.0
-LOOK_EVERY = 0.3
-HINT_AFTER = 15.0
-HINTS = {
-    "Telegram": "Nothing heard? Unmute the chat in Telegram",
-    "Matrix": "Nothing heard? Turn notifications on for the room",
-}
+QUESTION_SECONDS = 600.0
+LOOK_EVERY_SECONDS = 0.3
+HINT_AFTER_SECONDS = 15.0
 
 
-def ask_on_the_phone(channel: str) -> bool:
+def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
     """Whether it was answered. Esc leaves it."""
     from chatbridge.cli.hub.tool_client import NoAnswer, own_link
 
@@ -33,12 +30,16 @@ def ask_on_the_phone(channel: str) -> bool:
     folder = os.path.dirname(runtime_paths.config_path())
     try:
         with own_link(CLIENT, folder=folder, quiet=True) as calls:
-            arguments = {"questions": [QUESTION], "timeout": int(LASTS * 1000), "wait": False}
+            arguments = {
+                "questions": [QUESTION],
+                "timeout": int(QUESTION_SECONDS * 1000),
+                "wait": False,
+            }
             ticket = _content(calls.call("ask_user", arguments))
             asked_at = time.monotonic()
-            where = "on your phone" if channel == "Telegram" else "in the room"
             prompts.say()
-            if not _answered(str(ticket["askId"]), channel, where, asked_at):
+            assert channel.setup is not None
+            if not _answered(str(ticket["askId"]), channel.setup, asked_at):
                 return False
             took = time.monotonic() - asked_at
             outcome = _content(calls.call("wait_for_answer", {"askId": ticket["askId"]}))
@@ -53,19 +54,19 @@ def ask_on_the_phone(channel: str) -> bool:
     return True
 
 
-def _answered(ask_id: str, channel: str, where: str, since: float) -> bool:
+def _answered(ask_id: str, setup: SetupSpec, since: float) -> bool:
     """Once it has ended; False: the person does not want to wait. The question goes then, too."""
     hinted = False
     try:
         with prompts.keys() as keys:
-            prompts.say_with_later(f"  A test question is {where}. Answer it there.")
-            while keys.wait(LOOK_EVERY) != prompts.ESCAPE:
+            prompts.say_with_later(f"  A test question is {setup.test_place}. Answer it there.")
+            while keys.wait(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
                 found = ask_hub("ask", id=ask_id, start=True)
                 if found["ended"] is not None:
                     return True
-                if not hinted and time.monotonic() - since > HINT_AFTER:
+                if not hinted and time.monotonic() - since > HINT_AFTER_SECONDS:
                     hinted = True
-                    prompts.say(f"  {HINTS[channel]}")
+                    prompts.say(f"  {setup.test_hint}")
                     for name, why in found["troubles"].items():
                         prompts.remark(f"{name}: {prompts.shown(why)}")
     except BaseException:

@@ -5,26 +5,25 @@ from __future__ import annotations
 import os
 
 from chatbridge import settings
+from chatbridge.channels.registry import channel_specs
+from chatbridge.channels.spec import load_reference
 from chatbridge.cli.config_file import config_file
-from chatbridge.cli.setup import agents, matrix, telegram
+from chatbridge.cli.setup import agents
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
 from chatbridge.cli.ui.running import INTERRUPTED
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import title_of
+from chatbridge.settings.authority import variable_of
 
 WELCOME = """
 chatbridge brings your agents' questions to your phone. About three minutes.
 You can run this again at any time; nothing is lost.
 """
-PLACES = (
-    Choice(value="telegram", title="Telegram        free, needs the app"),
-    Choice(value="matrix", title="Matrix          your own server works"),
-    Choice(value="web", title="Browser only    nothing to install, this computer only"),
-)
+BROWSER = Choice(value="", title="Browser only    nothing to install, this computer only")
 KEEP = Choice(value="keep", title="As it is        nothing changes")
-COUNT_OVER = ("TELEGRAM__", "MATRIX__", "DEFAULT_TIMEOUT", "MAX_TIMEOUT")
-HARMLESS = ("TELEGRAM__API_BASE",)
+WAITS = ("CHATBRIDGE_DEFAULT_TIMEOUT", "CHATBRIDGE_MAX_TIMEOUT")
 
 
 def run() -> int:
@@ -55,15 +54,17 @@ def _set_up(setup: Setup) -> bool:
     there = _there(setup.settings)
     for line in there:
         prompts.say(f"  {line}")
-    place = prompts.pick(
-        "Where do you want to answer?", [*([KEEP] if there else []), *PLACES], default=None
-    )
+    steps = {spec.name: spec.setup for spec in channel_specs() if spec.setup}
+    choices = [
+        *([KEEP] if there else []),
+        *(Choice(value=it, title=f"{title_of(it):<15} {steps[it].choice}") for it in steps),
+        BROWSER,
+    ]
+    place = prompts.pick("Where do you want to answer?", choices, default=None)
     prompts.say()
-    if place == "telegram":
-        telegram.set_up(setup)
-    elif place == "matrix":
-        matrix.set_up(setup)
-    elif place == "web":
+    if place in steps:
+        load_reference(steps[place].ask)(setup)
+    elif place == BROWSER.value:
         _show_inbox()
     prompts.say()
     agents.set_wait(setup)
@@ -75,11 +76,11 @@ def _set_up(setup: Setup) -> bool:
 def _there(now: settings.Settings) -> list[str]:
     """What is set up, in a line each."""
     lines = []
-    if now.telegram.token is not None:
-        bot = now.telegram.token.get_secret_value().partition(":")[0]
-        lines.append(f"Telegram   bot {bot}, {_people(now.telegram.allowed_users)}")
-    if now.matrix.on:
-        lines.append(f"Matrix     {now.matrix.user_id}, {_people(now.matrix.allowed_users)}")
+    for spec in now.active_channels():
+        if spec.is_chat:
+            table = now.table(spec)
+            people = _people(spec.people_in(table))
+            lines.append(f"{spec.title:<10} {spec.account(table)}, {people}")
     return lines and ["Set up now:", *(f"  {line}" for line in lines), ""]
 
 
@@ -89,13 +90,11 @@ def _people(listed: tuple[object, ...]) -> str:
 
 def _warn_of_variables() -> None:
     """A hub that starts from here would not use what is about to be written."""
-    names = [
-        name
-        for name in sorted(os.environ)
-        if name.removeprefix("CHATBRIDGE_").startswith(COUNT_OVER)
-        and name.startswith("CHATBRIDGE_")
-        and name.removeprefix("CHATBRIDGE_") not in HARMLESS
-    ]
+    chats = [spec for spec in channel_specs() if spec.is_chat]
+    tables = tuple(variable_of((spec.name, "")) for spec in chats)
+    harmless = {variable_of((spec.name, key)) for spec in chats for key in spec.file_default}
+    names = [it for it in sorted(os.environ) if it.startswith((*WAITS, *tables))]
+    names = [it for it in names if it not in harmless]
     if names:
         prompts.remark(
             f"Set in this terminal, and counting over what is written here: {', '.join(names)}"

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
 
-from chatbridge.commands.arguments.paths import inside, owners
+from chatbridge.commands.arguments import paths
 from chatbridge.commands.definitions.command import PROJECT
 from chatbridge.commands.definitions.definition import Items, Option, Value
 from chatbridge.commands.definitions.patterns import matcher
@@ -54,7 +54,7 @@ class Place:
     """Where the command runs."""
 
     def roots(self, within: Iterable[str]) -> list[Path]:
-        named = (self.project if each == PROJECT else owners(each) for each in within)
+        named = (self.project if each == PROJECT else paths.owners(each) for each in within)
         return [root for root in named if root is not None]
 
 
@@ -231,7 +231,7 @@ def plain(number: float) -> int | float:
 
 
 def _confined(text: str, within: Sequence[str], path: str, place: Place) -> str:
-    found = inside(text, base=place.folder, roots=place.roots(within)) if text else None
+    found = paths.inside(text, base=place.folder, roots=place.roots(within)) if text else None
     if found is None:
         where = " or ".join("the project" if each == PROJECT else each for each in within)
         raise invalid(path, text, f"a path in {where}, after all links are followed")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from chatbridge.core.cards.outcome_text import PLACES
-from chatbridge.core.text import one_line, shortened
+from chatbridge.core.text import one_line, shortened, title_of
 
 WHY = 160
 
@@ -31,23 +30,19 @@ class Reach:
             return None
         if not self.missing:
             return "Nobody could be reached: no channel is set up."
-        listed = "; ".join(f"{_place(name)}: {_short(why)}" for name, why in self.missing)
+        listed = "; ".join(f"{title_of(name)}: {_short(why)}" for name, why in self.missing)
         said = f"Nobody could be reached. {listed}."
         return f"{said} {self.confined}" if self.confined else said
 
     @property
     def places(self) -> str:
         """Where it can be answered, in words."""
-        return " and ".join(_place(name) for name in self.shown)
+        return " and ".join(title_of(name) for name in self.shown)
 
 
 UNSURE = Reach(unsure=True)
 Reached = Callable[[str], Awaitable[Reach]]
 """How far the ask of this id has come."""
-
-
-def _place(name: str) -> str:
-    return PLACES.get(name, name)
 
 
 def _short(why: str) -> str:

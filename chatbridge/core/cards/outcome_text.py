@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from chatbridge.core.cards.card import Card, Line, State
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Person
-from chatbridge.core.text import one_line
+from chatbridge.core.text import one_line, title_of
 
-PLACES = {"telegram": "Telegram", "matrix": "Matrix", "web": "web inbox", "terminal": "terminal"}
 WINDOW = Person(name="", channel="window")
 """In the window of the agent's own client: that program says that a person answered there."""
 NOBODY_KNOWN = {
@@ -254,7 +253,7 @@ def by_whom(person: Person) -> Sentence:
     """What is known of who put something in: a name where a service vouches for it, and where."""
     if place := NOBODY_KNOWN.get((person.channel, person.place)):
         return (place,)
-    name, where = one_line(person.name), PLACES.get(person.channel, person.channel)
+    name, where = one_line(person.name), title_of(person.channel)
     return (Untrusted(name, NAME), ", ", where) if name else (where,)
 
 
@@ -266,7 +265,7 @@ def where(person: Person) -> str:
 
 def in_place(channel: str) -> str:
     """On Telegram, in the web inbox."""
-    name = PLACES.get(channel, channel)
+    name = title_of(channel)
     return f"on {name}" if name[:1].isupper() else f"in the {name}"
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import assert_never
 
-from chatbridge.core.cards.outcome_text import PLACES
 from chatbridge.core.model import Ask, Status
+from chatbridge.core.text import title_of
 
 CLEAR_WITHOUT_A_DAY = 20 * 3600.0
 CLEAR_WITHOUT_A_DATE = 6 * 24 * 3600.0
@@ -79,7 +79,7 @@ UNSENT = (
 
 def only_there(channels: Sequence[str]) -> str:
     """Where an approval can be settled, said on a channel that is none of these."""
-    known = [PLACES.get(each, each) for each in channels if (each,) != NOWHERE]
+    known = [title_of(each) for each in channels if (each,) != NOWHERE]
     places = [place if place[:1].isupper() else f"the {place}" for place in known]
     if not places:
         return "This cannot be allowed here. It is denied when its time is up."

@@ -18,7 +18,7 @@ from typing import Any
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import Slices, off_loop, weight_of
-from chatbridge.core.cards.outcome_text import PLACES, in_place, where
+from chatbridge.core.cards.outcome_text import in_place, where
 from chatbridge.core.cards.phrases import NOWHERE, format_time
 from chatbridge.core.errors import (
     AskEnded,
@@ -32,7 +32,7 @@ from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import Ask, Person
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import AskActions, Clock, Health
-from chatbridge.core.text import encodable, one_line, shortened
+from chatbridge.core.text import encodable, one_line, shortened, title_of
 from chatbridge.hub.control.answer_parser import from_json, from_words
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns
@@ -114,7 +114,7 @@ class TerminalAsks:
         return {
             "ask": await self._shown(ask, request.uid),
             "places": [in_place(name) for name, trouble in troubles.items() if trouble is None],
-            "troubles": {PLACES.get(name, name): why for name, why in troubles.items() if why},
+            "troubles": {title_of(name): why for name, why in troubles.items() if why},
             "ended": None if ask.open else how_it_ended(ask, now=self.clock.time()),
         }
 

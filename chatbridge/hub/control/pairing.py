@@ -13,6 +13,7 @@ from chatbridge.core.errors import NotPaired
 from chatbridge.core.pairing import Bot, Claim, Code, Pairing
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import race
+from chatbridge.core.text import title_of
 from chatbridge.hub.control.server import Json, Request
 
 UP_WITHIN_SECONDS = 20.0
@@ -22,6 +23,8 @@ UP_WITHIN_SECONDS = 20.0
 @dataclass(frozen=True, slots=True)
 class TerminalPairing:
     pairing: Pairing
+    channel: str
+    """The one whose bot takes the codes."""
     clock: Clock
     troubles: Callable[[], Mapping[str, str | None]]
     up_within: float = UP_WITHIN_SECONDS
@@ -45,13 +48,13 @@ class TerminalPairing:
 
     async def _bot(self) -> Bot:
         troubles = self.troubles()
-        if "telegram" not in troubles:
-            raise NotPaired("Telegram is not set up. Run: chatbridge setup")
+        if self.channel not in troubles:
+            raise NotPaired(f"{title_of(self.channel)} is not set up. Run: chatbridge setup")
         try:
             async with asyncio.timeout(self.up_within):
                 return await self.pairing.bot()
         except TimeoutError:
-            why = self.troubles().get("telegram") or "telegram cannot be reached yet"
+            why = self.troubles().get(self.channel) or f"{self.channel} cannot be reached yet"
             raise NotPaired(why) from None
 
     async def _claim(self, code: Code) -> Claim | None:

@@ -29,8 +29,9 @@ from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Json, Terminals
 from chatbridge.hub.links.peers import Peers, owns
 from chatbridge.hub.links.session import Delivered, Session
-from chatbridge.link.preface import LONGEST_LIMIT_SECONDS, NAMED_SETTINGS, PROTOCOL
+from chatbridge.link.preface import LONGEST_LIMIT_SECONDS, PROTOCOL
 from chatbridge.projects import project_of, project_of_user
+from chatbridge.settings import compared_settings
 
 log = logging.getLogger(__name__)
 
@@ -250,7 +251,7 @@ class Links:
         if not isinstance(theirs, dict):
             return None
         # Only names of ours: this is said in chatbridge's own voice.
-        given = [name for name in NAMED_SETTINGS if name in theirs]
+        given = [name for name in compared_settings() if name in theirs]
         names = [name for name in given if self.settings.get(name) != theirs[name]]
         if not names:
             return None

@@ -1,7 +1,7 @@
-"""Work beside the sessions, which ends with the hub.
+"""Background tasks, which end with the hub.
 
-What fails is logged and told to the owner. Work that should go on as long as the hub does is
-started again: the rest of the hub works meanwhile, and so do the agents that wait.
+Logs what fails, and tells the owner. Restarts tasks that should run as long as the hub does; the
+rest of the hub and waiting agents go on meanwhile.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
 LISTED = 20
 TRACED = 3
-"""So often the same failure is logged with its traceback: not every minute of a night."""
+"""How often the same failure is logged with its traceback."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,7 +63,7 @@ async def kept_up(
     work: Callable[[], Coroutine[Any, Any, None]], what: str, *, clock: Clock, faults: Faults
 ) -> None:
     """Work that never ends by itself, until cancelled."""
-    pause = FIRST_PAUSE
+    pause = FIRST_PAUSE_SECONDS
     while True:
         began = clock.monotonic()
         error: Exception | None = None
@@ -72,10 +72,10 @@ async def kept_up(
         except Exception as failed:  # noqa: BLE001 - logged by `add`
             error = failed
         faults.add(what, error, again=True)
-        if clock.monotonic() - began > LONGEST_PAUSE:
-            pause = FIRST_PAUSE
+        if clock.monotonic() - began > LONGEST_PAUSE_SECONDS:
+            pause = FIRST_PAUSE_SECONDS
         await clock.sleep(pause)
-        pause = min(2 * pause, LONGEST_PAUSE)
+        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
 
 class Background:

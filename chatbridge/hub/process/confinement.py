@@ -1,8 +1,8 @@
 """Whether this hub has less of a network than its computer.
 
-A hub that a link has started has the confinement of the link's client: a sandbox without a network,
-a network namespace. Then no chat can be reached for any agent. What is found here is a hint: it is
-told only where a chat really cannot be reached.
+A hub that a link started is confined like the link's client: a sandbox without a network, or a
+network namespace. No agent's questions reach a chat then. The result is a hint, which is shown only
+where a chat cannot be reached.
 """
 
 from __future__ import annotations

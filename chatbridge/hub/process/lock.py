@@ -9,16 +9,18 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chatbridge import __version__, runtime_paths
 from chatbridge.core.errors import BotInUse, ChatbridgeError, HubAlreadyRunning, SettingsError
-from chatbridge.digests import sha256_hex
-from chatbridge.hub.process.log import redacted
+from chatbridge.redaction import redacted
 
-HANDOVER_WITHIN = 10.0
-LOOK_EVERY = 0.05
+if TYPE_CHECKING:
+    from chatbridge.channels.spec import AccountLock
+
+HANDOVER_SECONDS = 10.0
+LOOK_EVERY_SECONDS = 0.05
 
 
 class Lock:
@@ -70,7 +72,7 @@ class Lock:
         runtime_paths.write_lock(self._file, self._info)
 
     def _take_over(self) -> int:
-        until = time.monotonic() + HANDOVER_WITHIN
+        until = time.monotonic() + HANDOVER_SECONDS
         told: set[int] = set()
         while True:
             # Each time: when the first lets go, a waiting link may have started another.
@@ -84,75 +86,47 @@ class Lock:
             except HubAlreadyRunning:
                 if time.monotonic() > until:
                     raise
-                time.sleep(LOOK_EVERY)
+                time.sleep(LOOK_EVERY_SECONDS)
 
 
 TEMPORARY = "/tmp"  # noqa: S108 - made and checked below
 """Not TMPDIR: every client may give its link another one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bot:
-    id: str
-    """As a part of a file's name."""
-    called: str
-    why: str
-    """Why there can be only one."""
-    setting: str
-
-
-def telegram_bot(bot_id: str) -> Bot:
-    return Bot(
-        id=bot_id,
-        called=f"the Telegram bot {bot_id}",
-        why="Telegram lets only one do so",
-        setting="telegram.token to its token",
-    )
-
-
-def matrix_bot(user_id: str) -> Bot:
-    return Bot(
-        id=sha256_hex(user_id.encode())[:16],
-        called=f"the Matrix account {user_id}",
-        why="two would ask everything twice, and break each other's encryption",
-        setting="matrix.user_id and its log-in",
-    )
-
-
-def bot_lock_path(bot_id: str) -> str:
-    """The same for all hubs of a user, whatever their directories: they must not share a bot."""
+def account_lock_path(account: str) -> str:
+    """The same for all hubs of a user, whatever their directories: none shares an account."""
     folder = runtime_paths.user_runtime_dir() or os.path.join(
         TEMPORARY, f"chatbridge-{os.getuid()}"
     )
-    return os.path.join(folder, f"bot-{bot_id}.lock")
+    return os.path.join(folder, f"bot-{account}.lock")
 
 
 @contextmanager
-def bot_held(bot: Bot) -> Iterator[None]:
-    """Holds the bot's lock meanwhile. :raises BotInUse: :raises SettingsError:"""
-    lock = hold_bot(bot)
+def account_held(account: AccountLock) -> Iterator[None]:
+    """Hold the account's lock meanwhile. :raises BotInUse: :raises SettingsError:"""
+    lock = hold_account(account)
     try:
         yield
     finally:
         os.close(lock)
 
 
-def hold_bot(bot: Bot) -> int:
-    """Take the bot's lock; it is held until the returned descriptor is closed.
+def hold_account(account: AccountLock) -> int:
+    """Take the account's lock; it is held until the returned descriptor is closed.
 
     :raises BotInUse: another hub holds it.
     :raises SettingsError: its folder is not private, or cannot be made or locked.
     """
-    path = bot_lock_path(bot.id)
+    path = account_lock_path(account.id)
     _make_unshared(os.path.dirname(path))
     lock = runtime_paths.try_lock(path)
     if lock is None:
         holder = runtime_paths.read_json(path)
         pid, state = holder.get("pid"), holder.get("state")
         raise BotInUse(
-            bot=bot.called,
-            why=bot.why,
-            setting=bot.setting,
+            bot=account.called,
+            why=account.why,
+            setting=account.setting,
             pid=pid if type(pid) is int else None,
             state_dir=state if isinstance(state, str) and state else None,
         )

@@ -1,4 +1,4 @@
-"""What the hub says on standard error: its form, how much of it, and that no secret is in it.
+"""The hub's log on standard error: format and levels.
 
 Owns the handler, the levels and the places where Python itself would write to standard error.
 Whatever passes here has every known secret taken out when the text is finished: a library's
@@ -7,87 +7,23 @@ message, an exception's, a traceback with all its causes.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import re
 import sys
 import threading
 import traceback
 from types import TracebackType
 from typing import TextIO
-from urllib.parse import quote
 
 from chatbridge.core.text import visible
+from chatbridge.redaction import SECRETS, Secrets, redacted
 
 log = logging.getLogger(__name__)
 
 OURS = "chatbridge"
 PRIORITIES = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}
-HIDDEN = "[secret]"
-SHORTEST = 8
-"""Anything shorter is likely to be a part of innocent words, too."""
 KEEPS_KEYS = "peewee"
-"""Writes each statement with its values at debug: here the private keys of Matrix's devices."""
-PLAIN = re.compile(r"[A-Za-z0-9_.~-]")
-"""Characters that look the same however a text is quoted."""
-
-
-class Secrets:
-    """What has to be taken out of texts."""
-
-    def __init__(self) -> None:
-        self._parts: set[str] = set()
-        self._pattern: re.Pattern[str] | None = None
-
-    def add(self, secret: str) -> None:
-        """Also what follows a colon alone: a bot's token is its number, a colon, and the secret."""
-        found = {secret, secret.partition(":")[2]}
-        self._parts |= {part for part in found if len(part) >= SHORTEST}
-        # Longest first: a part that comes before the whole would leave the rest of it to be read.
-        if longest_first := sorted(self._parts, key=len, reverse=True):
-            self._pattern = re.compile("|".join(map(_however_quoted, longest_first)))
-
-    def redact(self, text: str) -> str:
-        return self._pattern.sub(HIDDEN, text) if self._pattern else text
-
-
-def _however_quoted(secret: str) -> str:
-    return "".join(_forms(character) for character in secret)
-
-
-def _forms(character: str) -> str:
-    """As it is, in an address, in JSON, in the representation of a text or of bytes."""
-    if PLAIN.fullmatch(character):
-        return re.escape(character)
-    raw = character.encode("utf-8", "surrogatepass")
-    encoded = quote(raw, safe="")
-    forms = {
-        character,
-        f"\\{character}",
-        encoded,
-        encoded.lower(),
-        json.dumps(character)[1:-1],
-        repr(character)[1:-1],
-        ascii(character)[1:-1],
-        repr(raw)[2:-1],
-    }
-    if character == " ":
-        forms.add("+")
-    return "(?:" + "|".join(map(re.escape, sorted(forms, key=len, reverse=True))) + ")"
-
-
-_secrets = Secrets()
-
-
-def hide(secret: str) -> None:
-    """From now on this is in nothing that the hub writes to standard error."""
-    _secrets.add(secret)
-
-
-def redacted(text: str) -> str:
-    """For what reaches people on another way than the log."""
-    return _secrets.redact(text)
+"""Logs each statement with its values at debug, which may be private keys of devices."""
 
 
 def set_level(level: str) -> None:
@@ -103,7 +39,7 @@ def log_to_stderr() -> None:
     """The set-up, for the process as a whole: before it the settings cannot be read, so the level
     comes later."""
     handler = _Handler(sys.stderr)
-    handler.setFormatter(Format(_secrets, journal=_goes_to_journal()))
+    handler.setFormatter(Format(SECRETS, journal=_goes_to_journal()))
     logging.basicConfig(handlers=[handler])
     set_level("info")
     logging.captureWarnings(True)

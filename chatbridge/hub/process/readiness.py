@@ -19,11 +19,6 @@ from chatbridge.hub.process.systemd import Systemd
 
 log = logging.getLogger(__name__)
 
-CHANNELS = {
-    "web": "chatbridge.channels.web.channel",
-    "telegram": "chatbridge.channels.telegram.channel",
-    "matrix": "chatbridge.channels.matrix.channel",
-}
 LATE = ("chatbridge.tools.journal.yaml_text",)
 """Imported where they are first used: most hubs of links never do."""
 
@@ -32,13 +27,13 @@ LATE = ("chatbridge.tools.journal.yaml_text",)
 async def served(
     systemd: Systemd,
     *,
-    channels: Iterable[str],
+    modules: Iterable[str],
     responds: Callable[[], Awaitable[None]],
     clock: Clock,
 ) -> AsyncIterator[None]:
-    """Ready on entering, stopping on leaving; in between the watchdog is fed. A channel that is
-    out for a night is none of its business."""
-    await asyncio.to_thread(import_everything, channels)
+    """Ready on entering, once the channels' `modules` are imported, and stopping on leaving. The
+    watchdog is fed in between, also while a channel cannot be reached."""
+    await asyncio.to_thread(import_everything, modules)
     systemd.notify("READY=1", f"STATUS=version {__version__}, ready")
     feeding = asyncio.ensure_future(systemd.feed_watchdog(responds, clock.sleep))
     try:
@@ -49,9 +44,9 @@ async def served(
         await asyncio.gather(feeding, return_exceptions=True)
 
 
-def import_everything(channels: Iterable[str]) -> None:
+def import_everything(modules: Iterable[str]) -> None:
     """What this hub may come to use. What cannot be imported is reported by who needs it."""
-    for name in (*(CHANNELS[channel] for channel in channels), *LATE):
+    for name in (*modules, *LATE):
         try:
             import_module(name)
         except ImportError as error:

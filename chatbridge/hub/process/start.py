@@ -19,9 +19,10 @@ from pathlib import Path
 from chatbridge import __version__, runtime_paths, sockets
 from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, SocketUnusable
 from chatbridge.hub.process.lock import Lock
-from chatbridge.hub.process.log import log_to_stderr, redacted
+from chatbridge.hub.process.log import log_to_stderr
 from chatbridge.hub.process.systemd import Systemd
 from chatbridge.link.preface import parsed_limit
+from chatbridge.redaction import redacted
 
 NO_SOCKET = (
     "a hub for several users takes its socket from systemd, and got none. Start "

@@ -1,7 +1,7 @@
-"""Tells the chats when this hub lets others answer, or other things be done, than the last one did.
+"""Tells the chats when other people may answer, or agents may do other things, than before.
 
-The settings are a file and variables, and whatever runs as their owner can write to the one and
-start a hub with others. So each hub leaves a note of what it went by, for the next one.
+Settings and definitions of commands are files and variables, and any program that runs as their
+owner can change them. So each hub notes what it went by, for the next one to compare.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from chatbridge.channels.registry import channel_specs
+from chatbridge.channels.spec import text_of
+from chatbridge.commands.definitions.command import Command
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
@@ -25,20 +28,21 @@ log = logging.getLogger(__name__)
 PLACES = ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 KEY = "people"
 HUB, AUTHORITY = "hub", "authority"
+COMMANDS, GRANTS = "commands", "grants"
 LONGEST_VALUE = 80
-NAMED = 4
-"""So many settings are told with their values: a remark has 1,000 characters."""
+MOST_SETTINGS = 4
+"""Told with their values: a remark has 1,000 characters."""
+MOST_COMMANDS = 10
 
 
 async def tell_of_newcomers(
     settings: Settings, store: Store, *, clock: Clock, tell: Callable[[str], None]
 ) -> None:
     """Who may answer is compared with who could when the last hub started."""
-    people = {
-        "telegram": [str(number) for number in settings.telegram.allowed_users],
-        "matrix": list(settings.matrix.allowed_users),
-    }
-    for channel, now in people.items():
+    for spec in channel_specs():
+        if spec.people is None:
+            continue
+        channel, now = spec.name, [str(it) for it in spec.people_in(settings.table(spec))]
         noted = await _noted(store, channel, KEY)
         before = noted if isinstance(noted, list) else []
         if now == before:
@@ -70,8 +74,10 @@ async def tell_of_other_settings(
     # What an earlier version did not note yet is no news.
     names = [name for name in now if name in before and before[name] != now[name]]
     if names and had_chats:
-        told = "; ".join(f"{n} is {_shown(now, n)}, was {_shown(before, n)}" for n in names[:NAMED])
-        more = f"; and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        told = "; ".join(
+            f"{n} is {_shown(now, n)}, was {_shown(before, n)}" for n in names[:MOST_SETTINGS]
+        )
+        more = f"; and {len(names) - MOST_SETTINGS} more" if len(names) > MOST_SETTINGS else ""
         remark = (
             f"This hub goes by other settings than the last one: {told}{more}. "
             f"If that was not you, look at {one_line(str(config))} and run: chatbridge doctor"
@@ -82,22 +88,37 @@ async def tell_of_other_settings(
     await _remember(store, HUB, AUTHORITY, fresh, clock=clock)
 
 
+async def tell_of_new_commands(
+    commands: Iterable[Command], store: Store, *, clock: Clock, tell: Callable[[str], None]
+) -> None:
+    """What there is is compared with what there was when this was last looked at."""
+    now = {command.tool: command.grant for command in commands}
+    noted = await _noted(store, COMMANDS, GRANTS)
+    before = noted if isinstance(noted, dict) else {}
+    if now == before:
+        return
+    new = [tool for tool in now if tool not in before]
+    changed = [tool for tool in now if tool in before and now[tool] != before[tool]]
+    said = [("new commands", new), ("commands that were changed", changed)]
+    told = [f"{what}: {_named(tools)}" for what, tools in said if tools]
+    if told:
+        tell(
+            f"Agents can use {'; '.join(told)}. If that was not you, look at them with: "
+            "chatbridge tools list"
+        )
+    await _remember(store, COMMANDS, GRANTS, now, clock=clock)
+
+
 def _authority(settings: Settings, config: Path) -> dict[str, str]:
     """In words, by the names that the owner knows. Who may answer is told by itself."""
-    telegram, matrix, commands = settings.telegram, settings.matrix, settings.commands
-    token = telegram.token.get_secret_value() if telegram.token else ""
+    commands = settings.commands
     found = {
         "approvals.channels": _listed(sorted(settings.approval_channels())),
-        "telegram": f"bot {token.partition(':')[0]} at {telegram.api_base}" if token else "",
-        "telegram.chat_id": _listed(telegram.chat_id),
-        "matrix": f"{matrix.user_id} at {matrix.homeserver}" if matrix.on else "",
-        "matrix.room_id": _listed(matrix.room_id),
+        **dict(_of_channels(settings, chats=True)),
         "commands.enabled": str(commands.enabled).lower(),
         "commands.dirs": _listed(commands.dirs),
         "commands.path": _listed(commands.path),
-        "web.enabled": str(settings.web.enabled).lower(),
-        "web.host": settings.web.host,
-        "web.url": settings.web.url or "",
+        **dict(_of_channels(settings, chats=False)),
         "http.address": settings.http.address or "",
         "on_timeout": settings.on_timeout,
         "elicit": settings.elicit,
@@ -107,6 +128,17 @@ def _authority(settings: Settings, config: Path) -> dict[str, str]:
         **{name: _variable(name) for name in sorted(WAYS_OUT)},
     }
     return {name: one_line(value) for name, value in found.items()}
+
+
+def _of_channels(settings: Settings, *, chats: bool) -> Iterator[tuple[str, str]]:
+    for spec in channel_specs():
+        if spec.is_chat == chats:
+            table = settings.table(spec)
+            if chats:
+                on = spec.is_on(table)
+                yield spec.name, f"{spec.account(table)} at {spec.server(table)}" if on else ""
+            for name in spec.watched_settings:
+                yield f"{spec.name}.{name}", text_of(getattr(table, name), separator=", ")
 
 
 def _variable(lower: str) -> str:
@@ -124,6 +156,11 @@ def _shown(settings: dict[str, Any], name: str) -> str:
     if value.startswith("/") and len(value) > LONGEST_VALUE:
         return f"…{value[1 - LONGEST_VALUE :]}"  # the end of a path says more
     return shortened(value, LONGEST_VALUE) or "none"
+
+
+def _named(tools: list[str]) -> str:
+    more = f" and {len(tools) - MOST_COMMANDS} more" if len(tools) > MOST_COMMANDS else ""
+    return one_line(", ".join(tools[:MOST_COMMANDS])) + more
 
 
 async def _noted(store: Store, channel: str, key: str) -> Any:

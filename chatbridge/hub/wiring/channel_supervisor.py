@@ -1,7 +1,7 @@
-"""The channels of a hub: brings them up, keeps them up, and knows when they have drained.
+"""Brings a hub's channels up, keeps them up, and knows when they have drained.
 
-A channel is imported and built only here, in a thread, while tools already answer. One that fails
-is tried again; the others and the tools never wait for it.
+Builds each channel in a thread, while tools already answer. Tries one that fails again; other
+channels and the tools never wait for it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from chatbridge.hub.process.background import Faults, kept_up
 
 log = logging.getLogger(__name__)
 
-TOLD_AT_MOST = 10
-"""In a hub's life: agents must not be able to flood a chat with remarks about themselves."""
-WAITING_AT_MOST = 100
-"""For one channel; far more than the remarks, which so cannot keep other news from being told."""
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
-ON_ITS_WAY = 5.0
-NOT_SHOWN = {"web": "no page was open"}
+MOST_REMARKS = 10
+"""About agents, in a hub's life: they must not be able to flood a chat."""
+MOST_QUEUED_REMARKS = 100
+"""For one channel. Far more than `MOST_REMARKS`, so that agents cannot crowd other news out."""
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
+ON_ITS_WAY_SECONDS = 5.0
 
 
 class ChannelSupervisor:
@@ -49,8 +48,9 @@ class ChannelSupervisor:
         self._slots: list[SupervisedChannel] = []
         self._told: set[str] = set()
 
-    def add(self, name: str, build: Callable[[], Channel]) -> None:
-        self._slots.append(SupervisedChannel(name, build))
+    def add(self, name: str, build: Callable[[], Channel], *, unwatched: str | None = None) -> None:
+        """`unwatched`: why a page shows nothing; None for a chat."""
+        self._slots.append(SupervisedChannel(name, build, unwatched=unwatched))
 
     async def run(self, inbox: AskActions) -> None:
         """Keep all channels up until cancelled."""
@@ -60,7 +60,7 @@ class ChannelSupervisor:
 
     def tell(self, text: str) -> None:
         """Have every channel say this about an agent to the owner, once, as soon as it can."""
-        if text not in self._told and len(self._told) < TOLD_AT_MOST:
+        if text not in self._told and len(self._told) < MOST_REMARKS:
             self._told.add(text)
             self.tell_again(text)
 
@@ -80,7 +80,7 @@ class ChannelSupervisor:
 
     def confined(self) -> str | None:
         """Where a chat does not work: why none can from here, and what to do."""
-        if not any(slot.trouble for slot in self._slots if slot.name != "web"):
+        if not any(slot.trouble for slot in self._slots if slot.is_chat):
             return None
         return self._confinement()
 
@@ -88,15 +88,15 @@ class ChannelSupervisor:
         """Which channels these surfaces belong to, and why the others are not among them. What is
         there `since` a moment may be on its way to any channel that works."""
         shown = {surface.partition(":")[0] for surface in surfaces}
-        new = since is not None and self._clock.time() - since < ON_ITS_WAY
-        coming = (s for s in self._slots if s.name not in shown and s.name not in NOT_SHOWN)
+        new = since is not None and self._clock.time() - since < ON_ITS_WAY_SECONDS
+        coming = (s for s in self._slots if s.name not in shown and s.is_chat)
         return Reach(
             confined=self.confined(),
             coming=any(slot.trouble is None for slot in coming),
             unsure=new and any(slot.trouble is None for slot in self._slots),
             shown=tuple(slot.name for slot in self._slots if slot.name in shown),
             missing=tuple(
-                (slot.name, slot.trouble or NOT_SHOWN.get(slot.name, "not shown yet"))
+                (slot.name, slot.trouble or slot.unwatched or "not shown yet")
                 for slot in self._slots
                 if slot.name not in shown
             ),
@@ -109,7 +109,7 @@ class ChannelSupervisor:
                 group.create_task(slot.drained())
 
     async def _keep_up(self, slot: SupervisedChannel, inbox: AskActions) -> None:
-        pause = FIRST_PAUSE
+        pause = FIRST_PAUSE_SECONDS
         while True:
             least = 0.0
             try:
@@ -132,10 +132,10 @@ class ChannelSupervisor:
                 log.error("%s", confined)
             self._confined = confined
             if slot.worked:
-                slot.worked, pause = False, FIRST_PAUSE
+                slot.worked, pause = False, FIRST_PAUSE_SECONDS
             slot.tried.set()
             await self._clock.sleep(max(pause, least))
-            pause = min(pause * 2, LONGEST_PAUSE)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
     async def _serve(self, slot: SupervisedChannel, inbox: AskActions) -> None:
         channel = await asyncio.to_thread(slot.build)
@@ -168,9 +168,10 @@ class ChannelSupervisor:
 
 
 class SupervisedChannel:
-    def __init__(self, name: str, build: Callable[[], Channel]) -> None:
+    def __init__(self, name: str, build: Callable[[], Channel], *, unwatched: str | None) -> None:
         self.name = name
         self.build = build
+        self.unwatched = unwatched
         self.channel: Channel | None = None
         self.tried = asyncio.Event()
         self._remarks: deque[Remark] = deque()
@@ -178,6 +179,10 @@ class SupervisedChannel:
         self.worked = False
         """Whether it came up since it was last tried."""
         self._failure: str | None = None
+
+    @property
+    def is_chat(self) -> bool:
+        return self.unwatched is None
 
     @property
     def trouble(self) -> str | None:
@@ -190,7 +195,7 @@ class SupervisedChannel:
         self.tried.set()
 
     def add_remark(self, remark: Remark) -> None:
-        if len(self._remarks) < WAITING_AT_MOST:
+        if len(self._remarks) < MOST_QUEUED_REMARKS:
             self._remarks.append(remark)
             self._news.set()
 
@@ -204,7 +209,7 @@ class SupervisedChannel:
             try:
                 await channel.tell(self._remarks[0])
             except (RetryLater, TokenRejected) as error:
-                await clock.sleep(error.after or LONGEST_PAUSE)
+                await clock.sleep(error.after or LONGEST_PAUSE_SECONDS)
                 continue
             except Exception:
                 self._remarks.popleft()  # it would fail again

@@ -28,8 +28,8 @@ from chatbridge.core.model import Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
 from chatbridge.hub.process.background import Background, Faults
+from chatbridge.hub.wiring.change_alerts import tell_of_new_commands
 from chatbridge.hub.wiring.known_projects import KnownProjects
-from chatbridge.hub.wiring.new_commands import tell_of_new_commands
 from chatbridge.settings import TOOLS, Settings
 from chatbridge.tool_names import ASK_HUMAN
 from chatbridge.tools.call import ToolHandler

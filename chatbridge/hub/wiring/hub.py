@@ -41,15 +41,15 @@ from chatbridge.hub.links.peers import Peers
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock
-from chatbridge.hub.process.log import hide, set_level
+from chatbridge.hub.process.log import set_level
 from chatbridge.hub.process.readiness import served, store_responds
 from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
-from chatbridge.hub.wiring.channels import channels_of
+from chatbridge.hub.wiring.channels import builder_of
 from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.hub.wiring.tool_registry import clients_of, tools_of
-from chatbridge.link.preface import NAMED_SETTINGS
+from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.store.sqlite import SqliteStore
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
@@ -58,7 +58,7 @@ from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)
 
-SWEEP_EVERY = 600.0
+SWEEP_EVERY_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +71,8 @@ class Hub:
     tell: Callable[[str], None]
     """Says something to the owner, once."""
     terminals: Terminals
-    channels: tuple[str, ...]
-    """Those that are set up."""
+    modules: tuple[str, ...]
+    """What its channels have to import."""
     commands: Commands | None
     """None: agents have no commands here."""
     responds: Callable[[], Awaitable[None]]
@@ -130,9 +130,7 @@ async def run_hub(
         lock.listening(path)
         ready()
         log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
-        async with served(
-            systemd, channels=hub.channels, responds=hub.responds, clock=SystemClock()
-        ):
+        async with served(systemd, modules=hub.modules, responds=hub.responds, clock=SystemClock()):
             await stop.wait()
         log.info("hub stops; open questions stay open")
 
@@ -162,8 +160,10 @@ async def open_hub(
         stack.push_async_callback(store.close)
         delivery = Delivery(store, clock=clock)
         faults = Faults(clock=clock)
-        line_up = ChannelSupervisor(delivery, clock=clock, faults=faults, confinement=confinement)
-        store.file.on_lost = line_up.tell_again
+        supervisor = ChannelSupervisor(
+            delivery, clock=clock, faults=faults, confinement=confinement
+        )
+        store.file.on_lost = supervisor.tell_again
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
 
@@ -179,7 +179,7 @@ async def open_hub(
             clock=clock,
             policy=settings.policy(),
             changed=changed,
-            drained=line_up.drained,
+            drained=supervisor.drained,
         )
         outputs = Outputs(lock.state / "operations")
         intake = AskService(broker, store=store, clock=clock, outputs=outputs.whole)
@@ -189,7 +189,7 @@ async def open_hub(
         async def reached(ask_id: str) -> Reach:
             ask = await store.ask(ask_id)
             surfaces = await store.surfaces_of(ask_id)
-            return line_up.reach(surfaces, since=ask.created_at if ask else None)
+            return supervisor.reach(surfaces, since=ask.created_at if ask else None)
 
         notices = Notices(store, delivery, clock=clock)
         own = tools_of(
@@ -198,7 +198,7 @@ async def open_hub(
             intake=intake,
             store=store,
             notices=notices,
-            channels=line_up,
+            channels=supervisor,
             keeper=keeper,
             state=lock.state,
             clock=clock,
@@ -215,7 +215,7 @@ async def open_hub(
                     broker=broker,
                     notices=notices,
                     clock=clock,
-                    tell=line_up.tell_again,
+                    tell=supervisor.tell_again,
                     faults=faults,
                 )
             )
@@ -231,12 +231,19 @@ async def open_hub(
         )
         health = Health(
             agents=agents,
-            remarks=lambda: [*remarks(), *settings.remarks(), *line_up.remarks()],
-            troubles=line_up.troubles,
+            remarks=lambda: [*remarks(), *settings.remarks(), *supervisor.remarks()],
+            troubles=supervisor.troubles,
             faults=lambda: [*store.faults(), *faults.listed()],
         )
         pairing = Pairing(clock=clock)
-        pairs = TerminalPairing(pairing, clock=clock, troubles=line_up.troubles)
+        # Pages first: they are up before any chat.
+        specs = sorted(settings.active_channels(), key=lambda spec: spec.is_chat)
+        pairs = TerminalPairing(
+            pairing,
+            channel=settings.pairing_channel().name,
+            clock=clock,
+            troubles=supervisor.troubles,
+        )
         status = TerminalStatus(
             health=health, store=store, lock=lock, since=clock.time(), links=links
         )
@@ -248,28 +255,30 @@ async def open_hub(
         async def login_code(_request: Request) -> Json:
             return {"code": codes.new(by_token=False)}
 
-        for name, build in channels_of(
-            settings,
-            config=config,
-            lock=lock,
-            clock=clock,
-            health=health,
-            pairing=pairing,
-            codes=codes,
-        ).items():
-            line_up.add(name, build)
+        for spec in specs:
+            build = builder_of(
+                spec,
+                settings,
+                config=config,
+                lock=lock,
+                clock=clock,
+                health=health,
+                pairing=pairing,
+                codes=codes,
+            )
+            supervisor.add(spec.name, build, unwatched=spec.unwatched)
         background.keep("deadlines", broker.run)
-        background.keep("channels", lambda: line_up.run(intake))
+        background.keep("channels", lambda: supervisor.run(intake))
         background.spawn(keeper.catch_up())
-        tell = line_up.tell_again
+        tell = supervisor.tell_again
         background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))
         background.spawn(tell_of_other_settings(settings, path, store, clock=clock, tell=tell))
         yield Hub(
             settings=settings,
             waiting_calls=broker.waiting_calls,
             server=server,
-            tell=line_up.tell,
-            channels=tuple(line_up.troubles()),
+            tell=supervisor.tell,
+            modules=tuple(spec.module for spec in specs),
             responds=lambda: store_responds(store),
             commands=extra,
             terminals=Terminals(
@@ -298,7 +307,7 @@ def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Call
 
     def after_call() -> None:
         nonlocal last
-        if clock.monotonic() - last >= SWEEP_EVERY:
+        if clock.monotonic() - last >= SWEEP_EVERY_SECONDS:
             last = clock.monotonic()
             background.spawn(broker.sweep())
 
@@ -307,20 +316,10 @@ def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Call
 
 def digests(settings: Settings) -> dict[str, str]:
     """What this hub uses, comparable with what a link's environment names, without the values."""
-    values = {name: os.environ.get(name) for name in NAMED_SETTINGS}
-    telegram, matrix = settings.telegram, settings.matrix
-    from_file = {
-        "CHATBRIDGE_STORE": settings.store,
-        "CHATBRIDGE_TELEGRAM__TOKEN": telegram.token.get_secret_value() if telegram.token else None,
-        "CHATBRIDGE_TELEGRAM__CHAT_ID": ",".join(map(str, telegram.chat_id)),
-        "CHATBRIDGE_MATRIX__HOMESERVER": matrix.homeserver,
-        "CHATBRIDGE_MATRIX__USER_ID": matrix.user_id,
-        "CHATBRIDGE_MATRIX__ACCESS_TOKEN": (
-            matrix.access_token.get_secret_value() if matrix.access_token else None
-        ),
-        "CHATBRIDGE_MATRIX__ROOM_ID": ",".join(matrix.room_id),
-    }
-    for name, value in from_file.items():
-        if name in settings.ignored or not values[name]:
-            values[name] = value  # else the variable as it is spelt: links spell it alike
-    return {name: sha256_hex(os.fsencode(value))[:16] for name, value in values.items() if value}
+    found = {}
+    for variable, value in settings.compared().items():
+        # As the variable is spelt, if it counts: links spell it alike.
+        given = None if variable in settings.ignored else os.environ.get(variable)
+        if given or value:
+            found[variable] = sha256_hex(os.fsencode(given or value))[:16]
+    return found

@@ -1,4 +1,4 @@
-"""The projects that agents were ever seen in: no command is run from them.
+"""The projects in which agents were seen. No command runs a program from them.
 
 Kept in the store, because an agent can remove what marks a folder as a project (`.git`), and
 because the next hub has to know them before any agent is back.

@@ -27,8 +27,8 @@ from chatbridge.tools.definition import (
     text_field,
 )
 
-QUESTION, QUESTIONS = "question", "questions"
-"""The dialects: one question, or a form of several."""
+QUESTIONS, QUESTION = "questions", "question"
+"""The dialects of an ask: how it was asked, and so how it is answered."""
 SHORTEST_TIMEOUT = 10.0
 MAX_QUESTIONS = 10
 MAX_OPTIONS = 100

@@ -7,19 +7,26 @@ import urllib.request
 from collections.abc import Sequence
 from ipaddress import ip_address
 
-from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
+from chatbridge.channels.checks import (
+    CheckContext,
+    Finding,
+    fine,
+    from_error,
+    problem,
+    remark,
+)
+from chatbridge.channels.web.settings import Web
 
 NAME = "web inbox"
-ANSWERS_WITHIN = 5.0
+ANSWER_SECONDS = 5.0
 
 
-async def web(situation: DoctorContext) -> Sequence[Finding]:
-    settings, hub = situation.settings.web, await situation.hub()
+async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
+    hub = await context.hub()
     if hub.status is None:
-        if not settings.enabled:
+        if not table.enabled:
             return [fine(NAME, "off")]
-        return [_reach(settings.host, None)]
+        return [_reach(table.host, None)]
     address, trouble = hub.status.get("web"), hub.trouble_of("web")
     if trouble:
         return [from_error(NAME, trouble)]
@@ -32,7 +39,7 @@ async def web(situation: DoctorContext) -> Sequence[Finding]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         return [problem(NAME, f"{address} does not answer ({reason})", "chatbridge stop")]
-    return [_reach(settings.host, str(address))]
+    return [_reach(table.host, str(address))]
 
 
 def _reach(host: str, address: str | None) -> Finding:
@@ -57,5 +64,5 @@ def is_loopback(host: str) -> bool:
 def _healthy(address: str) -> None:
     """:raises OSError:"""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with direct.open(f"{address}/healthz", timeout=ANSWERS_WITHIN):
+    with direct.open(f"{address}/healthz", timeout=ANSWER_SECONDS):
         pass

@@ -1,20 +1,30 @@
-"""A bot of one's own: its token, found in whatever was pasted, and checked at once."""
+"""Telegram's part of `chatbridge setup`: a bot of one's own, and who may answer.
+
+Finds the bot's token in whatever was pasted, and checks it at once.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import re
 from functools import partial
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
+
+from chatbridge.channels.telegram.client.api import Api
+from chatbridge.channels.telegram.settings import Telegram
+from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.cli.config_file import Key, Value, change
 from chatbridge.cli.hub.stop import restart_hub
 from chatbridge.cli.people import pair
-from chatbridge.cli.setup.state import Setup
+from chatbridge.cli.people.people import people_in
+from chatbridge.cli.setup.state import Setup, Work, first_problem, name_of, read_secret
 from chatbridge.cli.setup.trial import ask_on_the_phone
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
-from chatbridge.settings import Telegram, secrets
+from chatbridge.settings import secrets
 
 TOKEN = re.compile(r"(?<![0-9])[0-9]{5,16}:[A-Za-z0-9_-]{30,}(?![A-Za-z0-9_-])")
 USUAL = re.compile(r"(?<![0-9])[0-9]{8,16}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])")
@@ -31,9 +41,9 @@ AGAIN = "Copy it again from @BotFather, from the digits to the last letter."
 WEBHOOK = "This bot has a webhook, so its messages go elsewhere."
 
 
-def set_up(setup: Setup) -> None:
-    """To a paired phone and an answered question, or as far as the person wants to go."""
-    now = setup.settings.telegram
+def ask(setup: Setup) -> None:
+    """Go to a paired phone and an answered question, or as far as the person wants."""
+    now = setup.settings.table(TELEGRAM)
     kept = now.token is not None and _keeps(now.token.get_secret_value(), now.api_base)
     if not kept:
         prompts.explain(BOT_FATHER)
@@ -46,16 +56,67 @@ def set_up(setup: Setup) -> None:
             _pair(setup)
         elif prompts.confirm("Send a test question?", default=True):
             restart_hub()
-            ask_on_the_phone("Telegram")
+            ask_on_the_phone(TELEGRAM)
         return
     _pair(setup)
+
+
+def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
+    people, chats = given.telegram_user, given.telegram_chat
+    if given.telegram_token_file is None and not (people or chats):
+        return []
+    token = _token_in_file(setup, given.telegram_token_file)
+    listed = people_in(setup.path, TELEGRAM)
+    try:
+        # In the file's own form: numbers, and each once.
+        new = Telegram.model_validate({"allowed_users": people, "chat_id": chats})
+    except ValidationError as error:
+        raise ChatbridgeError(f"--telegram-user, --telegram-chat: {first_problem(error)}") from None
+    allowed = list(dict.fromkeys([*listed.allowed, *new.allowed_users]))
+    in_chats = list(dict.fromkeys([*listed.chats, *new.chat_id]))
+
+    def work() -> None:
+        if token is not None:
+            save_token(setup, token)
+        changes: dict[Key, Value] = {}
+        if allowed:  # an empty list would keep a variable from naming people
+            changes["telegram", "allowed_users"] = allowed
+        if in_chats:
+            changes["telegram", "chat_id"] = in_chats
+        change(setup.path, changes)
+        if new.allowed_users or new.chat_id:
+            setup.keeps("who may answer on Telegram")
+
+    return [work]
+
+
+def _token_in_file(setup: Setup, file: str | None) -> str | None:
+    now = setup.settings.table(TELEGRAM)
+    if file is None:
+        if now.token is None:
+            raise ChatbridgeError("There is no bot yet: --telegram-token-file FILE is needed, too")
+        return None
+    token = token_in(read_secret(file))
+    if token is None:
+        raise ChatbridgeError(f"There is no bot's token in {name_of(file)}. {AGAIN}")
+    try:
+        _, webhook = asyncio.run(look(token, now.api_base))
+    except TokenRejected:
+        raise ChatbridgeError(f"{UNKNOWN} {AGAIN}") from None
+    except RetryLater as error:
+        raise ChatbridgeError(f"{error}. Nothing was written") from None
+    if webhook:
+        raise ChatbridgeError(f"{WEBHOOK} Run chatbridge setup in a terminal to remove it")
+    return token
 
 
 def _pair(setup: Setup) -> None:
     restart_hub()
     prompts.explain("\nNow pair your phone. Scan this, then press Start in Telegram.")
-    if pair.pair(question="Is that you?", written=lambda it: setup.keeps(f"the phone of {it}")):
-        ask_on_the_phone("Telegram")
+    if pair.pair(
+        TELEGRAM, question="Is that you?", written=lambda it: setup.keeps(f"the phone of {it}")
+    ):
+        ask_on_the_phone(TELEGRAM)
     else:
         prompts.say("  Later, then: chatbridge pair")
 
@@ -65,7 +126,7 @@ def save_token(setup: Setup, token: str) -> None:
     setup.keeps("the bot's token")
     # The token may be in the file by hand, and its server in a variable, which counts no more once
     # the token is ours.
-    base = setup.settings.telegram.api_base
+    base = setup.settings.table(TELEGRAM).api_base
     usual = Telegram.model_fields["api_base"].default
     changes: dict[Key, Value] = {("telegram", "token"): None}
     if base != usual:
@@ -138,8 +199,6 @@ async def look(token: str, base: str) -> tuple[str, str]:
 
     :raises TokenRejected: :raises RetryLater:
     """
-    from chatbridge.channels.telegram.client.api import Api
-
     api = Api(token, base=base, hint="the token")
     try:
         return (await api.open()).username, await api.webhook()
@@ -148,8 +207,6 @@ async def look(token: str, base: str) -> tuple[str, str]:
 
 
 async def remove_webhook(token: str, base: str) -> None:
-    from chatbridge.channels.telegram.client.api import Api
-
     api = Api(token, base=base, hint="the token")
     try:
         await api.open()

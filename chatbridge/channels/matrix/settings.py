@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_settings import NoDecode
 
-from chatbridge.settings.values import address, listed, token
+from chatbridge.setting_rules import address, listed, token
 
 SERVER = r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
 USER_ID = re.compile(rf"@[!-)+-9;-~]+:{SERVER}")

@@ -1,14 +1,18 @@
-"""What a check has found: a mark, a sentence, and the next step."""
+"""Checks of `chatbridge doctor`: what one is given, and what it finds.
+
+A finding is a mark, a sentence, and the next step.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from chatbridge.core.text import one_line, shortened
-from chatbridge.hub.process.log import redacted
+from chatbridge.redaction import redacted
 
 Json = dict[str, Any]
 
@@ -87,3 +91,52 @@ def _harmless_values(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_harmless_values(each) for each in value]
     return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HubState:
+    """`status` is what the hub says of itself; `trouble` why a hub that is there says nothing.
+    Neither: none runs, and `failure` is why the last one could not start."""
+
+    status: Json | None = None
+    trouble: str | None = None
+    failure: str | None = None
+    pid: int | None = None
+    version: str | None = None
+    """As its lock file says."""
+
+    def has(self, channel: str) -> bool:
+        return channel in self._channels
+
+    def trouble_of(self, channel: str) -> str | None:
+        return self._channels.get(channel)
+
+    @property
+    def _channels(self) -> dict[str, str | None]:
+        found = (self.status or {}).get("channels", ())
+        return {each["name"]: each["trouble"] for each in found}
+
+    @property
+    def faults(self) -> list[str]:
+        """A hub of before says none."""
+        return list((self.status or {}).get("faults", ()))
+
+    @property
+    def remarks(self) -> list[str]:
+        return list((self.status or {}).get("remarks", ()))
+
+
+class CheckContext(Protocol):
+    @property
+    def state(self) -> Path: ...
+
+    @property
+    def config(self) -> Path: ...
+
+    async def hub(self) -> HubState: ...
+
+    async def notes(self, channel: str) -> Mapping[str, str]:
+        """What the hub has noted for this channel."""
+
+    def shown(self, path: Path) -> str:
+        """The path as people write it."""

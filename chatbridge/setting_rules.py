@@ -1,13 +1,21 @@
-"""Lists, secrets and addresses as people write them, for every table. No message has a value in it:
-people put tokens into the wrong places."""
+"""Rules for single settings, which every table of the settings uses.
+
+Owns how lists, secrets and addresses are read, and when a value is no wider than the one in the
+owner's file. No message contains a value: people put tokens into the wrong places.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable, Collection
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import SecretStr
+
+Fits = Callable[[Any, Any], bool]
+"""Whether a value is no wider than the file's."""
 
 
 def listed(value: object) -> object:
@@ -42,3 +50,32 @@ def address(value: str, *, accepted: str) -> SplitResult:
     if "@" in parts.netloc:
         raise ValueError("the address must have no user and no password in it")
     return parts
+
+
+# ── whether a value is no wider than the file's ───────────────────────────────────────────────────
+
+
+def is_same(value: object, file: object) -> bool:
+    return value == file
+
+
+def is_within(value: Collection[object] | None, file: Collection[object]) -> bool:
+    """None is no list but the default, which may be wider."""
+    return value is not None and set(value) <= set(file)
+
+
+def is_some_of(value: Collection[object], file: Collection[object]) -> bool:
+    """An empty list would mean something else: those that follow from who may answer."""
+    return bool(value) == bool(file) and is_within(value, file)
+
+
+def is_in_order(value: Collection[object], file: Collection[object]) -> bool:
+    return list(value) == [each for each in file if each in value]
+
+
+def is_no_more(value: bool, file: bool) -> bool:
+    return file or not value
+
+
+def is_same_or(narrowest: str | None) -> Fits:
+    return lambda value, file: value in (file, narrowest)

@@ -1,17 +1,22 @@
-"""A Matrix account for the bot, a room, and who may answer there."""
+"""Matrix's part of `chatbridge setup`: an account for the bot, a room, and who may answer there."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 from pathlib import Path
 from typing import Any
 
-from chatbridge import extras, settings
+from pydantic import ValidationError
+
+from chatbridge import extras
+from chatbridge.channels.matrix.account.bot import Bot
+from chatbridge.channels.matrix.account.discovery import homeserver_of, is_user_id
+from chatbridge.channels.matrix.settings import Matrix
+from chatbridge.channels.matrix.spec import EXTRA, MATRIX
 from chatbridge.cli.config_file import change, table_in
 from chatbridge.cli.hub.stop import restart_hub
-from chatbridge.cli.setup.discovery import homeserver_of, is_user_id
-from chatbridge.cli.setup.matrix_bot import Bot
-from chatbridge.cli.setup.state import Setup
+from chatbridge.cli.setup.state import Setup, Work, first_problem, read_secret
 from chatbridge.cli.setup.trial import ask_on_the_phone
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
@@ -28,16 +33,16 @@ NEW_ROOM = ""
 LOOK_EVERY = 1.0
 
 
-def set_up(setup: Setup) -> None:
-    """To an answered question, or as far as the person wants to go."""
-    extras.need(extras.MATRIX)
-    now = setup.settings.matrix
+def ask(setup: Setup) -> None:
+    """Go to an answered question, or as far as the person wants."""
+    extras.need(EXTRA)
+    now = setup.settings.table(MATRIX)
     if now.on and prompts.confirm(f"Keep the bot {now.user_id}?", default=True):
         people = ", ".join(now.allowed_users) or "nobody"
         prompts.say(f"  May answer: {people}")
         if prompts.confirm("Send a test question?", default=True):
             restart_hub()
-            ask_on_the_phone("Matrix")
+            ask_on_the_phone(MATRIX)
         return
     prompts.explain(ABOUT)
     user = prompts.text("The bot's user id:", problem=_no_user_id)
@@ -49,7 +54,41 @@ def set_up(setup: Setup) -> None:
         restart_hub()
         if not _joined(bot, room, owner):
             return
-    ask_on_the_phone("Matrix")
+    ask_on_the_phone(MATRIX)
+
+
+def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
+    file = given.matrix_token_file or given.matrix_password_file
+    wanted = (given.matrix_homeserver, given.matrix_user, file)
+    if not any((*wanted, given.matrix_room, given.matrix_allow)):
+        return []
+    extras.need(EXTRA)
+    if given.matrix_user is None or file is None:
+        raise ChatbridgeError(
+            "For Matrix both are needed: --matrix-user, and --matrix-token-file or "
+            "--matrix-password-file"
+        )
+    for user in (given.matrix_user, *given.matrix_allow):
+        if not is_user_id(user):
+            raise ChatbridgeError(f"{user!r} is no user id, such as @ada:example.org")
+    try:
+        Matrix.model_validate({"room_id": given.matrix_room})
+    except ValidationError as error:
+        raise ChatbridgeError(f"--matrix-room: {first_problem(error)}") from None
+    secret = read_secret(file)
+    homeserver = asyncio.run(homeserver_of(given.matrix_homeserver or given.matrix_user))
+    with Bot(homeserver, given.matrix_user) as bot:
+        if given.matrix_password_file:
+            token = bot.log_in(secret)
+        else:
+            token = secret.strip()
+            bot.use(token)
+
+    def work() -> None:
+        rooms, people = list(given.matrix_room), list(given.matrix_allow)
+        save(setup, bot, token, rooms=rooms, people=people)
+
+    return [work]
 
 
 def save(setup: Setup, bot: Bot, token: str, *, rooms: list[str], people: list[str]) -> None:
@@ -74,7 +113,7 @@ def _in_file(path: Path) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
     """The bot, its rooms, and who may answer there."""
     table = table_in(path, "matrix")
     names = ("user_id", "room_id", "allowed_users")
-    there = settings.Matrix.model_validate({name: table[name] for name in names if name in table})
+    there = Matrix.model_validate({name: table[name] for name in names if name in table})
     return there.user_id, there.room_id, there.allowed_users
 
 

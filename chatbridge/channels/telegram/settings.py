@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
 from pydantic_settings import NoDecode
 
-from chatbridge.settings.values import address, listed, token
+from chatbridge.setting_rules import address, listed, token
 
 BOT_TOKEN = re.compile(r"[0-9]{1,16}:[A-Za-z0-9_-]{8,}")
 NUMBER = re.compile(r"-?[0-9]{1,16}")

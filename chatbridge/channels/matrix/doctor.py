@@ -8,20 +8,24 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from chatbridge import extras
-from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.database import notes
-from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
-from chatbridge.cli.doctor.hub import channel_of
-from chatbridge.cli.ui.wording import counted
-from chatbridge.core.errors import ExtraMissing, RetryLater
-from chatbridge.hub.process.log import hide
+from chatbridge.channels.checks import (
+    CheckContext,
+    Finding,
+    Mark,
+    fine,
+    from_error,
+    problem,
+    remark,
+)
+from chatbridge.channels.matrix.settings import Matrix
+from chatbridge.core.errors import RetryLater
+from chatbridge.redaction import hide
 
 if TYPE_CHECKING:
     from chatbridge.channels.matrix.client.api import Api
 
 NAME = "matrix"
-ANSWERS_WITHIN = 6.0
+ANSWER_SECONDS = 6.0
 REFUSED = "access token refused."
 SETUP = "chatbridge setup, choose Matrix; open questions wait"
 STRANGERS = "Strangers are in the room: {n}."
@@ -30,26 +34,20 @@ CLIENT = "/_matrix/client/v3"
 USUAL_LEVEL = 0
 
 
-async def matrix(situation: DoctorContext) -> Sequence[Finding]:
-    settings, hub = situation.settings.matrix, await situation.hub()
-    if not settings.on:
-        return channel_of(hub, NAME)
-    try:
-        extras.need(extras.MATRIX)
-    except ExtraMissing as error:
-        return [from_error(NAME, str(error))]
-    found = [] if settings.allowed_users else [_nobody()]
-    token = await asyncio.to_thread(_token, situation)
+async def check(table: Matrix, context: CheckContext) -> Sequence[Finding]:
+    hub = await context.hub()
+    found = [] if table.allowed_users else [_nobody()]
+    token = await asyncio.to_thread(_token, table, context)
     if token is None:
         what = "not logged in yet: the hub does that when it starts, with the password"
         return [*found, remark(NAME, what)]
-    async with _api(situation) as api:
+    async with _api(table) as api:
         from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected
 
         try:
             device = await api.device_of(token)
-            rooms = await _rooms(situation)
-            looked = await asyncio.gather(*(_room(api, situation, room) for room in rooms))
+            rooms = await _rooms(table, context)
+            looked = await asyncio.gather(*(_room(api, table, room) for room in rooms))
             unsigned = None
             if any(encrypted for _, encrypted in looked):
                 unsigned = await _unsigned(api, device, hub.remarks)
@@ -63,29 +61,28 @@ async def matrix(situation: DoctorContext) -> Sequence[Finding]:
     found += [finding for findings, _ in looked for finding in findings]
     found += [unsigned] if unsigned else []
     if not rooms:
-        found.append(_no_room(situation))
+        found.append(_no_room(table))
     if not found and (told := hub.trouble_of(NAME)):
         found.append(from_error(NAME, told))
     if found:
         return found
-    number = counted(len(rooms), "room")
+    number = "1 room" if len(rooms) == 1 else f"{len(rooms):,} rooms"
     encrypted = sum(is_so for _, is_so in looked)
     how = {0: "not encrypted", len(rooms): "encrypted"}.get(encrypted, f"{encrypted} encrypted")
     details = {"user": api.user_id, "device": device, "rooms": list(rooms), "encrypted": encrypted}
     return [fine(NAME, f"{api.user_id} can write to {number}, {how}", **details)]
 
 
-def _token(situation: DoctorContext) -> str | None:
+def _token(table: Matrix, context: CheckContext) -> str | None:
     """What the hub uses: the token that is set, else that of the log-in that was kept."""
-    settings = situation.settings.matrix
-    if settings.access_token is not None:
-        return settings.access_token.get_secret_value()
+    if table.access_token is not None:
+        return table.access_token.get_secret_value()
     from chatbridge.channels.matrix.account import session
 
-    assert settings.user_id is not None
-    assert settings.homeserver is not None
+    assert table.user_id is not None
+    assert table.homeserver is not None
     kept = session.load(
-        situation.state / "matrix", user_id=settings.user_id, homeserver=settings.homeserver
+        context.state / "matrix", user_id=table.user_id, homeserver=table.homeserver
     )
     if kept is None:
         return None
@@ -94,16 +91,15 @@ def _token(situation: DoctorContext) -> str | None:
 
 
 @asynccontextmanager
-async def _api(situation: DoctorContext) -> AsyncIterator[Api]:
-    settings = situation.settings.matrix
+async def _api(table: Matrix) -> AsyncIterator[Api]:
     kind = await asyncio.to_thread(_imported)
-    assert settings.user_id is not None
-    assert settings.homeserver is not None
+    assert table.user_id is not None
+    assert table.homeserver is not None
     api = kind(
-        settings.homeserver,
-        settings.user_id,
+        table.homeserver,
+        table.user_id,
         hint="matrix.access_token",
-        patience=ANSWERS_WITHIN,
+        patience=ANSWER_SECONDS,
     )
     try:
         yield api
@@ -122,22 +118,20 @@ def _nobody() -> Finding:
     return problem(NAME, what, "put your id into it, such as @ada:example.org")
 
 
-def _no_room(situation: DoctorContext) -> Finding:
-    bot = situation.settings.matrix.user_id
-    fix = f"start a chat with {bot} in your Matrix app, or set matrix.room_id"
+def _no_room(table: Matrix) -> Finding:
+    fix = f"start a chat with {table.user_id} in your Matrix app, or set matrix.room_id"
     return problem(NAME, "nobody has invited the bot yet", fix)
 
 
-async def _rooms(situation: DoctorContext) -> Sequence[str]:
+async def _rooms(table: Matrix, context: CheckContext) -> Sequence[str]:
     """Where cards go now: a room may have been upgraded, or come of an invitation."""
-    settings = situation.settings.matrix
-    known = await asyncio.to_thread(notes, situation.database, NAME)
-    homes = settings.room_id or settings.allowed_users
+    known = await context.notes(NAME)
+    homes = table.room_id or table.allowed_users
     found = [known.get(f"room:{home}", home) for home in homes]
     return [room for room in dict.fromkeys(found) if room.startswith("!")]
 
 
-async def _room(api: Api, situation: DoctorContext, room: str) -> tuple[list[Finding], bool]:
+async def _room(api: Api, table: Matrix, room: str) -> tuple[list[Finding], bool]:
     """What is wrong with it, and whether it is encrypted."""
     at = f"{CLIENT}/rooms/{quote(room, safe='')}"
     status, found = await api.request("GET", f"{at}/members", None)
@@ -152,7 +146,7 @@ async def _room(api: Api, situation: DoctorContext, room: str) -> tuple[list[Fin
     if not _may_write(levels, api.user_id, "m.room.encrypted" if encrypted else "m.room.message"):
         fix = "let somebody with the power to do so raise the bot's power level"
         problems.append(problem(NAME, f"the bot may not write to the room {room}", fix))
-    allowed = {*situation.settings.matrix.allowed_users} - {api.user_id}
+    allowed = {*table.allowed_users} - {api.user_id}
     if allowed and not any(members.get(person) == "join" for person in allowed):
         what = f"nobody who may answer is in the room {room}"
         problems.append(problem(NAME, what, "invite yourself, or set matrix.room_id"))

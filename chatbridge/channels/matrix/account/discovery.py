@@ -1,7 +1,7 @@
 """Where a Matrix account's homeserver is: as its domain says (`.well-known`), or at the domain.
 
 What a foreign server answers is bounded in size, time and redirects, and every address on the way
-has to be one that `settings.matrix` takes: https, or within one's own network.
+has to be one that the settings take: https, or within one's own network.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 from pydantic import ValidationError
 
+from chatbridge.channels.matrix.settings import USER_ID, Matrix
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.settings.matrix import USER_ID, Matrix
 
 LARGEST = 64 * 1024
 REDIRECTS = 3

@@ -8,18 +8,22 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.database import notes
-from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
-from chatbridge.cli.doctor.hub import channel_of
-from chatbridge.cli.ui.wording import counted, shown
+from chatbridge.channels.checks import (
+    CheckContext,
+    Finding,
+    fine,
+    from_error,
+    problem,
+    remark,
+)
+from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 
 if TYPE_CHECKING:
     from chatbridge.channels.telegram.client.api import Api, Me, Standing
 
 NAME = "telegram"
-ANSWERS_WITHIN = 6.0
+ANSWER_SECONDS = 6.0
 POLLED = "another program polls this bot (409)"
 NOT_POLLED = (
     "stop it: look for a second chatbridge, or another bridge with the same token; or make a new "
@@ -31,26 +35,24 @@ UNREACHED = "telegram cannot be reached ("
 GONE = "The phone's chat was deleted or left."
 
 
-async def telegram(situation: DoctorContext) -> Sequence[Finding]:
-    settings, hub = situation.settings.telegram, await situation.hub()
-    if settings.token is None:
-        return channel_of(hub, NAME)
-    found = [] if settings.allowed_users else [_nobody()]
-    async with _api(situation) as api:
+async def check(table: Telegram, context: CheckContext) -> Sequence[Finding]:
+    hub = await context.hub()
+    found = [] if table.allowed_users else [_nobody()]
+    async with _api(table) as api:
         try:
             me = await api.open()
         except TokenRejected as error:
             what = str(error).partition(". ")[0]
-            where = f"Check telegram.token in {shown(situation.config)}"
+            where = f"Check telegram.token in {context.shown(context.config)}"
             return [*found, problem(NAME, what, f"{where}, then: chatbridge doctor")]
         except RetryLater as error:
-            return [*found, _unreachable(settings.api_base, str(error))]
+            return [*found, _unreachable(table.api_base, str(error))]
         told = hub.trouble_of(NAME)
         if told and "polls this bot" in told:
             found.append(problem(NAME, POLLED, NOT_POLLED))
             told = None
         found += await _webhook(api)
-        chats = await _chats(situation)
+        chats = await _chats(table, context)
         looked = await asyncio.gather(*(_chat(api, chat) for chat in chats))
     found += [finding for each in looked for finding in each if not isinstance(finding, str)]
     kinds = [kind for each in looked for kind in each if isinstance(kind, str)]
@@ -60,20 +62,20 @@ async def telegram(situation: DoctorContext) -> Sequence[Finding]:
         found.append(from_error(NAME, told))
     if found:
         return found
-    what = f"@{me.username} can write to {counted(len(chats), 'chat')}"
+    number = "1 chat" if len(chats) == 1 else f"{len(chats):,} chats"
+    what = f"@{me.username} can write to {number}"
     return [fine(NAME, what, bot=me.username, chats=list(chats))]
 
 
 @asynccontextmanager
-async def _api(situation: DoctorContext) -> AsyncIterator[Api]:
-    settings = situation.settings.telegram
+async def _api(table: Telegram) -> AsyncIterator[Api]:
     kind = await asyncio.to_thread(_imported)
-    assert settings.token is not None
+    assert table.token is not None
     api = kind(
-        settings.token.get_secret_value(),
-        base=settings.api_base,
+        table.token.get_secret_value(),
+        base=table.api_base,
         hint="telegram.token",
-        patience=ANSWERS_WITHIN,
+        patience=ANSWER_SECONDS,
     )
     try:
         yield api
@@ -113,11 +115,10 @@ async def _webhook(api: Api) -> list[Finding]:
     return [problem(NAME, f"{WEBHOOK} ({host})", "remove it: chatbridge setup")]
 
 
-async def _chats(situation: DoctorContext) -> Sequence[int]:
+async def _chats(table: Telegram, context: CheckContext) -> Sequence[int]:
     """Where cards go now: a group that has become a supergroup has another number."""
-    settings = situation.settings.telegram
-    chats = settings.chat_id or tuple(sorted(settings.allowed_users))
-    known = await asyncio.to_thread(notes, situation.database, NAME)
+    chats = table.chat_id or tuple(sorted(table.allowed_users))
+    known = await context.notes(NAME)
     return [int(known.get(f"chat:telegram:{chat}", chat)) for chat in chats]
 
 
