@@ -22,7 +22,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class Changes:
-    """What one transaction has written so far. None: the file has it in another form."""
+    """What one transaction has written so far. None: the file has another text than was given."""
 
     asks: dict[str, Ask | None] = field(default_factory=dict)
     calls: dict[CallName, Call | None] = field(default_factory=dict)

@@ -1,12 +1,15 @@
-"""One connection to a SQLite file, and the one place where SQLite's errors become ours.
+"""A connection to a SQLite file, and the file itself. Knows no table.
 
-Every method is one trip to aiosqlite's thread. Knows no table.
+The one place where SQLite's errors become ours. Every method of a connection is one trip to
+aiosqlite's thread.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,8 @@ import aiosqlite
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.text import encodable
+
+log = logging.getLogger(__name__)
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -138,3 +143,52 @@ def _storable(parameters: Parameters) -> Parameters:
 def _replaced(value: Any) -> Any:
     """A question with half a surrogate pair is asked with a replacement sign, not refused."""
     return encodable(value) if isinstance(value, str) else value
+
+
+class DatabaseFile:
+    """The file that was opened: whether it is still the one under its name.
+
+    A file that was deleted or replaced can still be written, and is lost when its last user closes
+    it. Nothing is watched: whoever writes, or asks, looks.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """After it was opened, and its log with it: what is not yet in the file is in there."""
+        self._path = path
+        self._names = (str(path), f"{path}-wal")
+        self._opened = [_identity(name) for name in self._names]
+        self._there = True
+        self.on_lost: Callable[[str], None] = lambda fault: None
+        """Called once when it is gone."""
+
+    def is_there(self) -> bool:
+        there = [_identity(name) for name in self._names] == self._opened
+        if there != self._there:
+            self._there = there
+            if there:
+                log.info("the database %s is back", self._path)
+            else:
+                log.error("%s", self.fault)
+                self.on_lost(self.fault)
+        return there
+
+    def check(self) -> None:
+        """:raises StoreError: the next hub would not find what is written now."""
+        if not self.is_there():
+            raise StoreError(self.fault)
+
+    @property
+    def fault(self) -> str:
+        return (
+            f"the database {self._path} was deleted or replaced while the hub runs. Answers still "
+            "reach agents that wait, but nothing new is asked or run, and what is not under that "
+            "name is lost when the hub ends. Put the file back, or run: chatbridge stop"
+        )
+
+
+def _identity(name: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(name)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -22,12 +22,13 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, ChannelState, Notice, Post
 from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
+from chatbridge.store.ask_summary import from_text, summary_of
 from chatbridge.store.cache import Recent
-from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.opened_file import OpenedFile
+from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.rows import (
     ROW_COLUMNS,
+    UnreadableRows,
     ask_of,
     folded,
     note_of,
@@ -36,8 +37,6 @@ from chatbridge.store.rows import (
     row_of,
     texts,
 )
-from chatbridge.store.set_aside import SetAside
-from chatbridge.store.summary import from_text, summary_of
 from chatbridge.store.transaction import ASK, COUNT_OPEN_ASKS, POST, READABLE
 from chatbridge.store.writer import Writer
 
@@ -116,11 +115,11 @@ class SqliteStore:
         self._reading = reading
         self._writing = writing
         self._recent = Recent()
-        self._aside = SetAside()
-        self.file = OpenedFile(writing.path)
-        self._writer = Writer(writing, self._recent, self._aside, self.file)
+        self._unreadable = UnreadableRows()
+        self.file = DatabaseFile(writing.path)
+        self._writer = Writer(writing, self._recent, self._unreadable, self.file)
         self.operations = SqliteOperations(
-            reading=reading, writer=self._writer, set_aside=self._aside
+            reading=reading, writer=self._writer, unreadable=self._unreadable
         )
 
     @classmethod
@@ -156,7 +155,7 @@ class SqliteStore:
     def faults(self) -> list[str]:
         """What its owner should know of it."""
         found = [] if self.file.is_there() else [self.file.fault]
-        if not (aside := self._aside.listed):
+        if not (aside := self._unreadable.listed):
             return found
         named = ", ".join(f"{kind} {name}" for kind, name in aside[:NAMED])
         more = f" and {len(aside) - NAMED} more" if len(aside) > NAMED else ""
@@ -182,7 +181,7 @@ class SqliteStore:
         if known := self._recent.asks.get(ask_id, {}):
             return known
         rows = await self._reading.rows(ASK, (ask_id,))
-        return self._aside.first("question", rows, ask_of)
+        return self._unreadable.first("question", rows, ask_of)
 
     async def asks_by_prefix(self, *, project: str, prefix: str) -> Sequence[Ask]:
         return await self._asks(BY_PREFIX, {"project": project, "prefix": prefix})
@@ -191,9 +190,10 @@ class SqliteStore:
         return await self._asks(OPEN_ASKS)
 
     async def open_rows(self, *, limit: int, skip: int = 0) -> Rows:
-        page = {"limit": limit, "skip": skip, "aside": self._aside.open_asks}
+        unread = {"aside": self._unreadable.open_asks}
+        page = {"limit": limit, "skip": skip, **unread}
         rows = await self._rows(await self._reading.rows(OPEN_ROWS, page))
-        ((total,),) = await self._reading.rows(COUNT_OPEN_ASKS, {"aside": self._aside.open_asks})
+        ((total,),) = await self._reading.rows(COUNT_OPEN_ASKS, unread)
         return Rows(tuple(rows), total)
 
     async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
@@ -226,12 +226,12 @@ class SqliteStore:
 
     async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
         rows = await self._reading.rows(NOTICES, (since, limit))
-        return self._aside.read("notice", rows, notice_of)
+        return self._unreadable.read("notice", rows, notice_of)
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
         behind = {"surface": surface, "since": since}
         rows = await self._reading.rows(NOTICES_BEHIND, behind)
-        return self._aside.read("notice", rows, notice_of)
+        return self._unreadable.read("notice", rows, notice_of)
 
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
         return texts(await self._reading.rows(NOTICE_SURFACES, (notice_id,)))
@@ -247,11 +247,11 @@ class SqliteStore:
         if (known := self._recent.posts.get(ask_id, {})) is not None:
             return known.get(surface)
         rows = await self._reading.rows(POST, (ask_id, surface))
-        return self._aside.first("post", rows, post_of)
+        return self._unreadable.first("post", rows, post_of)
 
     async def post_at(self, *, surface: str, handle: str) -> Post | None:
         rows = await self._reading.rows(POST_AT, (surface, handle))
-        return self._aside.first("post", rows, post_of)
+        return self._unreadable.first("post", rows, post_of)
 
     async def note(self, *, channel: str, key: str) -> ChannelState | None:
         rows = await self._reading.rows(NOTE, (channel, key))
@@ -274,7 +274,7 @@ class SqliteStore:
         asks: list[Ask] = []
         slices = Slices()
         for row in await self._reading.rows(sql, parameters):
-            asks += self._aside.read("question", (row,), ask_of)
+            asks += self._unreadable.read("question", (row,), ask_of)
             await slices.pause()
         return asks
 
@@ -288,7 +288,7 @@ class SqliteStore:
                 if whole is None:  # swept meanwhile, or set aside
                     continue
                 summary = summary_of(whole)
-            found += self._aside.read("question", (row,), partial(row_of, summary=summary))
+            found += self._unreadable.read("question", (row,), partial(row_of, summary=summary))
             await slices.pause()
         return found
 

@@ -14,9 +14,8 @@ from typing import Any, Generic, TypeVar
 
 from chatbridge.core.errors import StoreError
 from chatbridge.store.cache import Changes, Recent
-from chatbridge.store.connection import Connection
-from chatbridge.store.opened_file import OpenedFile
-from chatbridge.store.set_aside import SetAside
+from chatbridge.store.connection import Connection, DatabaseFile
+from chatbridge.store.rows import UnreadableRows
 from chatbridge.store.transaction import SqliteTransaction
 
 T = TypeVar("T")
@@ -59,12 +58,12 @@ class _Spoiled(Exception):
 
 class Writer:
     def __init__(
-        self, connection: Connection, recent: Recent, set_aside: SetAside, file: OpenedFile
+        self, connection: Connection, recent: Recent, unreadable: UnreadableRows, file: DatabaseFile
     ) -> None:
         self._file = file
         self._connection = connection
         self._recent = recent
-        self._set_aside = set_aside
+        self._unreadable = unreadable
         self._queue: list[_Job[Any]] = []
         self._wake = asyncio.Event()
         self._closing = False
@@ -108,7 +107,7 @@ class Writer:
                 job.fail(self._closed())
 
     async def _commit_whatever_happens(self, jobs: list[_Job[Any]]) -> None:
-        """An error of ours costs these works, and none after them."""
+        """Commit; an error of ours fails these works and none after them."""
         try:
             await self._commit(jobs)
         except Exception as error:
@@ -152,7 +151,7 @@ class Writer:
         if job.done.done():
             return _nothing
         transaction = SqliteTransaction(
-            self._connection, self._recent, changes, self._set_aside, self._file
+            self._connection, self._recent, changes, self._unreadable, self._file
         )
         try:
             result = await job.work(transaction)
@@ -179,7 +178,7 @@ class Writer:
 
 
 def _nothing() -> None:
-    """Nobody waits for this work any more, and it has not been run."""
+    """Stands for a work that nobody waits for any more, and that was not run."""
 
 
 def _being_cancelled() -> bool:

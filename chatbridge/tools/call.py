@@ -38,11 +38,11 @@ class Caller(Protocol):
     link: str
     project: Project
     limit: float | None
-    """After how many seconds its client gives a call up, as it says itself."""
+    """Seconds after which its client gives a call up, as the client says itself."""
     folder: str | None
     """Where on this machine it was started; None: elsewhere, or not known."""
     level: LoggingLevel
-    """From which level on its client wants to be sent log messages."""
+    """Lowest level of log messages that its client wants."""
 
     @property
     def present(self) -> bool:
@@ -50,8 +50,7 @@ class Caller(Protocol):
         ...
 
     def age(self, request: object) -> float | None:
-        """How long this request has waited already, where it was one to an earlier hub. Told
-        once."""
+        """Seconds that this request has waited already at an earlier hub. Returned once."""
         ...
 
 
@@ -90,9 +89,9 @@ class ToolCall:
     elicit: Elicit | None = None
     """None if the client cannot, or only by ending the call."""
     replies: Mapping[str, ElicitResult] = field(default_factory=dict)
-    """What the client's window was filled in with, where this call is the one after."""
+    """Replies of the client's window, where this call follows one that showed a form."""
     state: str | None = None
-    """What we gave the client for the call after. It comes from outside: check its signature."""
+    """State that we gave the client for this call. It comes from outside: check its signature."""
     age: float | None = None
     """How long it had waited when it came to this hub, where its link says so."""
     shared_link: bool = False
@@ -124,18 +123,18 @@ class ToolCall:
 
     @property
     def given_up_after(self) -> float | None:
-        """After how long its client gives the call up; None: never, as far as is known."""
+        """Seconds after which its client gives the call up; None: never, as far as is known."""
         return self._client.gives_up(progress=self.report is not None)
 
     @property
     def silent_after(self) -> float | None:
-        """After how long its client has given the call up without a word; None: never."""
+        """Seconds after which its client has given the call up without a word; None: never."""
         return None if self._client.cancels else self.given_up_after
 
     @property
     def counts_for(self) -> float | None:
-        """For how long from now on a response to this call still reaches its client; None: as long
-        as the client does not say otherwise."""
+        """Seconds from now for which a response still reaches the client; None: until the client
+        says otherwise."""
         limit = self.silent_after
         return None if limit is None else limit - (self.clock.monotonic() - self.began)
 
@@ -164,8 +163,8 @@ class ToolCall:
         limit: float | None,
         doing: Callable[[], Awaitable[str]],
     ) -> T | None:
-        """What is waited for; None if the limit comes first, counted from the call's own beginning,
-        at this wall time. Meanwhile the client is shown that the call is alive, and what it is
+        """Wait for a result; None if the limit comes first, counted from the call's own beginning
+        at this wall time. Meanwhile tell the client that the call is alive, and what it is
         `doing`."""
         task: asyncio.Future[T] = asyncio.ensure_future(waiting)
         clock, began = self.clock, self.since(started_at)

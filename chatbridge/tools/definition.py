@@ -1,9 +1,9 @@
-"""How a tool describes itself to clients: what all of ours have in common."""
+"""What all tools share: how one describes itself to clients, and how it refuses arguments."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mcp_types import Icon, Tool, ToolAnnotations
@@ -51,6 +51,19 @@ def described(
     )
 
 
+def object_schema(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    return {**schema, "required": list(required)} if required else schema
+
+
+def text_field(description: str, **limits: Any) -> dict[str, Any]:
+    return {"type": "string", "description": description, **limits}
+
+
+def flag_field(description: str, *, default: bool) -> dict[str, Any]:
+    return {"type": "boolean", "description": description, "default": default}
+
+
 def refused(sentence: str, path: str, given: object, accepted: str) -> ToolInputError:
     return ToolInputError(
         sentence,
@@ -60,8 +73,20 @@ def refused(sentence: str, path: str, given: object, accepted: str) -> ToolInput
     )
 
 
-def misshapen(error: ValidationError, fields: Collection[str]) -> ToolInputError:
-    """The first problem that a shape check found. `fields` are the names a path can have."""
+def too_long(name: str, path: str, given: str, accepted: str) -> ToolInputError:
+    sentence = f"Validation error: {name} is too long"
+    return ToolInputError(sentence, path=path, given=given, accepted=accepted)
+
+
+def unknown_id(sentence: str, path: str, given: str, open_ids: Sequence[str]) -> ToolInputError:
+    known = ", ".join(open_ids)
+    accepted = f"one that is open: {known}" if known else "none, as none is open"
+    shown = shortened(repr(given), 120)
+    return ToolInputError(sentence, path=path, given=shown, accepted=accepted)
+
+
+def invalid_arguments(error: ValidationError, fields: Collection[str]) -> ToolInputError:
+    """The first problem that pydantic found. `fields` are the names a path can have."""
     first = error.errors(include_url=False)[0]
     # What pydantic adds for unions and validators is no part of the path.
     parts = [p for p in first["loc"] if isinstance(p, int) or p in fields]
@@ -72,10 +97,5 @@ def misshapen(error: ValidationError, fields: Collection[str]) -> ToolInputError
     if kind == "missing":
         return refused(f"Validation error: {path} is required", path, None, "some value")
     if kind == "string_too_long":
-        return ToolInputError(
-            f"Validation error: {names[-1]} is too long",
-            path=path,
-            given=f"{len(given):,} characters",
-            accepted=accepted,
-        )
+        return too_long(names[-1], path, f"{len(given):,} characters", accepted)
     return refused(f"Validation error: {path} is not valid", path, given, accepted)

@@ -11,7 +11,7 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import Level, Notice, Project
 from chatbridge.tools.call import Peer, ToolCall, json_result
-from chatbridge.tools.definition import described, misshapen
+from chatbridge.tools.definition import described, invalid_arguments, object_schema, text_field
 
 MAX_MESSAGE = 10_000
 MAX_TITLE = 100
@@ -61,27 +61,25 @@ class NotifyUser:
             self.name,
             title="Notify the user",
             description=DESCRIPTION,
-            schema={
-                "type": "object",
-                "properties": {
-                    "message": {
-                        "type": "string",
-                        "description": "What to tell them; basic markdown is shown as such",
-                        "minLength": 1,
-                        "maxLength": MAX_MESSAGE,
-                    },
+            schema=object_schema(
+                {
+                    "message": text_field(
+                        "What to tell them; basic markdown is shown as such",
+                        minLength=1,
+                        maxLength=MAX_MESSAGE,
+                    ),
                     "title": {"type": "string", "maxLength": MAX_TITLE},
                     "level": {"type": "string", "enum": [*Level], "default": Level.INFO.value},
                 },
-                "required": ["message"],
-            },
+                "message",
+            ),
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         try:
             given = _Arguments.model_validate(arguments)
         except ValidationError as error:
-            raise misshapen(error, _Arguments.model_fields) from None
+            raise invalid_arguments(error, _Arguments.model_fields) from None
         notice = await self._notices.send(
             call.name,
             project=call.project,

@@ -175,7 +175,7 @@ def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
 
 
 def _limited(client: Client, caller: Caller) -> Client:
-    """What is known of it, with what its own entry says, or, far away, with what is usual."""
+    """The client with the limit of its own entry, or over HTTP with the usual one."""
     if caller.limit is not None:
         return replace(client, limit=caller.limit)
     unknown = client.limit is None and client.idle is None

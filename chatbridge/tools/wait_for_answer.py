@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mcp_types import CallToolResult, Tool
 
-from chatbridge.core.errors import ToolInputError, UnknownAsk
-from chatbridge.core.model import Ask, Call, Project
-from chatbridge.core.text import shortened
+from chatbridge.core.errors import UnknownAsk
+from chatbridge.core.model import Project
 from chatbridge.tools.call import Peer, ToolCall
-from chatbridge.tools.definition import described, refused
-from chatbridge.tools.waiting import Waiting
+from chatbridge.tools.definition import described, object_schema, refused, text_field, unknown_id
+from chatbridge.tools.waiting import RenderResult, Waiting
 
 LONGEST_WAIT = 24 * 3600
 
@@ -22,29 +21,24 @@ Wait for the answer to a question that is still open: give the askId of a result
 nobody has answered within waitSeconds; then call it again. It can be called as often as needed."""
 
 
-Told = Callable[[Waiting, Ask, Call, ToolCall], Awaitable[CallToolResult]]
-"""How a tool tells its caller of an ask that has ended, or of one that is still open."""
-
-
 class WaitForAnswer:
     name = "wait_for_answer"
     always = False
 
-    def __init__(self, waiting: Waiting, told: Mapping[str, Told]) -> None:
-        """`told`: each tool's way of telling, by its name; the result is the one that the ask
-        itself would have had."""
+    def __init__(self, waiting: Waiting, renderers: Mapping[str, RenderResult]) -> None:
+        """`renderers` by the name of the tool that asked: the result is the one that the ask itself
+        would have had."""
         self._waiting = waiting
-        self._told = told
+        self._renderers = renderers
 
     def definition(self, project: Project, peer: Peer) -> Tool:
         return described(
             self.name,
             title="Wait for an answer",
             description=DESCRIPTION,
-            schema={
-                "type": "object",
-                "properties": {
-                    "askId": {"type": "string", "description": "The askId of the ticket"},
+            schema=object_schema(
+                {
+                    "askId": text_field("The askId of the ticket"),
                     "waitSeconds": {
                         "type": "number",
                         "description": "How long to wait at most; left out: as long as possible",
@@ -52,8 +46,8 @@ class WaitForAnswer:
                         "maximum": LONGEST_WAIT,
                     },
                 },
-                "required": ["askId"],
-            },
+                "askId",
+            ),
             read_only=True,
             idempotent=True,
         )
@@ -65,22 +59,15 @@ class WaitForAnswer:
                 ask_id,
                 call.name,
                 project=call.project.key,
-                tools=self._told.keys(),
+                tools=self._renderers.keys(),
                 counts_for=call.counts_for,
             )
         except UnknownAsk as error:
-            raise _unknown(ask_id, error.known) from None
+            sentence = "no question with this id in this project"
+            raise unknown_id(sentence, "askId", ask_id, error.known) from None
         ended = await self._waiting.ended(ask, waiting, call, limit=limit)
-        return await self._told[ask.tool](self._waiting, ended or ask, waiting, call)
-
-
-def _unknown(ask_id: str, known: tuple[str, ...]) -> ToolInputError:
-    return ToolInputError(
-        "no question with this id in this project",
-        path="askId",
-        given=shortened(repr(ask_id), 120),
-        accepted=f"one that is open: {', '.join(known)}" if known else "none, as none is open",
-    )
+        render = self._renderers[ask.tool]
+        return await self._waiting.result(ended or ask, waiting, call, render)
 
 
 def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:

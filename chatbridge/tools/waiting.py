@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
+
+from mcp_types import CallToolResult
 
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import UNSURE, Reach, Reached
@@ -20,12 +23,16 @@ from chatbridge.tools.clients import soonest
 log = logging.getLogger(__name__)
 
 UNREACHED_SECONDS = 600.0
-"""After so long an ask that no channel has shown counts as one that nobody can see. A network that
-is down for some minutes, or a chat with many others before it, is no reason."""
+"""After this time an ask that no channel has shown counts as one that nobody can see. Long enough
+for a network that is down for some minutes, or a chat with many others before it."""
 LOOK_SECONDS = 3.0
-"""How often it is looked whether an ask that nobody has seen was shown meanwhile."""
-STEP = 5.0
-"""By how much wall time may run apart from monotonic time before it counts as a step."""
+"""How often to look whether an ask was shown meanwhile."""
+CLOCK_STEP_SECONDS = 5.0
+"""How far wall time may drift from monotonic time before it counts as a step."""
+
+
+RenderResult = Callable[[Ask, Call, Reach], CallToolResult]
+"""A tool's words for an ask that has ended, or for one that is still open."""
 
 
 class Waiting:
@@ -77,6 +84,15 @@ class Waiting:
             log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
         return ended
 
+    async def result(
+        self, ask: Ask, caller: Call, call: ToolCall, render: RenderResult
+    ) -> CallToolResult:
+        """How the ask ended; if it is open, the call gets a ticket."""
+        reach = await self.reach(ask)
+        if ask.open:
+            await self.broker.waiting_calls.ticket(call.name)
+        return render(ask, caller, reach)
+
     async def reach(self, ask: Ask) -> Reach:
         """Who can have seen it. What is not known now is no reason to withhold an answer; and who
         has answered has seen it, so that the store need not be asked."""
@@ -118,5 +134,5 @@ class Waiting:
         if waiting.counts_until is None or call.silent_after is None:
             return
         until = call.clock.time() + since + call.silent_after - call.clock.monotonic()
-        if abs(until - waiting.counts_until) > STEP:
+        if abs(until - waiting.counts_until) > CLOCK_STEP_SECONDS:
             await call.counts_until(self.broker.waiting_calls, until)

@@ -19,7 +19,7 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Agent, Ask, CallName, Person, Project
 from chatbridge.tools.approvals.tool import OUTCOME, ApproveToolUse
-from chatbridge.tools.ask_user.tool import AskUser, told
+from chatbridge.tools.ask_user.tool import AskUser, render_result
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.clients import Client
 from chatbridge.tools.wait_for_answer import WaitForAnswer
@@ -56,7 +56,7 @@ class ClaudeCode:
         waiting = Waiting(world.broker, self._reached)
         tools: list[ToolHandler] = [
             AskUser(waiting),
-            WaitForAnswer(waiting, {AskUser.name: told}),
+            WaitForAnswer(waiting, {AskUser.name: render_result}),
             ApproveToolUse(waiting, timeout=timeout),
         ]
         self._tools = {tool.name: tool for tool in tools}

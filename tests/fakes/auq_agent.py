@@ -14,10 +14,9 @@ from chatbridge.core.forms import form
 from chatbridge.core.model import Agent, Ask, CallName, Project
 from chatbridge.tools.ask_user import tool as results
 from chatbridge.tools.ask_user.tool import AskUser
-from chatbridge.tools.auq import ask as auq
+from chatbridge.tools.auq import results as auq
 from chatbridge.tools.auq.arguments import Limits
-from chatbridge.tools.auq.ask import AskUserQuestions
-from chatbridge.tools.auq.fetch import GetAnsweredQuestions
+from chatbridge.tools.auq.tool import AskUserQuestions, GetAnsweredQuestions
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.clients import Client
 from chatbridge.tools.wait_for_answer import WaitForAnswer
@@ -70,10 +69,10 @@ class AuqAgent:
         self._reach = reach or Reach(shown=("web",))
         self._numbers = itertools.count(1)
         waiting = Waiting(world.broker, self._reached)
-        told = {AskUser.name: results.told, AskUserQuestions.name: auq.told}
+        renderers = {AskUser.name: results.render_result, AskUserQuestions.name: auq.render_result}
         tools: list[ToolHandler] = [
             AskUser(waiting),
-            WaitForAnswer(waiting, told),
+            WaitForAnswer(waiting, renderers),
             AskUserQuestions(waiting, limits=Limits(questions=5, options=5), timeout=timeout),
             GetAnsweredQuestions(waiting, world.store),
         ]

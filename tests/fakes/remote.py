@@ -189,7 +189,7 @@ async def open_door(
     """Leaving it is an orderly stop of the HTTP side, and kill -9 for the rest."""
     async with world(path, clock, **policy) as hub:  # type: ignore[arg-type]
         waiting = Waiting(hub.broker, nobody)
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: tool.told}))
+        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: tool.render_result}))
         server = build_server(
             lambda: tools,
             waiting_calls=hub.broker.waiting_calls,

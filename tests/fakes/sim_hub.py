@@ -147,7 +147,7 @@ async def bridge(
     async with world(path, clock, max_timeout=24 * HOUR) as hub:
         waiting = Waiting(hub.broker, reached)
         known = clients or Clients()
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: results.told}))
+        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: results.render_result}))
         server = build_server(
             lambda: tools,
             waiting_calls=hub.broker.waiting_calls,

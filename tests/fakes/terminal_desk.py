@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.core.ports import Health
-from chatbridge.hub.control.asks import CALM, TerminalAsks, Watchers
+from chatbridge.hub.control.asks import PAUSE_SECONDS, TerminalAsks, Watchers
 from chatbridge.hub.control.server import Request
 from tests.fakes.core_env import PATIENCE, World, world
 
@@ -52,11 +52,11 @@ class Desk:
 
         async def picture() -> list[Json]:
             coming = asyncio.ensure_future(anext(stream))
-            calm = asyncio.ensure_future(self.world.clock.until_asleep(CALM))
+            calm = asyncio.ensure_future(self.world.clock.until_asleep(PAUSE_SECONDS))
             await asyncio.wait({coming, calm}, return_when=asyncio.FIRST_COMPLETED)
             calm.cancel()
             if not coming.done():
-                self.world.clock.advance(CALM)
+                self.world.clock.advance(PAUSE_SECONDS)
             found: list[Json] = (await asyncio.wait_for(coming, PATIENCE))["asks"]
             return found
 

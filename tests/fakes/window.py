@@ -11,7 +11,7 @@ from mcp_types import CallToolResult, ElicitResult, InputRequiredResult
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.tools.call import Peer, ToolCall
-from chatbridge.tools.elicitation.elicitation import Elicitation, States
+from chatbridge.tools.elicitation import Elicitation, States
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
 from chatbridge.tools.question_ask.ask import QuestionAsk
 from chatbridge.tools.waiting import Waiting

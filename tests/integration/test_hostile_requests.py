@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 
 from chatbridge.channels.web import server
 from chatbridge.channels.web.app import healthz
-from chatbridge.channels.web.connection_limits import Crowd
+from chatbridge.channels.web.connection_limits import ConnectionLimits
 from tests.fakes.inbox import CONFIRM
 from tests.fakes.remote import ERAS, RawAgent, open_door
 from tests.fakes.web import TOKEN, running_web
@@ -269,7 +269,7 @@ async def test_somebody_who_reads_slowly_is_not_cut_off_before_reading_has_stopp
     loop = asyncio.get_running_loop()
     config = Config(healthz, lifespan="off", log_config=None, ws="none")
     config.load()
-    crowd = Crowd("the port", limit=2, known=1)
+    crowd = ConnectionLimits("the port", limit=2, known=1)
     protocol = server._Connection(config, ServerState(), crowd, loop)
     reader = SlowReader()
     with monkeypatch.context() as patched:

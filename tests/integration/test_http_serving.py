@@ -12,7 +12,7 @@ import pytest
 
 from chatbridge.__main__ import main
 from chatbridge.core.errors import SettingsError
-from chatbridge.hub.http.serving import TRY_EVERY, HttpServing
+from chatbridge.hub.http.serving import RETRY_SECONDS, HttpServing
 from chatbridge.hub.process.lock import Lock
 from chatbridge.settings.tools import Http
 from chatbridge.tools.clients import Clients
@@ -68,9 +68,9 @@ async def test_a_port_that_is_taken_hurts_nobody_else_and_is_had_later(
             (remark,) = http.remarks()
             assert address in remark
             assert "http.address" in remark
-            await asyncio.wait_for(hub.clock.until_asleep(TRY_EVERY), PATIENCE)
+            await asyncio.wait_for(hub.clock.until_asleep(RETRY_SECONDS), PATIENCE)
             taken.close()
-            hub.clock.advance(TRY_EVERY)
+            hub.clock.advance(RETRY_SECONDS)
             async with asyncio.timeout(PATIENCE):
                 while http.remarks():  # noqa: ASYNC110 - it is a state, and nobody tells of it
                     await asyncio.sleep(0.01)
@@ -83,7 +83,7 @@ async def test_a_hub_that_waits_for_its_port_ends_at_once(
     async with world(tmp_path) as hub:
         http = serving(hub, tmp_path, address=address_of(taken))
         async with asyncio.timeout(PATIENCE), http.listening():
-            await hub.clock.until_asleep(TRY_EVERY)
+            await hub.clock.until_asleep(RETRY_SECONDS)
 
 
 async def test_who_asks_for_a_port_that_is_taken_is_told(

@@ -22,7 +22,7 @@ from mcp_types import (
 from chatbridge.core.asks.reach import UNSURE, Reach
 from chatbridge.core.model import Answer, Project, Status
 from chatbridge.tools.call import Peer
-from chatbridge.tools.elicitation.elicitation import FormState, States, about
+from chatbridge.tools.elicitation import FormState, States, about
 from chatbridge.tools.waiting import LOOK_SECONDS, UNREACHED_SECONDS
 from tests.fakes.core_env import OWNER, PATIENCE, World, world
 from tests.fakes.window import PEER, Questions, said

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jinja2 import Environment, FileSystemLoader
-
 from chatbridge.channels.matrix.render.card import draw_card
 from chatbridge.channels.telegram.render.outcome import ended
-from chatbridge.channels.web.render import TEMPLATES
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.outcome_text import by_whom
+from chatbridge.core.cards.outcome_text import Untrusted, page_remark
 from chatbridge.core.model import Answer, Outcome, Person, Status
 from tests.matrix_asks import SEEN, card, plain
 from tests.telegram_asks import NOW, ask, text
@@ -33,9 +30,6 @@ def test_matrix_says_terminal() -> None:
 
 
 def test_the_inbox_says_terminal() -> None:
-    jinja = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
-    jinja.filters |= dict.fromkeys(("iso", "clock", "left"), str)
-    jinja.globals["by_whom"] = by_whom
-    parts = jinja.get_template("_parts.html").make_module()
-    said = parts.ended_by(build_card(ASK, channel="web"))  # type: ignore[attr-defined]
-    assert said.startswith("<bdi>ada</bdi>, terminal, ")
+    who, *rest = page_remark(build_card(ASK, channel="web"), now=NOW + 90)
+    assert isinstance(who, Untrusted)
+    assert (who.text, *rest[:3]) == ("ada", ", ", "terminal", ", ")

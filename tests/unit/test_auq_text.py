@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_types import TextContent
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.reach import Reach
@@ -23,7 +24,7 @@ from chatbridge.core.model import (
     Status,
 )
 from chatbridge.tools.auq.arguments import Limits, parse
-from chatbridge.tools.auq.results import ended, pending, submitted
+from chatbridge.tools.auq.results import render_fetched, render_result
 from tests.auq_asks import BOTH, FOLDER, ONE, SESSION, Json, golden
 
 NOW = 1000.0
@@ -58,8 +59,14 @@ def call_of(ask: Ask, *, late: bool = False) -> Call:
     return Call(name=name, ask_id=ask.id, question_ids=(), started_at=NOW, late=late)
 
 
-def told(ask: Ask, reach: Reach = REACHED, *, fetched: bool = False) -> tuple[str, bool]:
-    return ended(ask, call_of(ask), reach, fetched=fetched)
+def told(
+    ask: Ask, reach: Reach = REACHED, *, fetched: bool = False, late: bool = False
+) -> tuple[str, bool]:
+    render = render_fetched if fetched else render_result
+    result = render(ask, call_of(ask, late=late), reach)
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text, bool(result.is_error)
 
 
 ANSWERED = {
@@ -126,16 +133,15 @@ def test_an_answer_after_the_time_out_is_an_answer_that_says_so() -> None:
 
 
 def test_an_answer_that_was_kept_for_this_call_says_so() -> None:
-    ask = answered(SQLITE)
-    assert ended(ask, call_of(ask, late=True), REACHED, fetched=False) == (golden("late"), False)
+    assert told(answered(SQLITE), late=True) == (golden("late"), False)
 
 
 def test_a_set_that_is_open_tells_how_to_fetch_and_if_nobody_was_reached() -> None:
     ask = opened(BOTH)
-    assert submitted(ask, nobody=None) == golden("submitted")
-    assert submitted(ask, nobody=UNREACHED.nobody) == golden("submitted_unreached")
-    assert pending(ask, nobody=None) == golden("pending")
-    assert pending(ask, nobody=UNREACHED.nobody) == golden("pending_unreached")
+    assert told(ask) == (golden("submitted"), False)
+    assert told(ask, UNREACHED) == (golden("submitted_unreached"), False)
+    assert told(ask, fetched=True) == (golden("pending"), False)
+    assert told(ask, UNREACHED, fetched=True) == (golden("pending_unreached"), False)
 
 
 def test_every_golden_file_is_ended_by_one_line_break() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.tools.elicitation.elicitation import FormState, States, about, key_in
+from chatbridge.tools.elicitation import FormState, States, about, key_in
 
 STATE = FormState(about=about("/src/shop", "Which?"), ask="an-ask", at=1_749_130_245.25)
 OURS = States(lambda: b"k" * 32)

@@ -26,7 +26,7 @@ from chatbridge.core.model import (
     Status,
 )
 from chatbridge.tools.ask_user.arguments import QUESTION, QUESTIONS
-from chatbridge.tools.ask_user.tool import TIMED_OUT, result_of, ticket_of
+from chatbridge.tools.ask_user.tool import TIMED_OUT, render_result
 
 NOW = 1000.0
 OPTIONS = (Option(label="A"), Option(label="B"), Option(label="C"))
@@ -66,7 +66,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 def told(ask: Ask, call: Call | None = None, reach: Reach = SEEN) -> dict[str, Any]:
-    result = result_of(ask, call or call_of(ask), reach)
+    result = render_result(ask, call or call_of(ask), reach)
     found: dict[str, Any] = json.loads(text_of(result))
     assert result.structured_content == found
     assert not result.is_error
@@ -74,7 +74,7 @@ def told(ask: Ask, call: Call | None = None, reach: Reach = SEEN) -> dict[str, A
 
 
 def said(ask: Ask, reach: Reach = SEEN) -> tuple[str, bool]:
-    result = result_of(ask, call_of(ask), reach)
+    result = render_result(ask, call_of(ask), reach)
     assert result.structured_content is None
     return text_of(result), bool(result.is_error)
 
@@ -186,7 +186,7 @@ def test_a_single_question_without_an_answer_is_an_error_with_the_documented_sen
 
 def test_a_ticket_is_no_outcome_and_names_the_ask_and_the_tool_to_call() -> None:
     ask = opened(QUESTIONS, TEXT)
-    ticket = ticket_of(ask, SEEN).structured_content
+    ticket = render_result(ask, call_of(ask), SEEN).structured_content
     assert ticket
     assert [ticket[flag] for flag in ("answered", "cancelled", "timedOut")] == [False] * 3
     assert (ticket["pending"], ticket["askId"]) == (True, ask.id)
@@ -195,7 +195,7 @@ def test_a_ticket_is_no_outcome_and_names_the_ask_and_the_tool_to_call() -> None
 
 def test_a_single_questions_ticket_is_one_sentence_with_the_id() -> None:
     ask = opened(QUESTION, TEXT)
-    ticket = ticket_of(ask, SEEN)
+    ticket = render_result(ask, call_of(ask), SEEN)
     assert not ticket.is_error
     assert ticket.structured_content is None
     assert ask.id in text_of(ticket)
@@ -204,7 +204,7 @@ def test_a_single_questions_ticket_is_one_sentence_with_the_id() -> None:
 
 def test_letters_of_all_alphabets_are_written_as_they_are() -> None:
     ask = ended(opened(QUESTIONS, TEXT), Status.ANSWERED, answer("Größe 😀"))
-    assert "Größe 😀" in text_of(result_of(ask, call_of(ask), SEEN))
+    assert "Größe 😀" in text_of(render_result(ask, call_of(ask), SEEN))
 
 
 # ── nobody could be reached ───────────────────────────────────────────────────────────────────────
@@ -235,6 +235,6 @@ def test_what_a_person_has_ended_was_seen_whatever_is_known_of_its_cards(status:
 def test_a_ticket_says_whether_anybody_can_have_seen_the_question() -> None:
     for dialect in (QUESTIONS, QUESTION):
         ask = opened(dialect, TEXT)
-        assert UNREACHED in text_of(ticket_of(ask, NOBODY))
-        assert "Nobody" not in text_of(ticket_of(ask, SEEN))
-        assert "Nobody" not in text_of(ticket_of(ask, UNSURE))
+        assert UNREACHED in text_of(render_result(ask, call_of(ask), NOBODY))
+        assert "Nobody" not in text_of(render_result(ask, call_of(ask), SEEN))
+        assert "Nobody" not in text_of(render_result(ask, call_of(ask), UNSURE))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.web.form_actions import events_of
+from chatbridge.channels.web.request_parsing import events_of
 from chatbridge.core.asks import transitions
 from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession

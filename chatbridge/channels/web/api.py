@@ -1,21 +1,27 @@
 """The API: asks as JSON, for scripts, tests and the pages' script.
 
-Owns the shape of each call. Who may call is the guard's business; how a body is read, receive's.
+Owns the shape of each call. `guard` decides who may call, `request_parsing` reads the bodies.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from chatbridge import __version__
-from chatbridge.channels.web.errors import Refusal
 from chatbridge.channels.web.events import ALIVE, COMMENT, Events, EventStream
 from chatbridge.channels.web.guard import PERSON, SESSION
 from chatbridge.channels.web.notices import notice_object, recent
 from chatbridge.channels.web.render import json_response, json_text
-from chatbridge.channels.web.request_parsing import parse_answers, parse_reason, read_json
+from chatbridge.channels.web.request_parsing import (
+    Refusal,
+    parse_answer_body,
+    parse_reason,
+    read_json,
+)
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import AskEnded, NotHere
@@ -24,25 +30,15 @@ from chatbridge.core.model import Ask
 from chatbridge.core.ports import AskActions, Clock, Health
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    def __init__(
-        self,
-        inbox: AskActions,
-        *,
-        events: Events,
-        codes: LoginCodes,
-        clock: Clock,
-        health: Health,
-        body_seconds: float,
-        heartbeat: float,
-    ) -> None:
-        self._inbox = inbox
-        self._events = events
-        self._codes = codes
-        self._clock = clock
-        self._health = health
-        self._body_seconds = body_seconds
-        self._heartbeat = heartbeat
+    inbox: AskActions
+    events: Events
+    codes: LoginCodes
+    clock: Clock
+    health: Health
+    body_seconds: float
+    heartbeat: float
 
     def routes(self) -> list[Route]:
         return [
@@ -61,32 +57,32 @@ class Api:
         if status != "open":
             raise Refusal(422, f"status: given {status!r}; accepted: open", more={"path": "status"})
         texts, slices = [], Slices()
-        for ask in await self._inbox.open_asks():
+        for ask in await self.inbox.open_asks():
             texts.append(json_text(ask_object(ask)))
             await slices.pause()
         return Response(f"[{','.join(texts)}]", media_type="application/json")
 
     async def _ask(self, request: Request) -> Response:
-        ask = await self._inbox.ask(request.path_params["ask_id"])
+        ask = await self.inbox.ask(request.path_params["ask_id"])
         return json_response(ask_object(ask))
 
     async def _answer(self, request: Request) -> Response:
-        body = await read_json(request, seconds=self._body_seconds)
+        body = await read_json(request, seconds=self.body_seconds)
         ask = await self._settled_here(request.path_params["ask_id"])
-        answers = parse_answers(ask.questions, body)
+        answers = parse_answer_body(ask.questions, body)
         try:
-            ask = await self._inbox.answer(ask.id, answers, person=request.scope[PERSON])
+            ask = await self.inbox.answer(ask.id, answers, person=request.scope[PERSON])
         except AskEnded:
             raise await self._ended(ask.id) from None
         late = {"late": True} if ask.late is not None else {}
         return json_response({"id": ask.id, "status": ask.status, **late, "ask": ask_object(ask)})
 
     async def _cancel(self, request: Request) -> Response:
-        reason = parse_reason(await read_json(request, seconds=self._body_seconds))
+        reason = parse_reason(await read_json(request, seconds=self.body_seconds))
         ask_id, person = request.path_params["ask_id"], request.scope[PERSON]
         await self._settled_here(ask_id)
         try:
-            ask = await self._inbox.cancel(ask_id, reason=reason, person=person)
+            ask = await self.inbox.cancel(ask_id, reason=reason, person=person)
         except AskEnded:
             raise await self._ended(ask_id) from None
         return json_response({"id": ask.id, "status": ask.status, "ask": ask_object(ask)})
@@ -97,38 +93,37 @@ class Api:
 
         :raises NotHere:
         """
-        ask = await self._inbox.ask(ask_id)
+        ask = await self.inbox.ask(ask_id)
         if ask.approval:
-            raise NotHere(ask.id, channels=self._inbox.only_on(ask, "terminal"))
+            raise NotHere(ask.id, channels=self.inbox.only_on(ask, "terminal"))
         return ask
 
     async def _ended(self, ask_id: str) -> Refusal:
-        ask = await self._inbox.ask(ask_id)
+        ask = await self.inbox.ask(ask_id)
         how = {k: v for k, v in ask_object(ask).items() if k in ("status", "outcome", "late")}
         return Refusal(409, f"this question has ended: {ask.status}", more=how)
 
     async def _stream(self, request: Request) -> EventStream:
-        returning = "last-event-id" in request.headers
         return EventStream(
-            self._events,
-            self._inbox,
-            returning=returning,
+            events=self.events,
+            inbox=self.inbox,
+            returning="last-event-id" in request.headers,
             session=request.scope.get(SESSION),
-            heartbeat=self._heartbeat,
+            heartbeat=self.heartbeat,
             sign=ALIVE if "alive" in request.query_params else COMMENT,
             brief="brief" in request.query_params,
         )
 
     async def _notices(self, _request: Request) -> Response:
-        found = await recent(self._inbox, now=self._clock.time())
+        found = await recent(self.inbox, now=self.clock.time())
         return json_response([notice_object(notice) for notice in found])
 
     async def _how(self, _request: Request) -> Response:
-        troubles = self._health.troubles()
+        troubles = self.health.troubles()
         return json_response(
             {
                 "version": __version__,
-                "agents": list(self._health.agents()),
+                "agents": list(self.health.agents()),
                 "channels": [
                     {"name": name, "ok": trouble is None}
                     | ({"trouble": trouble} if trouble else {})
@@ -141,5 +136,5 @@ class Api:
         # A cookie that could make more of itself would outlive its 90 days.
         if SESSION in request.scope:
             raise Refusal(403, "a new code needs the token, not a cookie")
-        code = self._codes.new(by_token=True)
+        code = self.codes.new(by_token=True)
         return json_response({"code": code, "expiresIn": CODE_SECONDS})

@@ -13,7 +13,7 @@ from chatbridge.core.model import Subject
 SHELLS = frozenset({"bash", "sh", "shell", "zsh"})
 DIFF = "diff"
 FIRST, LAST = 14, 8
-"""So many lines of a long diff are seen at once; the others open on a tap."""
+"""Lines at both ends of a long diff that are shown at once; the others open on a tap."""
 SPLIT_UP_TO = 20_000
 """A longer command is shown in one piece: an element for each argument would slow the page."""
 

@@ -7,15 +7,21 @@ import os
 import secrets
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
+
+from starlette.routing import Route
 
 from chatbridge import bounded_read, runtime_paths
 from chatbridge.channels.spec import ChannelContext
-from chatbridge.channels.web.app import Limits, build_app
-from chatbridge.channels.web.assets import Assets
+from chatbridge.channels.web.api import Api
+from chatbridge.channels.web.app import build_app
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, Events
-from chatbridge.channels.web.guard import Hosts
-from chatbridge.channels.web.render import Templates
+from chatbridge.channels.web.guard import Guard, Hosts
+from chatbridge.channels.web.login import Login
+from chatbridge.channels.web.notices import output_routes
+from chatbridge.channels.web.pages import Pages
+from chatbridge.channels.web.render import Assets, Templates
 from chatbridge.channels.web.request_parsing import BODY_SECONDS
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
@@ -62,7 +68,8 @@ class WebChannel:
         self._clock = clock
         self._announce = announce
         self._health = health
-        self._limits = Limits(body_seconds=body_seconds, heartbeat=heartbeat)
+        self._body_seconds = body_seconds
+        self._heartbeat = heartbeat
         self._events = Events()
         self._assets, self._templates = look()
 
@@ -71,20 +78,14 @@ class WebChannel:
         await sessions.load()
         with listen(self._host, self._port) as listener:
             port: int = listener.getsockname()[1]
-            app = build_app(
-                inbox,
-                assets=self._assets,
-                templates=self._templates,
+            # Browsers share cookies between the ports of a host: two hubs need two names.
+            cookie = f"chatbridge-{port}"
+            app = Guard(
+                app=build_app(self._routes(inbox, sessions, cookie), self._templates),
                 hosts=Hosts(self._host, port, url=self._url),
-                # Browsers share cookies between the ports of a host: two hubs need two names.
-                cookie=f"chatbridge-{port}",
                 token=self._token,
                 sessions=sessions,
-                codes=self._codes,
-                events=self._events,
-                clock=self._clock,
-                health=self._health,
-                limits=self._limits,
+                cookie=cookie,
             )
             async with serving(app, listener):
                 try:
@@ -97,11 +98,39 @@ class WebChannel:
                 finally:
                     self._events.close()
 
+    def _routes(self, inbox: AskActions, sessions: Sessions, cookie: str) -> list[Route]:
+        api = Api(
+            inbox=inbox,
+            events=self._events,
+            codes=self._codes,
+            clock=self._clock,
+            health=self._health,
+            body_seconds=self._body_seconds,
+            heartbeat=self._heartbeat,
+        )
+        pages = Pages(
+            inbox=inbox,
+            templates=self._templates,
+            clock=self._clock,
+            health=self._health,
+            body_seconds=self._body_seconds,
+        )
+        login = Login(
+            templates=self._templates,
+            sessions=sessions,
+            events=self._events,
+            codes=self._codes,
+            cookie=cookie,
+            body_seconds=self._body_seconds,
+        )
+        served = (api.routes(), pages.routes(), login.routes(), self._assets.routes())
+        return [*chain(*served), *output_routes(inbox)]
+
     async def tell(self, remark: Remark) -> None:
         """The page has a banner for it."""
 
     async def drain(self) -> None:
-        """A page keeps nothing back: what was sent has been put in."""
+        """Nothing to wait for: pages hold nothing back."""
 
     @property
     def surfaces(self) -> Sequence[Surface]:
@@ -118,7 +147,7 @@ class WebChannel:
 
 @cache
 def look() -> tuple[Assets, Templates]:
-    """Once in a process: a channel that is brought up again finds it compiled."""
+    """Built once in a process, so that a channel that is brought up again finds it compiled."""
     assets = Assets()
     return assets, Templates(assets)
 

@@ -1,4 +1,4 @@
-"""The inbox's door: every request passes here before any page or call of the API sees it.
+"""Check every request before a page or a call of the API sees it.
 
 Owns which hosts, origins and credentials are let in, and the headers that every response carries.
 Nothing behind it asks again who somebody is.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Iterable
+from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import quote
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 SCRIPT = Person(name="a script", channel="terminal")
 """Who has the token and no cookie: a script of the owner's, or an agent that found the token."""
 BROWSER = "a browser"
-"""Whose connections those of all sessions together are."""
+"""Credential under which the connections of all sessions are counted."""
 
 PERSON, SESSION = "chatbridge.person", "chatbridge.session"
 """Where the scope says who makes the request, and in which session, if it is in one."""
@@ -95,7 +95,8 @@ def _is_address(name: str) -> bool:
 
 
 def has_two_ends(headers: Headers) -> bool:
-    """A proxy may go by the other one, and take what lies between for somebody else's request."""
+    """Whether two headers say how long it is. A proxy may use the other one, and take what lies
+    between for somebody else's request."""
     return "content-length" in headers and "transfer-encoding" in headers
 
 
@@ -104,17 +105,15 @@ def fits_token(token: str, given: str) -> bool:
     return bool(token) and hmac.compare_digest(given.encode(), token.encode())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
     """A pure ASGI wrapper: it adds microseconds to a request, and streams pass through."""
 
-    def __init__(
-        self, app: ASGIApp, *, hosts: Hosts, token: str, sessions: Sessions, cookie: str
-    ) -> None:
-        self._app = app
-        self._hosts = hosts
-        self._token = token
-        self._sessions = sessions
-        self._cookie = cookie
+    app: ASGIApp
+    hosts: Hosts
+    token: str
+    sessions: Sessions
+    cookie: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -130,7 +129,7 @@ class Guard:
         try:
             refusal = self._refusal(scope, headers)
             note_credential(scope, self._credential(scope, headers) if refusal is None else None)
-            await (refusal or self._app)(scope, body.receive, guarded_send)
+            await (refusal or self.app)(scope, body.receive, guarded_send)
         except ClientDisconnect:
             return
         except Exception:
@@ -139,14 +138,14 @@ class Guard:
             log.exception("%s /%s failed", scope["method"], scope["path"].split("/")[1][:20])
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a request that may not come in; None lets it in."""
+        """The response to a request that is not let in; None lets it in."""
         path, method, origins = scope["path"], scope["method"], headers.getlist("origin")
         host = headers.get("host", "")
         if has_two_ends(headers):
             return _refused(path, TWO_ENDS, status=400)
-        if not self._hosts.knows(host):
+        if not self.hosts.knows(host):
             return _refused(path, "This address is not the inbox's.", status=403)
-        if any(origin.lower() != self._hosts.origin_of(host) for origin in origins):
+        if any(origin.lower() != self.hosts.origin_of(host) for origin in origins):
             return _refused(path, "This request came from another site.", status=403)
         ours = bool(origins) or headers.get("sec-fetch-site") == "same-origin"
         foreign = method not in SAFE_METHODS and not ours
@@ -173,12 +172,12 @@ class Guard:
 
     def _has_token(self, headers: Headers) -> bool:
         scheme, _, token = headers["authorization"].partition(" ")
-        return scheme.lower() == "bearer" and fits_token(self._token, token.strip())
+        return scheme.lower() == "bearer" and fits_token(self.token, token.strip())
 
     def _session(self, headers: Headers) -> Session | None:
         for line in headers.getlist("cookie"):
-            value = cookie_parser(line).get(self._cookie)
-            if value is not None and (session := self._sessions.of(value)):
+            value = cookie_parser(line).get(self.cookie)
+            if value is not None and (session := self.sessions.of(value)):
                 return session
         return None
 
@@ -203,7 +202,7 @@ def _refused(path: str, sentence: str, *, status: int) -> Response:
 
 
 class _Body:
-    """A request's body on its way in; knows whether some of it was left unread."""
+    """A request's body; knows whether some of it was left unread."""
 
     def __init__(self, receive: Receive, headers: Headers) -> None:
         self._receive = receive
@@ -218,14 +217,8 @@ class _Body:
 
 
 def _add_headers(headers: MutableHeaders, unread: bool) -> None:
-    for name, value in _missing(headers):
-        headers[name] = value
+    headers.update(HEADERS)
+    headers.setdefault("cache-control", "no-store")
     if unread:
         # Otherwise the connection would go on swallowing a body that nobody wants.
         headers["connection"] = "close"
-
-
-def _missing(headers: MutableHeaders) -> Iterable[tuple[str, str]]:
-    yield from HEADERS.items()
-    if "cache-control" not in headers:
-        yield "cache-control", "no-store"

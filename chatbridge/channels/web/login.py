@@ -5,6 +5,8 @@ A link with a code only fills in the form: a preview of the link cannot use it u
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -25,23 +27,14 @@ PROBLEMS = {
 MAX_CODE = 40
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    def __init__(
-        self,
-        *,
-        templates: Templates,
-        sessions: Sessions,
-        events: Events,
-        codes: LoginCodes,
-        cookie: str,
-        body_seconds: float,
-    ) -> None:
-        self._templates = templates
-        self._sessions = sessions
-        self._events = events
-        self._codes = codes
-        self._cookie = cookie
-        self._body_seconds = body_seconds
+    templates: Templates
+    sessions: Sessions
+    events: Events
+    codes: LoginCodes
+    cookie: str
+    body_seconds: float
 
     def routes(self) -> list[Route]:
         return [
@@ -55,18 +48,18 @@ class Login:
         return self._page(code=request.path_params.get("code", ""))
 
     async def _log_in(self, request: Request) -> Response:
-        code = (await read_form(request, seconds=self._body_seconds)).get("code", "")
+        code = (await read_form(request, seconds=self.body_seconds)).get("code", "")
         address = request.client.host if request.client else ""
-        use = self._codes.use(code, address=address)
+        use = self.codes.use(code, address=address)
         if use not in ACCEPTED:
             status = 429 if use is CodeUse.TOO_MANY_TRIES else 401
             return self._page(status=status, code="", problem=PROBLEMS[use])
         # The code is used up: nobody may push its cookie out on the way.
         note_credential(request.scope, BROWSER)
-        cookie = await self._sessions.open(by_token=use is CodeUse.ACCEPTED_BY_TOKEN)
+        cookie = await self.sessions.open(by_token=use is CodeUse.ACCEPTED_BY_TOKEN)
         response = RedirectResponse("/", status_code=303)
         response.set_cookie(
-            self._cookie,
+            self.cookie,
             cookie,
             max_age=SESSION_SECONDS,
             httponly=True,
@@ -76,18 +69,18 @@ class Login:
         return response
 
     async def _log_out(self, request: Request) -> Response:
-        fields = await read_form(request, seconds=self._body_seconds)
+        fields = await read_form(request, seconds=self.body_seconds)
         session = None if "everywhere" in fields else request.scope[SESSION]
-        self._events.close(of=session)
+        self.events.close(of=session)
         if session is None:
-            await self._sessions.revoke_all()
+            await self.sessions.revoke_all()
         else:
-            await self._sessions.revoke(session)
+            await self.sessions.revoke(session)
         response = RedirectResponse("/login", status_code=303)
-        response.delete_cookie(self._cookie, httponly=True, samesite="strict")
+        response.delete_cookie(self.cookie, httponly=True, samesite="strict")
         return response
 
     def _page(self, *, code: str, problem: str | None = None, status: int = 200) -> Response:
-        return self._templates.page(
+        return self.templates.page(
             "login.html", status=status, code=code[:MAX_CODE], problem=problem
         )

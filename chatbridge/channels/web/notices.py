@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -11,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from chatbridge.channels.web.errors import Refusal
+from chatbridge.channels.web.request_parsing import Refusal
 from chatbridge.core.asks.serialize import agent_object, iso
-from chatbridge.core.cards.operation_summary import Ended, ended, output_name
+from chatbridge.core.cards.operation_summary import ended, output_name
 from chatbridge.core.model import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import AskActions
@@ -23,48 +22,30 @@ MOST = 20
 WORDS = {Level.INFO: "Info", Level.WARNING: "Warning", Level.ERROR: "Error"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownNotice:
-    """A notice as a person sees it: `message` is markdown, the rest is plain."""
-
-    id: str
-    level: str
-    word: str
-    glyph: str
-    project: str
-    label: str | None
-    agent: str
-    title: str
-    message: str
-    at: float
-    ended: Ended | None = None
-    """How an operation ended, in place of a title and a message."""
-    output: str | None = None
-    """Where all of what it printed is."""
-
-
 async def recent(inbox: AskActions, *, now: float) -> Sequence[Notice]:
     """Those of the last day, the newest first."""
     return await inbox.notices(since=now - DAY, limit=MOST)
 
 
-def shown(notice: Notice) -> ShownNotice:
+def shown(notice: Notice) -> dict[str, Any]:
+    """A notice for a template: `message` is markdown, the rest is plain. `ended` says how an
+    operation ended, in place of a title and a message; `output` is where its whole output is."""
     label, operation = notice.project.label, notice.operation
     end = ended(operation) if operation else None
-    return ShownNotice(
-        id=notice.id,
-        level=notice.level.value,
-        word=end.word.capitalize() if end else WORDS[notice.level],
-        glyph=end.glyph if end else GLYPHS[notice.level],
-        project=one_line(notice.project.name),
-        label=one_line(label) if label else None,
-        agent=one_line(notice.agent.name),
-        title=one_line(notice.title),
-        message=prose(notice.message),
-        at=notice.at,
-        ended=end,
-        output=output_address(operation.id) if operation and operation.whole else None,
-    )
+    return {
+        "id": notice.id,
+        "level": notice.level.value,
+        "word": end.word.capitalize() if end else WORDS[notice.level],
+        "glyph": end.glyph if end else GLYPHS[notice.level],
+        "project": one_line(notice.project.name),
+        "label": one_line(label) if label else None,
+        "agent": one_line(notice.agent.name),
+        "title": one_line(notice.title),
+        "message": prose(notice.message),
+        "at": notice.at,
+        "ended": end,
+        "output": output_address(operation.id) if operation and operation.whole else None,
+    }
 
 
 def output_address(operation_id: str) -> str:
@@ -96,19 +77,10 @@ def _end_object(end: OperationEnd) -> dict[str, Any]:
     }
 
 
-class Outputs:
-    def __init__(self, inbox: AskActions) -> None:
-        self._inbox = inbox
-
-    def routes(self) -> list[Route]:
-        return [
-            Route("/operations/{operation_id}/output", self._output),
-            Route("/api/operations/{operation_id}/output", self._output),
-        ]
-
-    async def _output(self, request: Request) -> Response:
+def output_routes(inbox: AskActions) -> list[Route]:
+    async def output(request: Request) -> Response:
         operation_id = request.path_params["operation_id"]
-        content = await self._inbox.output(operation_id)
+        content = await inbox.output(operation_id)
         if content is None:
             title = "This output is not here"
             raise Refusal(404, "It is no longer kept, or there never was one.", title=title)
@@ -118,3 +90,6 @@ class Outputs:
             media_type="text/plain; charset=utf-8",
             headers={"content-disposition": f'inline; filename="{output_name(operation_id)}"'},
         )
+
+    path = "/operations/{operation_id}/output"
+    return [Route(path, output), Route(f"/api{path}", output)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import quote
 
@@ -15,11 +16,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from chatbridge.channels.web.events import SURFACE
-from chatbridge.channels.web.form_actions import events_of
 from chatbridge.channels.web.guard import PERSON
 from chatbridge.channels.web.notices import recent, shown
 from chatbridge.channels.web.render import Templates, day
-from chatbridge.channels.web.request_parsing import parse_event, read_form
+from chatbridge.channels.web.request_parsing import events_of, parse_event, read_form
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
@@ -36,21 +36,13 @@ HISTORY_PAGE = 50
 MAX_SEARCH = 200
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
-    def __init__(
-        self,
-        inbox: AskActions,
-        *,
-        templates: Templates,
-        clock: Clock,
-        health: Health,
-        body_seconds: float,
-    ) -> None:
-        self._inbox = inbox
-        self._templates = templates
-        self._clock = clock
-        self._health = health
-        self._body_seconds = body_seconds
+    inbox: AskActions
+    templates: Templates
+    clock: Clock
+    health: Health
+    body_seconds: float
 
     def routes(self) -> list[Route]:
         return [
@@ -80,16 +72,16 @@ class Pages:
         return await self._page("_rows.html", listed=listed, skip=skip, current=current)
 
     async def _listed(self, skip: int = 0) -> Rows:
-        return await self._inbox.open_rows(limit=OPEN_PAGE, skip=skip)
+        return await self.inbox.open_rows(limit=OPEN_PAGE, skip=skip)
 
     async def _notices(self, _request: Request) -> Response:
         return await self._page("_notices.html", notices=await self._recent())
 
     async def _recent(self) -> Sequence[Notice]:
-        return await recent(self._inbox, now=self._clock.time())
+        return await recent(self.inbox, now=self.clock.time())
 
     async def _ask(self, request: Request) -> Response:
-        return await self._ask_page(await self._inbox.ask(request.path_params["ask_id"]))
+        return await self._ask_page(await self.inbox.ask(request.path_params["ask_id"]))
 
     async def _ask_page(self, ask: Ask, *, status: int = 200, toast: str | None = None) -> Response:
         return await self._page(
@@ -104,7 +96,7 @@ class Pages:
         )
 
     async def _card(self, request: Request) -> Response:
-        return await self._card_page(await self._inbox.ask(request.path_params["ask_id"]))
+        return await self._card_page(await self.inbox.ask(request.path_params["ask_id"]))
 
     async def _card_page(self, ask: Ask, *, status: int = 200) -> Response:
         return await self._page("_card.html", status=status, ask=ask)
@@ -112,10 +104,10 @@ class Pages:
     async def _history(self, request: Request) -> Response:
         search = request.query_params.get("q", "").strip()[:MAX_SEARCH]
         before = _past(request.query_params.get("before"))
-        found = await self._inbox.past_rows(
+        found = await self.inbox.past_rows(
             limit=HISTORY_PAGE + 1, before=before, search=search or None
         )
-        rows, now = found[:HISTORY_PAGE], self._clock.time()
+        rows, now = found[:HISTORY_PAGE], self.clock.time()
         days = [
             (heading, list(group))
             for heading, group in groupby(rows, key=lambda row: day(_ended_at(row), now))
@@ -126,21 +118,21 @@ class Pages:
     # ── the form ──────────────────────────────────────────────────────────────────────────────────
 
     async def _form(self, request: Request) -> Response:
-        fields = await read_form(request, seconds=self._body_seconds)
+        fields = await read_form(request, seconds=self.body_seconds)
         ask_id, person = request.path_params["ask_id"], request.scope[PERSON]
         action = parse_event(fields)
         status, toast = 200, None
         try:
             refused = await self._do(ask_id, action, fields.get("text", ""), person)
         except AskEnded:
-            ended = await self._inbox.ask(ask_id)
-            status, toast = 409, ended_sentence(ended, now=self._clock.time())
+            ended = await self.inbox.ask(ask_id)
+            status, toast = 409, ended_sentence(ended, now=self.clock.time())
         except NotHere as error:
             status, toast = 403, only_there(error.channels)
         else:
             if refused is not None:
                 status, toast = 409 if refused is form.STALE else 422, refused.why
-        ask = await self._inbox.ask(ask_id)
+        ask = await self.inbox.ask(ask_id)
         if "x-chatbridge" in request.headers:
             response = await self._card_page(ask, status=status)
             if toast is not None:
@@ -156,18 +148,18 @@ class Pages:
         """Why nothing was done, or None."""
         match action:
             case None:
-                await self._inbox.ask(ask_id)
+                await self.inbox.ask(ask_id)
                 return form.UNFIT
             case AskAction.EXTEND:
-                await self._inbox.extend(ask_id, person=person)
+                await self.inbox.extend(ask_id, person=person)
                 return None
             case AskAction.DISCARD:
-                await self._inbox.discard(ask_id)
+                await self.inbox.discard(ask_id)
                 return None
-        events = events_of(await self._inbox.ask(ask_id), action, text)
+        events = events_of(await self.inbox.ask(ask_id), action, text)
         if len(events) > 1 and len(text) > MAX_TEXT:
             return form.TOO_LONG  # before the first of them has moved on to another screen
-        step_taken = await self._inbox.put(ask_id, *events, person=person)
+        step_taken = await self.inbox.put(ask_id, *events, person=person)
         return step_taken if isinstance(step_taken, Refused) else None
 
     # ── drawing ───────────────────────────────────────────────────────────────────────────────────
@@ -183,16 +175,16 @@ class Pages:
     ) -> Response:
         """A page with the card of `ask`, if there is one: the only card on it."""
         context |= {
-            "now": self._clock.time(),
-            "agents": self._health.agents(),
-            "remarks": self._health.banners(),
-            "only_on": lambda row: self._inbox.only_on(row, SURFACE),
+            "now": self.clock.time(),
+            "agents": self.health.agents(),
+            "remarks": self.health.banners(),
+            "only_on": lambda row: self.inbox.only_on(row, SURFACE),
         }
 
         def page() -> Response:
             context["notices"] = [shown(notice) for notice in notices]
             drawn = self._drawn(ask) if ask else {}
-            return self._templates.page(name, status=status, **context, **drawn)
+            return self.templates.page(name, status=status, **context, **drawn)
 
         weight = sum(len(notice.message) for notice in notices)
         return await off_loop(page, weight=weight + (weight_of(ask) if ask else 0))
@@ -201,8 +193,8 @@ class Pages:
         card = build_card(
             ask,
             channel=SURFACE,
-            latest_deadline=self._inbox.latest_deadline(ask),
-            only_on=self._inbox.only_on(ask, SURFACE),
+            latest_deadline=self.inbox.latest_deadline(ask),
+            only_on=self.inbox.only_on(ask, SURFACE),
         )
         return {"card": card, "asks_back": form.can_ask_back(ask.questions, ask.draft)}
 
@@ -212,7 +204,7 @@ def _ended_at(row: Row) -> float:
 
 
 def _whole(given: str | None) -> int:
-    """How many rows to skip; none if that is no number."""
+    """Rows to skip; 0 if that is no number."""
     return int(given) if given and len(given) < 10 and given.isascii() and given.isdecimal() else 0
 
 

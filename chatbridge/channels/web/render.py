@@ -1,4 +1,4 @@
-"""Asks and cards as the inbox writes them: HTML through the templates, JSON for the API.
+"""What the inbox sends: HTML through the templates, static files, JSON for the API.
 
 Every text reaches a page through Jinja's escaping or `_escape`; an agent's markdown only as the
 closed set of tags below, and an address that an agent wrote is never something to click.
@@ -7,8 +7,11 @@ closed set of tags below, and an address that an agent wrote is never something 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import mimetypes
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import assert_never
@@ -16,36 +19,32 @@ from typing import assert_never
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 from markupsafe import escape as _escape
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from chatbridge import markdown
 from chatbridge.channels.web import approval_html
-from chatbridge.channels.web.assets import Assets
-from chatbridge.channels.web.request_parsing import event_fields
+from chatbridge.channels.web.request_parsing import Refusal, event_fields
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.asks.serialize import iso
+from chatbridge.core.cards import markup as tree
 from chatbridge.core.cards.build import MARKED, REALLY
-from chatbridge.core.cards.markup import (
-    Block,
-    Break,
-    Code,
-    CodeBlock,
-    Emphasis,
-    Inline,
-    Items,
-    Link,
-    Paragraph,
-    Plain,
-    Quote,
-    Strong,
+from chatbridge.core.cards.outcome_text import (
+    given_reason,
+    is_forgotten,
+    page_heading,
+    page_remark,
 )
-from chatbridge.core.cards.outcome_text import by_whom, heading
 from chatbridge.core.cards.phrases import clock_time, local_time, only_there
 from chatbridge.core.cards.row import Rows
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.text import one_line
 
 TEMPLATES = Path(__file__).parent / "templates"
+STATIC = Path(__file__).parent / "static"
+TYPES = {".js": "text/javascript", ".webmanifest": "application/manifest+json"}
+FOR_EVER = "public, max-age=31536000, immutable"
 
 
 # ── JSON ──────────────────────────────────────────────────────────────────────────────────────────
@@ -82,6 +81,48 @@ def day(at: float, now: float) -> str:
     return f"{then:%A}, {then.day} {then:%B}{year}"
 
 
+# ── static files ──────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    content: bytes
+    type: str
+    mark: str
+
+
+class Assets:
+    """The static files, read once: what is not among them cannot be asked for."""
+
+    def __init__(self) -> None:
+        self._files = {path.name: _read(path) for path in STATIC.iterdir() if path.is_file()}
+
+    def address(self, name: str) -> str:
+        """Where a page finds the file; changes with its content."""
+        return f"/static/{name}?v={self._files[name].mark}"
+
+    def routes(self) -> list[Route]:
+        return [Route("/static/{name:path}", self._serve)]
+
+    async def _serve(self, request: Request) -> Response:
+        file = self._files.get(request.path_params["name"])
+        if file is None:
+            raise Refusal(404, "There is no such file.")
+        marked = request.query_params.get("v") == file.mark
+        tag = f'"{file.mark}"'
+        headers = {"cache-control": FOR_EVER if marked else "no-cache", "etag": tag}
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(file.content, media_type=file.type, headers=headers)
+
+
+def _read(path: Path) -> _File:
+    content = path.read_bytes()
+    kind = TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0]
+    mark = hashlib.sha256(content).hexdigest()[:12]
+    return _File(content, kind or "application/octet-stream", mark)
+
+
 # ── HTML ──────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -105,8 +146,10 @@ class Templates:
             "markup": markup,
             "plain": plain,
             "event_fields": event_fields,
-            "ended_how": heading,
-            "by_whom": by_whom,
+            "page_heading": page_heading,
+            "page_remark": page_remark,
+            "given_reason": given_reason,
+            "is_forgotten": is_forgotten,
             "only_there": only_there,
             "subject": approval_html,
             "REALLY": REALLY,
@@ -155,49 +198,49 @@ def markup(source: str) -> Markup:
     return _blocks(markdown.parse(source))
 
 
-def _block(block: Block) -> Markup:
+def _block(block: tree.Block) -> Markup:
     match block:
-        case Paragraph(children=children):
+        case tree.Paragraph(children=children):
             return Markup("<p>{}</p>").format(_inlines(children))
-        case CodeBlock(text=text):
+        case tree.CodeBlock(text=text):
             return Markup("<pre><code>{}</code></pre>").format(text)
-        case Quote(children=blocks):
+        case tree.Quote(children=blocks):
             return Markup("<blockquote>{}</blockquote>").format(_blocks(blocks))
-        case Items(items=items, start=None):
+        case tree.Items(items=items, start=None):
             return Markup("<ul>{}</ul>").format(_items(items))
-        case Items(items=items, start=start):
+        case tree.Items(items=items, start=start):
             return Markup('<ol start="{}">{}</ol>').format(start, _items(items))
         case _:
             assert_never(block)
 
 
-def _blocks(blocks: Sequence[Block]) -> Markup:
+def _blocks(blocks: Sequence[tree.Block]) -> Markup:
     return Markup("").join(_block(block) for block in blocks)
 
 
-def _items(items: Sequence[Sequence[Block]]) -> Markup:
+def _items(items: Sequence[Sequence[tree.Block]]) -> Markup:
     return Markup("").join(Markup("<li>{}</li>").format(_blocks(item)) for item in items)
 
 
-def _inlines(children: Sequence[Inline]) -> Markup:
+def _inlines(children: Sequence[tree.Inline]) -> Markup:
     return Markup("").join(_inline(child) for child in children)
 
 
-def _inline(inline: Inline) -> Markup:
+def _inline(inline: tree.Inline) -> Markup:
     match inline:
-        case Plain(text=text):
+        case tree.Plain(text=text):
             return _escape(text)
-        case Code(text=text):
+        case tree.Code(text=text):
             return Markup("<code>{}</code>").format(text)
-        case Strong(children=children):
+        case tree.Strong(children=children):
             return Markup("<strong>{}</strong>").format(_inlines(children))
-        case Emphasis(children=children):
+        case tree.Emphasis(children=children):
             return Markup("<em>{}</em>").format(_inlines(children))
-        case Link(children=children, address=address):
+        case tree.Link(children=children, address=address):
             shown = Markup("<code>{}</code>").format(address)
-            bare = children == (Plain(address),)
+            bare = children == (tree.Plain(address),)
             return shown if bare else Markup("{} {}").format(_inlines(children), shown)
-        case Break():
+        case tree.Break():
             return Markup("<br>")
         case _:
             assert_never(inline)

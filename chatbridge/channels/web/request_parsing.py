@@ -1,7 +1,7 @@
-"""What comes in: request bodies, bounded in size and time, and what they mean.
+"""Read request bodies, bounded in size and time, and parse them.
 
-A page's form becomes one event of the core's form; a script's JSON becomes checked answers. What
-does not fit is refused here, with the path of the field.
+A page's form becomes events of the core's form; a script's JSON becomes checked answers. What does
+not fit is refused, with the path of the field.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from chatbridge import safe_json
-from chatbridge.channels.web.errors import Refusal
-from chatbridge.core.asks.answers import check_answers
+from chatbridge.core.asks.answers import check_keys, check_type, parse_answers, wrong_type
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import InvalidAnswer
 from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.forms.form import MAX_TEXT, Event
-from chatbridge.core.model import Answer, Question
+from chatbridge.core.model import Answer, Ask, Question, View
 
 MAX_BODY = 256 * 1024
 BODY_SECONDS = 10.0
@@ -52,6 +51,21 @@ EVENTS: dict[str, type[Event]] = {
     "show_all": ShowAll,
 }
 NAMES = {event: name for name, event in EVENTS.items()}
+
+
+class Refusal(Exception):
+    """Answered with `status`: JSON for the API, with `more` in it, and a page for a browser."""
+
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        *,
+        title: str | None = None,
+        more: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.title, self.more = status, sentence, title, more or {}
 
 
 # ── bodies ────────────────────────────────────────────────────────────────────────────────────────
@@ -89,10 +103,14 @@ async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
         found = safe_json.loads(body.decode())
         json.dumps(found, ensure_ascii=False).encode()
     except ValueError:
-        raise _invalid("", "the body is not valid JSON in UTF-8") from None
+        raise _unfit("the body is not valid JSON in UTF-8") from None
     if not isinstance(found, dict):
-        raise _invalid("", f"given {_kind(found)}; accepted: an object")
+        raise _unfit(wrong_type(found, dict))
     return found
+
+
+def _unfit(problem: str) -> Refusal:
+    return Refusal(422, problem, more={"path": ""})
 
 
 async def read_form(request: Request, *, seconds: float) -> dict[str, str]:
@@ -118,69 +136,22 @@ def _check_type(request: Request, accepted: str) -> None:
 # ── the API's JSON ────────────────────────────────────────────────────────────────────────────────
 
 
-def parse_answers(questions: Sequence[Question], body: Mapping[str, Any]) -> tuple[Answer, ...]:
-    _check_keys(body, "", ("answers",))
-    answers = _typed(body.get("answers"), list, "answers")
-    given: dict[str, Answer] = {}
-    for i, item in enumerate(answers):
-        path = f"answers[{i}]"
-        _check_keys(_typed(item, dict, path), f"{path}.", ("questionId", "values", "customText"))
-        question_id = _typed(item.get("questionId"), str, f"{path}.questionId")
-        if question_id in given:
-            raise _invalid(f"{path}.questionId", f"{question_id!r} was answered before")
-        values = _typed(item.get("values", []), list, f"{path}.values")
-        for j, value in enumerate(values):
-            _typed(value, str, f"{path}.values[{j}]")
-        custom = item.get("customText")
-        if custom is not None:
-            _typed(custom, str, f"{path}.customText")
-        given[question_id] = Answer(values=tuple(values), custom_text=custom)
-    try:
-        return check_answers(questions, given)
-    except InvalidAnswer as error:
-        raise _invalid(error.path, error.problem) from error
+def parse_answer_body(questions: Sequence[Question], body: Mapping[str, Any]) -> tuple[Answer, ...]:
+    """:raises InvalidAnswer:"""
+    check_keys(body, "", ("answers",))
+    return parse_answers(questions, body.get("answers"))
 
 
 def parse_reason(body: Mapping[str, Any]) -> str | None:
-    _check_keys(body, "", ("reason",))
+    """:raises InvalidAnswer:"""
+    check_keys(body, "", ("reason",))
     reason = body.get("reason")
     if reason is None:
         return None
-    if len(_typed(reason, str, "reason")) > MAX_TEXT:
-        raise _invalid("reason", f"{len(reason):,} characters, at most {MAX_TEXT:,}")
-    return reason.strip() or None
-
-
-def _check_keys(body: Mapping[str, Any], prefix: str, accepted: Sequence[str]) -> None:
-    for key in body:
-        if key not in accepted:
-            raise _invalid(f"{prefix}{key}", f"unknown; accepted: {', '.join(accepted)}")
-
-
-def _typed(value: Any, kind: type, path: str) -> Any:
-    if not isinstance(value, kind):
-        raise _invalid(path, f"given {_kind(value)}; accepted: {_KINDS[kind]}")
-    return value
-
-
-_KINDS: dict[type, str] = {
-    dict: "an object",
-    list: "an array",
-    str: "a string",
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    type(None): "nothing",
-}
-
-
-def _kind(value: object) -> str:
-    return _KINDS[type(value)]
-
-
-def _invalid(path: str, problem: str) -> Refusal:
-    sentence = f"{path}: {problem}" if path else problem
-    return Refusal(422, sentence, more={"path": path})
+    if len(check_type(reason, str, "reason")) > MAX_TEXT:
+        raise InvalidAnswer("reason", f"{len(reason):,} characters, at most {MAX_TEXT:,}")
+    text: str = reason.strip()
+    return text or None
 
 
 # ── the pages' forms ──────────────────────────────────────────────────────────────────────────────
@@ -225,3 +196,36 @@ def event_fields(action: Event | AskAction) -> dict[str, str]:
         if field.name in ("step", "option", "question", "on"):
             fields[field.name] = str(int(value))
     return fields
+
+
+def events_of(ask: Ask, action: Event, text: str) -> tuple[Event, ...]:
+    """What the tap means on the screen that it was drawn for; `text` was typed beside it. If the
+    ask has moved on since, the first of the events is stale, and none counts."""
+    typed = bool(text.strip())
+    match action:
+        case form.Done(step=step) if typed:
+            # A multi-select's page has the field for Other beside its options.
+            return form.Text(text=text, step=step), form.Done(step=step + 1)
+        case form.Other(step=step) if typed and ask.approval:
+            return form.Other(step=step), form.Text(text=text, step=step + 1)
+        case form.Rephrase(step=step) if form.can_ask_back(ask.questions, ask.draft):
+            lead = _to_cancel(ask, step)
+            return *lead, form.Rephrase(step=step + len(lead))
+        case form.Explain(step=step) if form.can_ask_back(ask.questions, ask.draft):
+            lead = _to_explain(ask, step)
+            step += len(lead)
+            last = form.Text(text=text, step=step) if typed else form.Explain(step=step)
+            return *lead, last
+        case _:
+            return (action,)
+
+
+def _to_cancel(ask: Ask, step: int) -> tuple[Event, ...]:
+    return () if ask.draft.view is View.CANCEL else (form.AskCancel(step=step),)
+
+
+def _to_explain(ask: Ask, step: int) -> tuple[Event, ...]:
+    if ask.draft.view is View.EXPLAIN:
+        return ()
+    lead = _to_cancel(ask, step)
+    return *lead, form.AskExplain(step=step + len(lead))

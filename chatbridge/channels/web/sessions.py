@@ -21,7 +21,7 @@ CHANNEL, KEY = "web", "sessions"
 
 IN_A_BROWSER = Person(name="", channel="web")
 BY_TOKEN = Person(name="", channel="web", place="token")
-"""In a browser that was logged in with a code of the token's: a script can do that."""
+"""In a browser that was logged in with a code made by the token: a script can do that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Sessions:
         self._open: dict[str, Session] = {}
 
     async def load(self) -> None:
-        """What the last hub knew. What is there in another form is nobody's session."""
+        """Load what the last hub stored. Entries of another form are ignored."""
         note = await self._inbox.note(CHANNEL, KEY)
         try:
             found = json.loads(note.value) if note else []
@@ -74,7 +74,7 @@ class Sessions:
         return session if session and self._clock.time() < session.ends else None
 
     async def revoke(self, session: Session) -> None:
-        """:raises StoreError: it counts no more, but may again with the next hub."""
+        """:raises StoreError: it is revoked, but may be valid again with the next hub."""
         self._open.pop(session.digest, None)
         await self._save()
 

@@ -97,8 +97,7 @@ def _look(path: Path) -> tuple[list[str], int, int, list[str]]:
 def _unreadable(file: sqlite3.Connection) -> list[str]:
     from chatbridge.store.connection import text_or_bytes
     from chatbridge.store.operations import operation_of
-    from chatbridge.store.rows import ask_of, call_of, notice_of
-    from chatbridge.store.set_aside import UNREADABLE, name_of
+    from chatbridge.store.rows import UNREADABLE, ask_of, call_of, notice_of, row_name
 
     kinds: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
         ("question", "SELECT * FROM asks", ask_of),
@@ -114,7 +113,7 @@ def _unreadable(file: sqlite3.Connection) -> list[str]:
             try:
                 make(row)
             except UNREADABLE:
-                found.append(f"{kind} {name_of(kind, row)}")
+                found.append(f"{kind} {row_name(kind, row)}")
     return found
 
 

@@ -1,16 +1,75 @@
-"""Whole answers, given at once by a script or another program instead of step by step.
+"""Parse and check whole answers, given at once by a script instead of step by step.
 
-Owns their checks. The form's own entries need none: they can only be made by fitting events.
+The form's own entries need no checks: only fitting events make them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from chatbridge.core.errors import InvalidAnswer
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import Answer, Question, QuestionType
 from chatbridge.core.text import encodable
+
+FIELDS = ("questionId", "values", "customText")
+JSON_TYPES: dict[type, str] = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    type(None): "nothing",
+}
+
+
+def wrong_type(value: object, accepted: type) -> str:
+    """In the words of the inbox's API."""
+    return f"given {JSON_TYPES[type(value)]}; accepted: {JSON_TYPES[accepted]}"
+
+
+def check_type(
+    value: Any, kind: type, path: str, describe: Callable[[object, type], str] = wrong_type
+) -> Any:
+    """:raises InvalidAnswer:"""
+    if not isinstance(value, kind):
+        raise InvalidAnswer(path, describe(value, kind))
+    return value
+
+
+def check_keys(given: Mapping[str, Any], prefix: str, accepted: Sequence[str]) -> None:
+    """:raises InvalidAnswer:"""
+    for key in given:
+        if key not in accepted:
+            raise InvalidAnswer(f"{prefix}{key}", f"unknown; accepted: {', '.join(accepted)}")
+
+
+def parse_answers(
+    questions: Sequence[Question],
+    given: object,
+    describe: Callable[[object, type], str] = wrong_type,
+) -> tuple[Answer, ...]:
+    """The list of answers that a script sends. `describe` words that a value has a wrong type.
+
+    :raises InvalidAnswer: with the path of the field that does not fit.
+    """
+    found: dict[str, Answer] = {}
+    for i, item in enumerate(check_type(given, list, "answers", describe)):
+        path = f"answers[{i}]"
+        check_keys(check_type(item, dict, path, describe), f"{path}.", FIELDS)
+        question_id = check_type(item.get("questionId"), str, f"{path}.questionId", describe)
+        if question_id in found:
+            raise InvalidAnswer(f"{path}.questionId", f"{question_id!r} was answered before")
+        values = check_type(item.get("values", []), list, f"{path}.values", describe)
+        for j, value in enumerate(values):
+            check_type(value, str, f"{path}.values[{j}]", describe)
+        custom = item.get("customText")
+        if custom is not None:
+            check_type(custom, str, f"{path}.customText", describe)
+        found[question_id] = Answer(values=tuple(values), custom_text=custom)
+    return check_answers(questions, found)
 
 
 def check_answers(questions: Sequence[Question], given: dict[str, Answer]) -> tuple[Answer, ...]:

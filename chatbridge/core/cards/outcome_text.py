@@ -24,6 +24,8 @@ NOBODY_KNOWN = {
 SESSION = VERDICTS[ALLOW_SESSION].label
 NAME = 40
 REASON = 1_000
+RUNS_IT = "chatbridge runs it"
+NOT_NEEDED = "The agent no longer needs an answer."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,55 +97,128 @@ def shows_answers(card: Card) -> bool:
     return has_answers and not (_by_default(card) and card.count == 1)
 
 
+def given_reason(card: Card) -> str | None:
+    """Why the person cancelled or denied it, in their words."""
+    if card.outcome and card.state is State.DENIED:
+        return card.outcome.answers[0].custom_text
+    return card.outcome.reason if card.outcome and card.state is State.CANCELLED else None
+
+
 def reason(card: Card) -> Sentence:
     """Why the person cancelled or denied it; empty if that was not said."""
-    said = card.outcome.reason if card.outcome and card.state is State.CANCELLED else None
-    if card.outcome and card.state is State.DENIED:
-        said = card.outcome.answers[0].custom_text
+    said = given_reason(card)
     return ("Reason: ", Untrusted(one_line(said), REASON)) if said else ()
 
 
 def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]:
     """What came of it. `viewer` is the place on this card's channel that one person alone sees."""
     match card.state:
+        case State.OPEN | State.LATE:
+            return
         case State.TIMED_OUT:
-            yield _nobody(card)
-        case State.ANSWERED:
-            told: Sentence = ("the agent has it",)
-            if card.handed_over_late and card.delivered_at is not None:
-                told = ("handed over ", At(card.delivered_at))
-            yield _told(card, told, viewer)
-        case State.HANDING_OVER:
-            yield _told(card, ("handing over",), viewer)
-        case State.ALLOWED if card.ours_to_run:
-            yield _told(card, ("chatbridge runs it",), viewer)
-        case State.ALLOWED:
-            told = ("the agent has it" if card.delivered_at is not None else "handing over",)
-            yield _told(card, ("no agent was waiting",) if card.unheard else told, viewer)
-        case State.CANCELLED | State.DENIED:
-            told = ("no agent was waiting" if card.unheard else "the agent was told",)
-            yield _told(card, told, viewer)
+            yield _nobody(card, names_answer=card.count == 1)
+        case State.WITHDRAWN:
+            yield (NOT_NEEDED,)
         case State.KEPT:
             if not _here(card, viewer):
                 yield _told(card, (), viewer)
             yield _kept(card, now)
+        case _:
+            yield _told(card, _agent_knows(card), viewer)
+
+
+def page_heading(card: Card, *, now: float) -> Sentence:
+    """`heading` in the words of the web inbox, which has room for a sentence."""
+    if card.approval:
+        return (heading(card),)
+    answers = card.outcome.answers if card.outcome else ()
+    match card.state:
+        case State.HANDING_OVER if card.by_you:
+            return ("Answer sent, waiting for ", Untrusted(card.agent, NAME), "…")
+        case State.ANSWERED | State.HANDING_OVER if not card.by_you:
+            return ("Answered elsewhere",)
+        case State.ANSWERED if card.count == 1 and answers and answers[0].ask_back:
+            return ("Asked back",)
+        case State.ANSWERED if card.count == 1:
+            given = card.lines[0].answer
+            return ("Answered: ", Untrusted("skipped" if given is None else given, REASON))
+        case State.KEPT:
+            return (f"The answer {'was' if is_forgotten(card, now) else 'is'} kept",)
         case State.DISCARDED:
-            yield _told(card, ("the agent does not get it",), viewer)
+            return ("Answer discarded",)
+        case State.TIMED_OUT | State.LATE | State.OPEN:
+            return ("Question timed out",)
+    return (heading(card),)
+
+
+def page_remark(card: Card, *, now: float) -> Sentence:
+    """`remarks` as the web inbox has them: one paragraph of whole sentences, which does not repeat
+    what the heading or the list of answers says."""
+    if card.state is State.TIMED_OUT:
+        return _nobody(card, names_answer=False)
+    match card.state:
         case State.WITHDRAWN:
-            yield ("The agent no longer needs an answer.",)
+            then: Sentence = (NOT_NEEDED,)
+        case State.KEPT:
+            then = _kept(card, now)
+        case State.ANSWERED if card.handed_over_late:
+            then = ("Handed over, late.",)
+        case State.HANDING_OVER if card.by_you:
+            then = ()
+        case _:
+            then = tuple(f"{_capitalised(str(part))}." for part in _agent_knows(card))
+    if not card.outcome:
+        return then
+    ended: list[Part] = []
+    if card.by:
+        first, *rest = by_whom(card.by)
+        ended += [_capitalised(first) if isinstance(first, str) else first, *rest, ", "]
+    ended += [At(card.outcome.at), "."]
+    return (*ended, " ", *then) if then else tuple(ended)
+
+
+def is_forgotten(card: Card, now: float) -> bool:
+    """Whether the agent did not ask again while its answer was kept."""
+    return card.state is State.KEPT and card.kept_until is not None and card.kept_until <= now
+
+
+def _capitalised(text: str) -> str:
+    return text if text == RUNS_IT else text[:1].upper() + text[1:]
+
+
+def _agent_knows(card: Card) -> Sentence:
+    """What has reached the agent, as part of a sentence."""
+    match card.state:
+        case State.ANSWERED if card.handed_over_late and card.delivered_at is not None:
+            return ("handed over ", At(card.delivered_at))
+        case State.ANSWERED:
+            return ("the agent has it",)
+        case State.HANDING_OVER:
+            return ("handing over",)
+        case State.ALLOWED if card.ours_to_run:
+            return (RUNS_IT,)
+        case State.ALLOWED if not card.unheard:
+            return ("the agent has it" if card.delivered_at is not None else "handing over",)
+        case State.CANCELLED | State.DENIED if not card.unheard:
+            return ("the agent was told",)
+        case State.ALLOWED | State.CANCELLED | State.DENIED:
+            return ("no agent was waiting",)
+        case State.DISCARDED:
+            return ("the agent does not get it",)
+    return ()
 
 
 def _by_default(card: Card) -> bool:
     return card.state is State.TIMED_OUT and bool(card.outcome and card.outcome.answers)
 
 
-def _nobody(card: Card) -> Sentence:
+def _nobody(card: Card, *, names_answer: bool) -> Sentence:
     at = card.deadline if card.deadline is not None else card.outcome.at if card.outcome else None
     nobody: Sentence = ("Nobody answered.",)
     if at is not None:
         nobody = ("Nobody answered by ", At(at), ".")
     if _by_default(card):
-        used: Sentence = (": ", Given(card.lines[0])) if card.count == 1 else (".",)
+        used: Sentence = (": ", Given(card.lines[0])) if names_answer else (".",)
         return (*nobody, " Used, as agreed beforehand", *used)
     if card.approval:
         return nobody
@@ -156,7 +231,7 @@ def _kept(card: Card, now: float) -> Sentence:
     if card.kept_until is None:
         return ("The agent gets it when it asks this again.",)
     until: Sentence = ("Kept until ", At(card.kept_until))
-    if card.kept_until <= now:
+    if is_forgotten(card, now):
         return (*until, ". The agent did not ask again.")
     return (*until, ". The agent gets it when it asks this again.")
 

@@ -1,15 +1,14 @@
-"""An answer as a person writes it behind a command: words, numbers, or the script's JSON.
+"""Parse an answer that a person wrote behind a command: words, numbers, or the script's JSON.
 
-Owns how these become answers. Whether they fit is checked as for every script.
+`core.asks.answers` checks whether it fits, as for every script.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from chatbridge.core.asks.answers import check_answers
-from chatbridge.core.errors import ChatbridgeError, InvalidAnswer
+from chatbridge.core.asks.answers import check_answers, parse_answers
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import SAID, typed
 from chatbridge.core.model import Answer, Ask, Question, QuestionType, new_draft
@@ -17,6 +16,7 @@ from chatbridge.core.text import one_line, shortened
 
 _NUMBER = 4
 """Digits; a longer one is nobody's option."""
+_TYPES: dict[type, str] = {list: "a list", dict: "an object", str: "a text"}
 
 
 def from_words(ask: Ask, words: list[str]) -> tuple[Answer, ...]:
@@ -44,32 +44,11 @@ def from_json(ask: Ask, given: object) -> tuple[Answer, ...]:
 
     :raises InvalidAnswer: with the path of the field that does not fit.
     """
-    found: dict[str, Answer] = {}
-    for i, item in enumerate(_typed(given, list, "answers", "a list")):
-        path = f"answers[{i}]"
-        _typed(item, dict, path, "an object")
-        for key in item:
-            if key not in ("questionId", "values", "customText"):
-                raise InvalidAnswer(
-                    f"{path}.{key}", "unknown; accepted: questionId, values, customText"
-                )
-        question_id = _typed(item.get("questionId"), str, f"{path}.questionId", "a text")
-        if question_id in found:
-            raise InvalidAnswer(f"{path}.questionId", f"{question_id!r} was answered before")
-        values = _typed(item.get("values", []), list, f"{path}.values", "a list")
-        for j, value in enumerate(values):
-            _typed(value, str, f"{path}.values[{j}]", "a text")
-        custom = item.get("customText")
-        if custom is not None:
-            _typed(custom, str, f"{path}.customText", "a text")
-        found[question_id] = Answer(values=tuple(values), custom_text=custom)
-    return check_answers(ask.questions, found)
+    return parse_answers(ask.questions, given, _wrong_type)
 
 
-def _typed(value: Any, kind: type, path: str, accepted: str) -> Any:
-    if not isinstance(value, kind):
-        raise InvalidAnswer(path, f"accepted is {accepted}")
-    return value
+def _wrong_type(_value: object, accepted: type) -> str:
+    return f"accepted is {_TYPES[accepted]}"
 
 
 def _one(ask: Ask, question: Question, text: str) -> Answer:

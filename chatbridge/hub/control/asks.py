@@ -1,6 +1,6 @@
 """Asks for a person's commands: what is open, what has been, and an answer from a terminal.
 
-Owns which ask the beginning of an id means; who may see it is in `peers`. An approval can be seen
+Owns which ask the beginning of an id means; `peers` says who may see it. An approval can be seen
 here and never settled: an agent runs as the same user.
 """
 
@@ -11,6 +11,7 @@ import pwd
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -38,13 +39,13 @@ from chatbridge.hub.links.peers import may_see, owns
 
 CHANNEL = "terminal"
 SHORTEST_ID = 6
-"""So much of an id is shown, if that is enough to tell it from the others."""
+"""Characters of an id that are shown, if they tell it from the others."""
 ENDED_TO_LOOK_AT = 200
-"""So many of the newest ended asks can still be named by the beginning of their id."""
+"""The newest ended asks that can still be named by the beginning of their id."""
 MOST_HISTORY = 1_000
 BRIEF_CHARACTERS, BRIEF_ITEMS = 300, 20
-CALM = 0.1
-"""So long a watcher is left alone after each picture: a burst becomes one."""
+PAUSE_SECONDS = 0.1
+"""Time between two lists for a watcher: a burst of changes becomes one."""
 
 
 class Watchers:
@@ -54,7 +55,7 @@ class Watchers:
         self._waiting: dict[asyncio.Event, int] = {}
 
     def changed(self, ask: Ask) -> None:
-        """Wake those who may see it: when another user's asks change tells something of them."""
+        """Wake those who may see it. Nobody learns when asks of another user change."""
         for event, uid in self._waiting.items():
             if may_see(ask, uid):
                 event.set()
@@ -69,15 +70,13 @@ class Watchers:
             del self._waiting[event]
 
 
+@dataclass(frozen=True, slots=True)
 class TerminalAsks:
-    def __init__(
-        self, inbox: AskActions, *, policy: Policy, health: Health, clock: Clock, watchers: Watchers
-    ) -> None:
-        self._inbox = inbox
-        self._policy = policy
-        self._health = health
-        self._clock = clock
-        self._watchers = watchers
+    inbox: AskActions
+    policy: Policy
+    health: Health
+    clock: Clock
+    watchers: Watchers
 
     @property
     def answers(self) -> dict[str, Answering]:
@@ -101,28 +100,28 @@ class TerminalAsks:
 
     async def _watch(self, request: Request) -> AsyncGenerator[Json, None]:
         """What is open, and again whenever that has changed."""
-        with self._watchers.watching(request.uid) as changed:
+        with self.watchers.watching(request.uid) as changed:
             while True:
                 changed.clear()
                 yield await _listed(await self._open(request.uid), brief=_wants_brief(request))
-                await self._clock.sleep(CALM)
+                await self.clock.sleep(PAUSE_SECONDS)
                 await changed.wait()
 
     async def _one(self, request: Request) -> Json:
         """One ask by the beginning of its id, and where it can be seen."""
         ask = await self._found(request)
-        troubles = self._health.troubles()
+        troubles = self.health.troubles()
         return {
             "ask": await self._shown(ask, request.uid),
             "places": [in_place(name) for name, trouble in troubles.items() if trouble is None],
             "troubles": {title_of(name): why for name, why in troubles.items() if why},
-            "ended": None if ask.open else how_it_ended(ask, now=self._clock.time()),
+            "ended": None if ask.open else how_it_ended(ask, now=self.clock.time()),
         }
 
     async def _history(self, request: Request) -> Json:
         limit, search = request.given.get("limit"), request.given.get("search")
         most = min(limit, MOST_HISTORY) if isinstance(limit, int) and limit > 0 else 20
-        found = await self._inbox.history(
+        found = await self.inbox.history(
             limit=most if owns(request.uid) else MOST_HISTORY,
             search=encodable(search) if isinstance(search, str) and search.strip() else None,
         )
@@ -132,8 +131,8 @@ class TerminalAsks:
     async def _limits(self, _request: Request) -> Json:
         """What `chatbridge ask` has to know of the owner's rules."""
         return {
-            "longest": self._policy.max_timeout,
-            "withdraws": self._policy.withdraw_on_cancel,
+            "longest": self.policy.max_timeout,
+            "withdraws": self.policy.withdraw_on_cancel,
         }
 
     # ── what a person does ────────────────────────────────────────────────────────────────────────
@@ -150,7 +149,7 @@ class TerminalAsks:
         else:
             answers = from_json(ask, request.given.get("answers"))
         try:
-            after = await self._inbox.answer(ask.id, answers, person=_person(request.uid))
+            after = await self.inbox.answer(ask.id, answers, person=_person(request.uid))
         except AskEnded:
             raise await self._ended(ask.id, request.uid) from None
         return {"ask": await self._shown(after, request.uid), "late": after.late is not None}
@@ -161,7 +160,7 @@ class TerminalAsks:
         if len(text) > MAX_TEXT:
             raise InvalidAnswer("reason", f"{len(text):,} characters, at most {MAX_TEXT:,}")
         try:
-            after = await self._inbox.cancel(
+            after = await self.inbox.cancel(
                 ask.id, reason=text or None, person=_person(request.uid)
             )
         except AskEnded:
@@ -173,14 +172,14 @@ class TerminalAsks:
         too."""
         ask = await self._found(request)
         if ask.approval:
-            elsewhere = self._inbox.only_on(ask, "")
+            elsewhere = self.inbox.only_on(ask, "")
             channels = tuple(each for each in elsewhere if each not in (CHANNEL, *NOWHERE))
             raise NotHere(await self._short(ask, request.uid), channels=channels)
         return ask
 
     async def _ended(self, ask_id: str, uid: int) -> AskEnded:
-        ask = await self._inbox.ask(ask_id)
-        how = how_it_ended(ask, now=self._clock.time())
+        ask = await self.inbox.ask(ask_id)
+        how = how_it_ended(ask, now=self.clock.time())
         return AskEnded(await self._short(ask, uid), status=how)
 
     # ── which one is meant ────────────────────────────────────────────────────────────────────────
@@ -196,10 +195,10 @@ class TerminalAsks:
         fits = [ask for ask in asks if wanted and ask.id.startswith(wanted)]
         if not fits:
             with suppress(UnknownAsk):
-                whole = await self._inbox.ask(wanted)
+                whole = await self.inbox.ask(wanted)
                 fits = [whole] if may_see(whole, request.uid) else []
         if not fits and len(wanted) >= SHORTEST_ID:
-            ended = await self._inbox.history(limit=ENDED_TO_LOOK_AT)
+            ended = await self.inbox.history(limit=ENDED_TO_LOOK_AT)
             fits = [a for a in ended if a.id.startswith(wanted) and may_see(a, request.uid)]
         if len(fits) == 1:
             return fits[0]
@@ -209,7 +208,7 @@ class TerminalAsks:
         raise NoOpenAsk(shown, known=tuple(short_ids(asks).values()))
 
     async def _open(self, uid: int) -> list[Ask]:
-        return [ask for ask in await self._inbox.open_asks() if may_see(ask, uid)]
+        return [ask for ask in await self.inbox.open_asks() if may_see(ask, uid)]
 
     async def _short(self, ask: Ask, uid: int) -> str:
         """Its id, as far as it takes to tell it from those that are open."""
@@ -261,12 +260,12 @@ async def _listed(asks: Sequence[Ask], *, brief: bool) -> Json:
 
 
 def _wants_brief(request: Request) -> bool:
-    """Whether a table is all that the list is for."""
+    """Whether the list is for a table only."""
     return request.given.get("brief") is True
 
 
 def _cut(value: Any) -> Any:
-    """With texts as long as a row of a table can be."""
+    """Cut texts to the length of a row in a table."""
     if isinstance(value, dict):
         return {name: _cut(item) for name, item in value.items() if name != "options"}
     if isinstance(value, list):

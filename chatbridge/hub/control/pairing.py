@@ -1,47 +1,38 @@
 """Requests of `chatbridge pair` and `chatbridge setup`: a code, who brought it, and the greeting.
 
-Nobody is allowed anything here: that is in the settings, which the command changes once its person
-has confirmed who it was.
+Allows nobody anything: the command changes the settings once its person has confirmed who it was.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from chatbridge.core.errors import NotPaired
 from chatbridge.core.pairing import Bot, Claim, Code, Pairing
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import race
 from chatbridge.core.text import title_of
 from chatbridge.hub.control.server import Json, Request
 
-UP_WITHIN = 20.0
+UP_WITHIN_SECONDS = 20.0
 """A hub that has just started takes a moment to reach its bot."""
 
 
+@dataclass(frozen=True, slots=True)
 class TerminalPairing:
-    def __init__(
-        self,
-        pairing: Pairing,
-        *,
-        channel: str,
-        clock: Clock,
-        troubles: Callable[[], Mapping[str, str | None]],
-        up_within: float = UP_WITHIN,
-    ) -> None:
-        """`channel` is the one whose bot takes the codes."""
-        self._pairing = pairing
-        self._channel = channel
-        self._clock = clock
-        self._troubles = troubles
-        self._up_within = up_within
+    pairing: Pairing
+    channel: str
+    """The one whose bot takes the codes."""
+    clock: Clock
+    troubles: Callable[[], Mapping[str, str | None]]
+    up_within: float = UP_WITHIN_SECONDS
 
     async def pair(self, _request: Request) -> AsyncGenerator[Json, None]:
         """A code; then who brought it, or that nobody did."""
         bot = await self._bot()
-        with self._pairing.opened() as code:
+        with self.pairing.opened() as code:
             yield {"code": code.text, "link": bot.address(code.payload), "until": code.until}
             claim = await self._claim(code)
             yield {"claimed": asdict(claim)} if claim else {"over": True}
@@ -56,24 +47,17 @@ class TerminalPairing:
         return {}
 
     async def _bot(self) -> Bot:
-        troubles = self._troubles()
-        if self._channel not in troubles:
-            raise NotPaired(f"{title_of(self._channel)} is not set up. Run: chatbridge setup")
+        troubles = self.troubles()
+        if self.channel not in troubles:
+            raise NotPaired(f"{title_of(self.channel)} is not set up. Run: chatbridge setup")
         try:
-            async with asyncio.timeout(self._up_within):
-                return await self._pairing.bot()
+            async with asyncio.timeout(self.up_within):
+                return await self.pairing.bot()
         except TimeoutError:
-            why = self._troubles().get(self._channel) or f"{self._channel} cannot be reached yet"
+            why = self.troubles().get(self.channel) or f"{self.channel} cannot be reached yet"
             raise NotPaired(why) from None
 
     async def _claim(self, code: Code) -> Claim | None:
         """None: nobody brought it in time."""
-        brought = asyncio.ensure_future(code.claimed.wait())
-        ending = asyncio.ensure_future(self._clock.sleep(code.until - self._clock.time()))
-        either: set[asyncio.Future[Any]] = {brought, ending}
-        try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in either:
-                task.cancel()
+        await race(code.claimed.wait(), self.clock.sleep(code.until - self.clock.time()))
         return code.claim

@@ -1,8 +1,7 @@
-"""What a person's commands ask of the hub, over the links' socket.
+"""Serve a person's commands over the links' socket: one request at a time, its reply or its events.
 
-Owns the lines after the first one of a connection that says it is a terminal: one request at a
-time, its reply or its events, see docs/link-protocol.md. What a request does is in `terminal_asks`,
-`terminal_status` and `terminal_pairing`.
+Owns the lines after the first one of a connection that says it is a terminal, see
+docs/link-protocol.md. What a request does is in `asks`, `pairing` and, for the status, here.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from chatbridge import __version__, safe_json
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.ports import Clock, Health
+from chatbridge.core.ports import Health
 from chatbridge.core.store_port import Store
 from chatbridge.hub.links.peers import may_request, may_see, owns
 from chatbridge.hub.process.lock import Lock
@@ -44,16 +43,12 @@ Answering = Callable[[Request], Awaitable[Json]]
 Streaming = Callable[[Request], AsyncGenerator[Json, None]]
 
 
+@dataclass(frozen=True, slots=True)
 class Terminals:
     """`answers` have one reply, `streams` go on until the command has heard enough."""
 
-    def __init__(
-        self,
-        answers: Mapping[str, Answering] | None = None,
-        streams: Mapping[str, Streaming] | None = None,
-    ) -> None:
-        self._answers = dict(answers or {})
-        self._streams = dict(streams or {})
+    answers: Mapping[str, Answering] = field(default_factory=dict)
+    streams: Mapping[str, Streaming] = field(default_factory=dict)
 
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, uid: int
@@ -65,14 +60,14 @@ class Terminals:
                 await _say(writer, {"error": "this line is no request", "kind": "ChatbridgeError"})
             elif not may_request(request.do, uid):
                 await _say(writer, _refused(request.do, ChatbridgeError(FOR_ROOT)))
-            elif request.do in self._streams:
-                await self._stream(self._streams[request.do](request), reader, writer)
+            elif request.do in self.streams:
+                await self._stream(self.streams[request.do](request), reader, writer)
                 return
             else:
                 await _say(writer, await self._reply(request))
 
     async def _reply(self, request: Request) -> Json:
-        answer = self._answers.get(request.do)
+        answer = self.answers.get(request.do)
         if answer is None:
             return {
                 "error": f"this hub does not know {request.do!r}: it is another version than this "
@@ -121,7 +116,7 @@ async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> b
 
 
 async def _end_of(reader: asyncio.StreamReader) -> None:
-    """Whatever it says meanwhile is passed over, and not held in memory."""
+    """Discard what it says meanwhile, so that it takes no memory."""
     while await reader.read(65536):
         pass
 
@@ -163,39 +158,30 @@ async def _encoded(value: object) -> str:
     return f"[{', '.join(texts)}]"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TerminalStatus:
-    def __init__(
-        self,
-        *,
-        health: Health,
-        store: Store,
-        clock: Clock,
-        lock: Lock,
-        links: Callable[[int | None], list[Json]],
-    ) -> None:
-        """`links` are those that are connected now, of one user or of all."""
-        self._health = health
-        self._store = store
-        self._clock = clock
-        self._lock = lock
-        self._links = links
-        self._since = clock.time()
+    health: Health
+    store: Store
+    lock: Lock
+    since: float
+    links: Callable[[int | None], list[Json]]
+    """Those that are connected now, of one user or of all."""
 
     async def status(self, request: Request) -> Json:
-        asks = [it for it in await self._store.open_asks() if may_see(it, request.uid)]
+        asks = [it for it in await self.store.open_asks() if may_see(it, request.uid)]
         return {
             "version": __version__,
             "pid": os.getpid(),
-            "since": self._since,
-            "startedBy": self._lock.started_by,
-            "state": str(self._lock.state),
-            "web": self._lock.web,
+            "since": self.since,
+            "startedBy": self.lock.started_by,
+            "state": str(self.lock.state),
+            "web": self.lock.web,
             "open": len(asks),
-            "links": self._links(None if owns(request.uid) else request.uid),
+            "links": self.links(None if owns(request.uid) else request.uid),
             "channels": [
                 {"name": name, "trouble": trouble}
-                for name, trouble in self._health.troubles().items()
+                for name, trouble in self.health.troubles().items()
             ],
-            "faults": list(self._health.faults()) if owns(request.uid) else [],
-            "remarks": list(self._health.remarks()) if owns(request.uid) else [],
+            "faults": list(self.health.faults()) if owns(request.uid) else [],
+            "remarks": list(self.health.remarks()) if owns(request.uid) else [],
         }

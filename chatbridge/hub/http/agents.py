@@ -1,8 +1,8 @@
 """MCP over HTTP: agents on other machines, each with a token, beside the links.
 
 Owns one request from its body to the last byte of its response: which call it carries, whether its
-answer reached the client, and that a client which has gone no longer waits. The protocol itself, in
-both eras, is the SDK's; who may come in is `http_guard`'s.
+answer reached the client, and that a client which has gone no longer waits. The SDK speaks the
+protocol, in both eras; `guard` decides who may come in.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import logging
 import secrets
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -23,7 +24,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from chatbridge.channels.web.server import serving
@@ -80,7 +81,7 @@ class HttpAgents:
         self._sessions = HttpSessions(
             waiting_calls, tokens=tokens, clock=clock, discard=self._discard_session
         )
-        self._open: dict[Token, int] = {}
+        self._open: Counter[Token] = Counter()
         self._closing = False
 
     def projects(self) -> list[str]:
@@ -139,40 +140,35 @@ class HttpAgents:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         token = token_of(scope)
-        if self._closing:
-            await refused(503, STOPPING)(scope, receive, send)
-            return
-        if self._open.get(token, 0) >= MAX_OPEN:
-            busy = refused(429, "This token has too many open requests.", **{"retry-after": "5"})
-            await busy(scope, receive, send)
-            return
-        self._open[token] = self._open.get(token, 0) + 1
+        self._open[token] += 1
         try:
             await self._serve(token, scope, receive, send)
+        except Refused as refusal:
+            await refusal.response(scope, receive, send)
         finally:
-            self._open[token] -= 1
-            if not self._open[token]:
-                del self._open[token]
+            self._open -= Counter((token,))
 
     async def _serve(self, token: Token, scope: Scope, receive: Receive, send: Send) -> None:
+        """:raises Refused:"""
+        if self._closing:
+            raise Refused(refused(503, STOPPING))
+        if self._open[token] > MAX_OPEN:
+            problem = "This token has too many open requests."
+            raise Refused(refused(429, problem, **{"retry-after": "5"}))
         headers = Headers(scope=scope)
         try:
             async with asyncio.timeout(self._body_seconds):
                 body = await read_body(headers, receive)
         except TimeoutError:
-            await refused(408, "The request took too long to arrive.")(scope, receive, send)
-            return
+            raise Refused(refused(408, "The request took too long to arrive.")) from None
         except ClientDisconnect:
             return
         if body is None:
-            problem = f"A request has at most {MAX_LINE:,} bytes."
-            await refused(413, problem)(scope, receive, send)
-            return
+            raise Refused(refused(413, f"A request has at most {MAX_LINE:,} bytes."))
         message = parsed(body)
         unfit = message_problem(message) if scope["method"] == "POST" else None
         if unfit is not None:
-            await _rpc_refusal(400, unfit)(scope, receive, send)
-            return
+            raise _rpc_refusal(400, unfit)
         body = repaired(body)
         version, named = headers.get("mcp-protocol-version"), headers.get("mcp-session-id")
         if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -183,12 +179,9 @@ class HttpAgents:
         elif (found := self._sessions.of(named, token)) is not None:
             session = found
         else:
-            await _rpc_refusal(404, "Session not found")(scope, receive, send)
-            return
+            raise _rpc_refusal(404, "Session not found")
         if session.id and "method" in message and session.busy_with(message.get("id")):
-            problem = "A request with this id is still open in this session"
-            await _rpc_refusal(409, problem)(scope, receive, send)
-            return
+            raise _rpc_refusal(409, "A request with this id is still open in this session")
         await self._exchange(session, message, body, scope, receive, send)
         if session.id and scope["method"] == "DELETE":
             await self._sessions.end(session)
@@ -204,10 +197,8 @@ class HttpAgents:
     ) -> None:
         """Without a session only `initialize` can succeed; the SDK says so to everything else."""
         if message.get("method") == "initialize" and not await self._sessions.make_room(token):
-            await refused(429, "This token has too many sessions.", **{"retry-after": "60"})(
-                scope, receive, send
-            )
-            return
+            problem = "This token has too many sessions."
+            raise Refused(refused(429, problem, **{"retry-after": "60"}))
 
         async def noting(given: Message) -> None:
             if given["type"] == "http.response.start" and given["status"] < 400:
@@ -315,6 +306,14 @@ def _identify(scope: Scope, token: Token, remote: Remote) -> None:
     scope[REMOTE] = remote
 
 
-def _rpc_refusal(status: int, problem: str) -> JSONResponse:
+class Refused(Exception):
+    """The request is answered with this response, and not passed on."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.status_code)
+        self.response = response
+
+
+def _rpc_refusal(status: int, problem: str) -> Refused:
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": problem}}
-    return JSONResponse(error, status_code=status)
+    return Refused(JSONResponse(error, status_code=status))

@@ -1,4 +1,4 @@
-"""The door for agents over HTTP: every request passes here before MCP sees it.
+"""Check every request of agents over HTTP before MCP sees it.
 
 Owns which hosts, origins and tokens are let in, what strangers are told, and that guessing is slow.
 A token counts in the `Authorization` header and nowhere else: addresses end up in logs.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
 from starlette.datastructures import Headers
@@ -95,7 +96,8 @@ class Guesses:
 
 
 def _network(address: str) -> str:
-    """One household has one IPv6 network and as many addresses as it likes."""
+    """The address, or the network of an IPv6 address: one household has as many of those as it
+    likes."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -103,17 +105,15 @@ def _network(address: str) -> str:
     return f"{IPv6Address(int(found) >> 64 << 64)}/64" if found.version == 6 else str(found)
 
 
+@dataclass(frozen=True, slots=True)
 class HttpGuard:
     """A pure ASGI wrapper: streams pass through."""
 
-    def __init__(
-        self, app: ASGIApp, *, names: Names, tokens: Tokens, guesses: Guesses, clock: Clock
-    ) -> None:
-        self._app = app
-        self._names = names
-        self._tokens = tokens
-        self._guesses = guesses
-        self._clock = clock
+    app: ASGIApp
+    names: Names
+    tokens: Tokens
+    guesses: Guesses
+    clock: Clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -121,12 +121,12 @@ class HttpGuard:
         headers = Headers(scope=scope)
         refusal = self._elsewhere(scope, headers)
         given = _bearer(headers)
-        token = self._tokens.owner(given) if given is not None and refusal is None else None
+        token = self.tokens.owner(given) if given is not None and refusal is None else None
         note_credential(scope, token.digest if token is not None else None)
         if token is not None:
-            self._tokens.note_used(token, now=self._clock.time())
+            self.tokens.note_used(token, now=self.clock.time())
             scope[TOKEN] = token
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         if refusal is None:
             refusal = await self._stranger(scope, given=given is not None)
@@ -137,7 +137,7 @@ class HttpGuard:
         if has_two_ends(headers):
             return refused(400, TWO_ENDS)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or not self._names.knows(hosts[0]):
+        if len(hosts) != 1 or not self.names.knows(hosts[0]):
             return refused(403, "This address is not chatbridge's. See http.hosts in config.toml.")
         ours = {f"{scheme}://{hosts[0].lower()}" for scheme in ("http", "https")}
         if any(origin.lower() not in ours for origin in origins):
@@ -150,14 +150,14 @@ class HttpGuard:
         if not given:
             return refused(401, NEEDED, **{"www-authenticate": 'Bearer realm="chatbridge"'})
         client = scope.get("client")
-        if not await self._guesses.wrong(client[0] if client else ""):
+        if not await self.guesses.wrong(client[0] if client else ""):
             return refused(429, TOO_MANY, **{"retry-after": "60"})
         challenge = 'Bearer realm="chatbridge", error="invalid_token"'
         return refused(401, UNKNOWN, **{"www-authenticate": challenge})
 
 
 def refused(status: int, sentence: str, **headers: str) -> Response:
-    """Closes the connection: it would go on swallowing a body that nobody wants."""
+    """Closes the connection, which would else go on reading a body that nobody wants."""
     own = {"connection": "close", "cache-control": "no-store"}
     return JSONResponse({"error": sentence}, status_code=status, headers={**own, **headers})
 

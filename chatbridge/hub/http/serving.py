@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from mcp.server.lowlevel import Server
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import race
 from chatbridge.hub.http.tokens import Tokens
 from chatbridge.settings.tools import Http, host_and_port
 
@@ -27,26 +29,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TRY_EVERY = 30.0
+RETRY_SECONDS = 30.0
 
 
+@dataclass(slots=True)
 class HttpServing:
-    def __init__(
-        self,
-        server: Server[Any],
-        waiting_calls: WaitingCalls,
-        http: Http,
-        *,
-        state: Path,
-        clock: Clock,
-    ) -> None:
-        self._server = server
-        self._waiting_calls = waiting_calls
-        self._http = http
-        self._state = state
-        self._clock = clock
-        self._agents: HttpAgents | None = None
-        self._trouble: str | None = None
+    server: Server[Any]
+    waiting_calls: WaitingCalls
+    http: Http
+    state: Path
+    clock: Clock
+    _agents: HttpAgents | None = field(default=None, init=False)
+    _trouble: str | None = field(default=None, init=False)
 
     def projects(self) -> list[str]:
         """Of the agents that are connected now."""
@@ -61,7 +55,7 @@ class HttpServing:
 
         :raises SettingsError: it was asked for and cannot be had.
         """
-        address = asked or self._http.address
+        address = asked or self.http.address
         if address is None:
             yield
             return
@@ -99,18 +93,19 @@ class HttpServing:
                 self._trouble = f"Agents on other machines cannot connect: {error}"
             if not begun.done():
                 begun.set_result(None)
-            if await self._stopped_within(TRY_EVERY, stop):
+            await race(stop.wait(), self.clock.sleep(RETRY_SECONDS))
+            if stop.is_set():
                 return
         self._trouble = None
-        tokens = Tokens(str(self._state))
+        tokens = Tokens(str(self.state))
         self._agents = HttpAgents(
-            self._server,
-            self._waiting_calls,
+            self.server,
+            self.waiting_calls,
             tokens=tokens,
-            clock=self._clock,
-            limit=self._http.limit,
+            clock=self.clock,
+            limit=self.http.limit,
         )
-        names = Names(host, port, also=self._http.hosts)
+        names = Names(host, port, also=self.http.hosts)
         async with self._agents.serving(listener, names):
             log.info("agents can connect to http://%s%s", address, PATH)
             if not _is_loopback(host):
@@ -126,16 +121,6 @@ class HttpServing:
         if error is not None and not isinstance(error, SettingsError):
             log.error("MCP over HTTP has ended", exc_info=error)
             self._trouble = "Agents on other machines cannot connect; the hub's log says why."
-
-    async def _stopped_within(self, seconds: float, stop: asyncio.Event) -> bool:
-        ends = {
-            asyncio.ensure_future(stop.wait()),
-            asyncio.ensure_future(self._clock.sleep(seconds)),
-        }
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        for task in ends:
-            task.cancel()
-        return stop.is_set()
 
 
 def _is_loopback(host: str) -> bool:

@@ -26,7 +26,7 @@ MAX_OPEN = 64
 """Requests and streams of one token at a time."""
 IDLE = 1800.0
 TICK = 1.0
-"""How often it is looked whether a token was removed, while there are sessions."""
+"""Seconds between two looks whether a token was removed, while there are sessions."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,7 +39,7 @@ class Exchange:
     request: object = None
     """The id of its JSON-RPC request."""
     cut: asyncio.Event = field(default_factory=asyncio.Event)
-    """We end it, as if its client had gone."""
+    """Set to end it as if its client had gone."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 

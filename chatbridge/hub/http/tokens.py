@@ -34,7 +34,7 @@ NOTED_EVERY = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is known of a token without the token."""
+    """What is stored of a token."""
 
     name: str
     created: float
@@ -182,7 +182,7 @@ def _replace(path: str, content: str, *, durable: bool) -> None:
 
 
 class Tokens:
-    """The file as it is now: a change of it counts from the next look on."""
+    """The tokens in the file. A change of the file counts from the next look on."""
 
     def __init__(self, state: str) -> None:
         self._state = state

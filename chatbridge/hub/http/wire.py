@@ -16,11 +16,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from chatbridge import safe_json
-from chatbridge import safe_json as request_ids
+from chatbridge.core.tasks import race
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.http.guard import UNKNOWN, refused
 from chatbridge.hub.http.sessions import Exchange
-from chatbridge.safe_json import has_bad_id
 
 FINISH_SECONDS = 1.0
 """How long the end of a response that was cut short may take: its client may not be reading."""
@@ -39,15 +38,8 @@ class Wire:
         self._gone = self._started = self._finished = False
 
     async def receive(self) -> Message:
-        heard = asyncio.ensure_future(_awaited(self._receive))
-        cut = asyncio.ensure_future(self._exchange.cut.wait())
-        ends: set[asyncio.Future[Any]] = {heard, cut}
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            message: Message = heard.result() if heard.done() else {"type": "http.disconnect"}
-        finally:
-            for task in ends:
-                task.cancel()
+        heard = await race(_awaited(self._receive), self._exchange.cut.wait())
+        message = heard or await nothing_more()
         if message["type"] == "http.disconnect":
             self._gone = True
         return message
@@ -112,7 +104,7 @@ def message_problem(message: dict[str, Any]) -> str | None:
     notification, and reads one level deeper than we do."""
     if not message:
         return f"the body is not one JSON object of at most {safe_json.DEEPEST} levels"
-    return request_ids.PROBLEM if has_bad_id(message) else None
+    return safe_json.PROBLEM if safe_json.has_bad_id(message) else None
 
 
 def repaired(body: bytes) -> bytes:

@@ -14,7 +14,7 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp.server.lowlevel import Server
@@ -49,44 +49,36 @@ MOST_OF_ONE_USER = 256
 class Connection:
     session: Session
     writer: asyncio.StreamWriter
-    task: asyncio.Task[None]
     remark: str | None
     version: str
     pid: int | None
     uid: int
 
 
+@dataclass(slots=True)
 class Links:
-    def __init__(
-        self,
-        server: Server[Any],
-        waiting_calls: WaitingCalls,
-        *,
-        settings: dict[str, str],
-        tell: Callable[[str], None],
-        terminals: Terminals | None = None,
-        peers: Peers | None = None,
-        pushes: Pushes | None = None,
-        delivered: Delivered | None = None,
-        opened: Callable[[Project], None] = lambda project: None,
-    ) -> None:
-        """`settings` are the digests of what this hub uses; of links that name others the owner
-        is told. `terminals` serve what connects as one. `peers` are those who may connect.
-        `pushes` and `delivered` are for the links' sessions; `opened` is told of their projects."""
-        self._peers = peers or Peers()
-        self._tell = tell
-        self._pushes = pushes
-        self._delivered = delivered
-        self._opened = opened
-        self._terminals = terminals or Terminals()
-        self._visits: set[asyncio.Task[Any]] = set()
-        self._of_user: Counter[int] = Counter()
-        self._server = server
-        self._waiting_calls = waiting_calls
-        self._settings = settings
-        self._connections: dict[asyncio.StreamWriter, Connection] = {}
-        self._listener: asyncio.Server | None = None
-        self._closing = False
+    server: Server[Any]
+    waiting_calls: WaitingCalls
+    settings: dict[str, str] = field(kw_only=True)
+    """Digests of what this hub uses; the owner is told of links that name others."""
+    tell: Callable[[str], None] = field(kw_only=True)
+    terminals: Terminals | None = None
+    """Serve what connects as one."""
+    peers: Peers | None = None
+    """Those who may connect."""
+    pushes: Pushes | None = None
+    delivered: Delivered | None = None
+    opened: Callable[[Project], None] = lambda project: None
+    """Told of the links' projects."""
+    _peers: Peers = field(init=False)
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set, init=False)
+    _of_user: Counter[int] = field(default_factory=Counter, init=False)
+    _connections: dict[asyncio.StreamWriter, Connection] = field(default_factory=dict, init=False)
+    _listener: asyncio.Server | None = field(default=None, init=False)
+    _closing: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._peers = self.peers or Peers()
 
     async def listen(self, sock: socket.socket) -> None:
         options: dict[str, Any] = {"sock": sock, "limit": MAX_LINE}
@@ -120,21 +112,21 @@ class Links:
         self._closing = True
         if self._listener is not None:
             self._listener.close()
-        connections = list(self._connections.values())
-        for connection in connections:
+        for connection in self._connections.values():
             connection.session.mute()
             if not connection.writer.is_closing():
                 connection.writer.write(_line({"chatbridge": "stopping"}))
                 connection.writer.write_eof()
-        ending = [*(connection.task for connection in connections), *self._visits]
-        for task in ending:
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock = writer.get_extra_info("socket")
         uid = sockets.peer_uid(sock)
         self._of_user[uid] += 1
+        self._tasks.add(_this_task())
         try:
             if not self._peers.admits(sock):
                 log.warning("a process of uid %d tried to connect", uid)
@@ -146,7 +138,7 @@ class Links:
             if preface is None or self._closing:
                 return
             if preface["chatbridge"] == "terminal":
-                await self._visit(reader, writer, uid=uid)
+                await (self.terminals or Terminals()).serve(reader, writer, uid=uid)
             else:
                 await self._serve(preface, reader, writer, uid=uid)
         except (ConnectionError, ChatbridgeError) as error:
@@ -156,6 +148,7 @@ class Links:
             # as an error.
             return
         finally:
+            self._tasks.discard(_this_task())
             self._of_user -= Counter((uid,))
             writer.close()
 
@@ -178,18 +171,6 @@ class Links:
         await _write(writer, {**greeting, "pid": os.getpid()})
         return preface  # type: ignore[no-any-return]
 
-    async def _visit(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, uid: int
-    ) -> None:
-        """A command of a person's terminal."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._visits.add(task)
-        try:
-            await self._terminals.serve(reader, writer, uid=uid)
-        finally:
-            self._visits.discard(task)
-
     async def _serve(
         self,
         preface: dict[str, Any],
@@ -199,7 +180,7 @@ class Links:
         uid: int,
     ) -> None:
         link, project = self._identity(preface, uid)
-        self._opened(project)
+        self.opened(project)
 
         async def send(line: bytes) -> None:
             if writer.is_closing():
@@ -212,42 +193,40 @@ class Links:
             project=project,
             reader=reader,
             send=send,
-            waiting_calls=self._waiting_calls,
+            waiting_calls=self.waiting_calls,
             confirms=True,
             limit=preface.get("limit"),
             folder=preface.get("cwd"),
-            pushes=self._pushes,
-            delivered=self._delivered,
+            pushes=self.pushes,
+            delivered=self.delivered,
         )
         remark = self._remark(preface, session)
         if remark:
             log.warning("link %s: %s", link, remark)
-            self._tell(remark)
-        task = asyncio.current_task()
-        assert task is not None
+            self.tell(remark)
         self._connections[writer] = Connection(
             session,
             writer,
-            task,
             remark,
             version=_short(preface.get("version")),
             pid=(pid := _pid(preface.get("pid"))),
             uid=uid,
         )
-        self._waiting_calls.link_opened(link)
+        self.waiting_calls.link_opened(link)
         log.info("link %s opened project=%s pid=%s", link, one_line(project.name), pid)
         try:
-            await session.serve(self._server)
+            await session.serve(self.server)
         except Exception:
             if not self._closing:  # the SDK may fail over being cancelled
                 log.exception("link %s: its session failed", link)
         finally:
             del self._connections[writer]
+            self._tasks.discard(_this_task())  # what follows is not cut off by a hub that closes
         if self._closing:
             return  # its calls go on with the next hub
         log.info("link %s closed", link)
         writer.close()  # a link that was cut off comes back, whatever the store does
-        await self._waiting_calls.link_closed(link)
+        await self.waiting_calls.link_closed(link)
 
     def _identity(self, preface: dict[str, Any], uid: int) -> tuple[str, Project]:
         """The link's id, which its calls are named after, and its project. Where several users
@@ -273,7 +252,7 @@ class Links:
             return None
         # Only names of ours: this is said in chatbridge's own voice.
         given = [name for name in compared_settings() if name in theirs]
-        names = [name for name in given if self._settings.get(name) != theirs[name]]
+        names = [name for name in given if self.settings.get(name) != theirs[name]]
         if not names:
             return None
         project = isolated(shortened(one_line(session.project.name), LONGEST_PROJECT))
@@ -281,6 +260,12 @@ class Links:
             f"The agent in {project} was started with settings that this hub does not "
             f"use: {', '.join(names)}. Put them into config.toml, then run: chatbridge stop"
         )
+
+
+def _this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
 
 
 def _problem(preface: object) -> str | None:

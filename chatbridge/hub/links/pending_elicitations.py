@@ -13,7 +13,7 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 
-class Forms:
+class PendingElicitations:
     def __init__(self) -> None:
         self.replies: asyncio.Queue[SessionMessage] = asyncio.Queue()
         """For the SDK, as if they had come on the wire."""

@@ -1,7 +1,7 @@
 """One MCP session: lines of a link's socket, or of standard input and output, to and from the SDK.
 
-Owns framing and the private lines of docs/link-protocol.md. What a request means is the server's
-business; the first lines of a connection are in `links`.
+Owns framing and the private lines of docs/link-protocol.md. The server knows what a request means;
+`listener` reads the first lines of a connection.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self, cast
 
 import mcp_types as types
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -19,14 +21,12 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
 from chatbridge import safe_json
-from chatbridge import safe_json as request_ids
 from chatbridge.commands.tools.notifications import LEVELS, Pushes
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
 from chatbridge.framing import MAX_LINE, Overlong
-from chatbridge.hub.links.pending_elicitations import Forms
-from chatbridge.hub.links.sdk_streams import Reading, Writing
+from chatbridge.hub.links.pending_elicitations import PendingElicitations
 from chatbridge.safe_json import has_bad_id, is_request_id
 
 log = logging.getLogger(__name__)
@@ -37,53 +37,45 @@ Send = Callable[[bytes], Awaitable[None]]
 Delivered = Callable[[CallName], Awaitable[None]]
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Session:
     """A link's connection; also the `Caller` that its tool calls belong to."""
 
-    def __init__(
-        self,
-        *,
-        link: str,
-        project: Project,
-        reader: asyncio.StreamReader,
-        send: Send,
-        waiting_calls: WaitingCalls,
-        confirms: bool,
-        limit: float | None = None,
-        folder: str | None = None,
-        pushes: Pushes | None = None,
-        delivered: Delivered | None = None,
-    ) -> None:
-        """`confirms`: the other side says when a response has reached the client. Where there is
-        no link between us and the client, writing it is all there is. `delivered` is told of that
-        beside the `waiting_calls`; `pushes` has what nobody asked for."""
-        self.link = link
-        self.project = project
-        self.limit = limit
-        self.folder = folder
-        self.present = True
-        self.level: types.LoggingLevel = "debug"
-        self._pushes = pushes or Pushes()
-        self._delivered = delivered
-        self._greeted = False
-        """The client has begun to shake hands."""
-        self._ready = False
-        """It has shaken hands."""
-        self._reader = reader
-        self._send = send
-        self._waiting_calls = waiting_calls
-        self._confirms = confirms
-        self._requests: set[str] = set()
-        """The requests of this connection that have no response yet."""
-        self._ages: dict[str, float] = {}
-        """How long requests have waited that are about to be repeated."""
-        self._unconfirmed: set[str] = set()
-        """Its calls of which the link has not said that the client has the response."""
-        self._forms = Forms()
+    link: str
+    project: Project
+    reader: asyncio.StreamReader
+    send: Send
+    waiting_calls: WaitingCalls
+    confirms: bool
+    """The other side says when a response has reached the client. Where there is no link between us
+    and the client, writing it is all there is."""
+    limit: float | None = None
+    folder: str | None = None
+    pushes: Pushes | None = None
+    """Has what nobody asked for."""
+    delivered: Delivered | None = None
+    """Told of delivered responses, beside the `waiting_calls`."""
+    present: bool = field(default=True, init=False)
+    level: types.LoggingLevel = field(default="debug", init=False)
+    _pushes: Pushes = field(init=False)
+    _greeted: bool = field(default=False, init=False)
+    """The client has begun to shake hands."""
+    _ready: bool = field(default=False, init=False)
+    """It has shaken hands."""
+    _requests: set[str] = field(default_factory=set, init=False)
+    """The requests of this connection that have no response yet."""
+    _ages: dict[str, float] = field(default_factory=dict, init=False)
+    """How long requests have waited that are about to be repeated."""
+    _unconfirmed: set[str] = field(default_factory=set, init=False)
+    """Its calls of which the link has not said that the client has the response."""
+    _forms: PendingElicitations = field(default_factory=PendingElicitations, init=False)
+
+    def __post_init__(self) -> None:
+        self._pushes = self.pushes or Pushes()
 
     async def serve(self, server: Server[Any]) -> None:
         """Until the other side closes."""
-        read, write = Reading(self), Writing(self)
+        read, write = _Reading(self), _Writing(self)
         try:
             async with self._pushes.to(self):
                 options = server.create_initialization_options(
@@ -134,11 +126,11 @@ class Session:
         passed: Overlong | None = None
         while True:
             try:
-                line = await self._reader.readuntil(b"\n")
+                line = await self.reader.readuntil(b"\n")
             except asyncio.IncompleteReadError as error:
                 return error.partial
             except asyncio.LimitOverrunError as error:
-                piece = await self._reader.readexactly(error.consumed)
+                piece = await self.reader.readexactly(error.consumed)
                 passed = passed or Overlong(piece, b"")
                 passed = Overlong(passed.head, passed.tail + piece)
                 continue
@@ -155,13 +147,13 @@ class Session:
                 return None
             message = repaired
         if _has_bad_id(message, line):
-            await self._refuse(types.INVALID_REQUEST, request_ids.PROBLEM)
+            await self._refuse(types.INVALID_REQUEST, safe_json.PROBLEM)
             return None
         if isinstance(message, types.JSONRPCRequest):
             self._requests.add(json.dumps(message.id))
-            if self._confirms and message.method == "tools/call":
+            if self.confirms and message.method == "tools/call":
                 self._unconfirmed.add(json.dumps(message.id))
-            self._waiting_calls.clear_cancelled(self._name(message.id))
+            self.waiting_calls.clear_cancelled(self._name(message.id))
             self._greeted = self._greeted or message.method == "initialize"
         if isinstance(message, types.JSONRPCNotification):
             self._note_ready(message)
@@ -177,7 +169,7 @@ class Session:
         try:
             found = json.loads(line)
             if has_bad_id(found):
-                await self._refuse(types.INVALID_REQUEST, request_ids.PROBLEM)
+                await self._refuse(types.INVALID_REQUEST, safe_json.PROBLEM)
                 return None
             text = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
             return types.jsonrpc_message_adapter.validate_json(text, by_name=False)
@@ -206,9 +198,9 @@ class Session:
         self._unconfirmed.discard(json.dumps(requested))
         try:
             timed_out = speaks_of_time(message.params or {})
-            await self._waiting_calls.cancel(self._name(requested), timed_out=timed_out)
+            await self.waiting_calls.cancel(self._name(requested), timed_out=timed_out)
         except ChatbridgeError as error:
-            if self._confirms:
+            if self.confirms:
                 raise
             log.warning("link %s: the cancelled call %r stays: %s", self.link, requested, error)
 
@@ -235,7 +227,7 @@ class Session:
                 given = private.get("pending")
                 pending = map(json.dumps, given) if isinstance(given, list) else ()
                 repeated = self._requests | self._unconfirmed | {*pending}
-                await self._waiting_calls.resumed(self.link, repeated=repeated)
+                await self.waiting_calls.resumed(self.link, repeated=repeated)
                 self._pushes.resumed(self)
             case {"chatbridge": what}:
                 log.debug("link %s: private line %r is not known", self.link, what)
@@ -275,13 +267,13 @@ class Session:
             call = _call_of(item)
             if self._forms.answered(json.dumps(call), message.id):
                 return
-            if self._confirms:  # a link takes it out again; clients may refuse it
+            if self.confirms:  # a link takes it out again; clients may refuse it
                 line = json.dumps({**json.loads(line), "chatbridgeCall": call}).encode()
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._requests.discard(json.dumps(message.id))
             self._forms.forget(json.dumps(message.id))
         await self._write(line)
-        if isinstance(message, types.JSONRPCResponse) and self.present and not self._confirms:
+        if isinstance(message, types.JSONRPCResponse) and self.present and not self.confirms:
             await self._note_delivered(self._name(message.id))
 
     async def _note_delivered(self, name: CallName) -> None:
@@ -291,7 +283,7 @@ class Session:
             log.warning("the answer to call %s counts as kept: %s", name.request, error)
 
     async def _told_of(self, name: CallName) -> None:
-        told = [self._waiting_calls.delivered, *filter(None, [self._delivered])]
+        told = [self.waiting_calls.delivered, *filter(None, [self.delivered])]
         await asyncio.gather(*(tell(name) for tell in told))  # together: they share one commit
 
     async def push(self, method: str, params: dict[str, Any] | None = None) -> None:
@@ -308,9 +300,76 @@ class Session:
         if not self.present:
             return
         try:
-            await self._send(line + b"\n")
+            await self.send(line + b"\n")
         except ConnectionError:
             self.present = False
+
+
+class _Stream:
+    """What the SDK expects of a stream beside its items. The connection is closed by its owner."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def aclose(self) -> None:
+        return None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        return None
+
+
+class _Reading(_Stream):
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._line: asyncio.Future[SessionMessage | None] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            message = await self._next()
+        except Exception:
+            self._session.mute()
+            raise
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def _next(self) -> SessionMessage | None:
+        """The next line's message, or a reply, whichever comes first."""
+        line = self._line or asyncio.ensure_future(self._session.next_message())
+        reply = asyncio.ensure_future(self._session.next_reply())
+        self._line = line
+        ends: set[asyncio.Future[Any]] = {line, reply}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            reply.cancel()
+        if reply.done() and not reply.cancelled():
+            return reply.result()
+        self._line = None
+        return line.result()
+
+    def stop(self) -> None:
+        if self._line is not None:
+            self._line.cancel()
+
+    async def receive(self) -> SessionMessage | Exception:
+        return await self.__anext__()
+
+
+class _Writing(_Stream):
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._session.send_message(item)
 
 
 def speaks_of_time(cancelled: Mapping[str, Any]) -> bool | None:

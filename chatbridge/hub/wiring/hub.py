@@ -163,7 +163,7 @@ async def open_hub(
         supervisor = ChannelSupervisor(
             delivery, clock=clock, faults=faults, confinement=confinement
         )
-        store.file.told = supervisor.tell_again
+        store.file.on_lost = supervisor.tell_again
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
 
@@ -244,7 +244,9 @@ async def open_hub(
             clock=clock,
             troubles=supervisor.troubles,
         )
-        status = TerminalStatus(health=health, store=store, clock=clock, lock=lock, links=links)
+        status = TerminalStatus(
+            health=health, store=store, lock=lock, since=clock.time(), links=links
+        )
         asks = TerminalAsks(
             intake, policy=broker.policy, health=health, clock=clock, watchers=watchers
         )

@@ -12,15 +12,14 @@ from chatbridge.core.store_port import Store
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.settings import Settings
 from chatbridge.tools.approvals.tool import ApproveToolUse
-from chatbridge.tools.ask_user import tool as results
+from chatbridge.tools.ask_user import tool as ask_user
 from chatbridge.tools.ask_user.tool import AskUser
-from chatbridge.tools.auq import ask
+from chatbridge.tools.auq import results as auq
 from chatbridge.tools.auq.arguments import Limits as AuqLimits
-from chatbridge.tools.auq.ask import AskUserQuestions
-from chatbridge.tools.auq.fetch import GetAnsweredQuestions
+from chatbridge.tools.auq.tool import AskUserQuestions, GetAnsweredQuestions
 from chatbridge.tools.call import ToolHandler
 from chatbridge.tools.clients import Client, Clients
-from chatbridge.tools.elicitation.elicitation import Elicitation, States, key_in
+from chatbridge.tools.elicitation import Elicitation, States, key_in
 from chatbridge.tools.journal.journal import JournalKeeper
 from chatbridge.tools.notify_user import NotifyUser
 from chatbridge.tools.question_ask.ask import QuestionAsk
@@ -48,9 +47,10 @@ def tools_of(
     states = States(lambda: key_in(state / "form-key"))
     limits = AuqLimits(questions=settings.auq_max_questions, options=settings.auq_max_options)
     other_tools = settings.journal.other_tools
+    renderers = {AskUser.name: ask_user.render_result, AskUserQuestions.name: auq.render_result}
     known: list[ToolHandler] = [
         AskUser(waiting, None if settings.elicit == "chats" else elicitation),
-        WaitForAnswer(waiting, {AskUser.name: results.told, AskUserQuestions.name: ask.told}),
+        WaitForAnswer(waiting, renderers),
         AskUserQuestions(waiting, limits=limits, timeout=settings.auq_timeout),
         GetAnsweredQuestions(waiting, store),
         QuestionAsk(waiting, elicitation, keeper, states, elicit=settings.elicit),

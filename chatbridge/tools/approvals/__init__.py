@@ -1,0 +1,6 @@
+"""`approve_tool_use`: permissions that a client asks for.
+
+tool: the tool
+subject: what the card shows of a command, a change or another input
+questions: Claude Code's own questions as a form
+"""

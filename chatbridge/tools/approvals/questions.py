@@ -17,7 +17,7 @@ LONGEST = 4_000
 
 
 def questions_of(given: Json) -> tuple[Question, ...] | None:
-    """None: these are no questions that can be asked and whose answers can be told apart."""
+    """None if they cannot be asked, or their answers could not be told apart."""
     found = given.get("questions")
     if not isinstance(found, list) or not 1 <= len(found) <= MOST_QUESTIONS:
         return None
@@ -28,7 +28,7 @@ def questions_of(given: Json) -> tuple[Question, ...] | None:
 
 
 def answered(given: Json, answers: tuple[Answer, ...]) -> Json:
-    """The input with the answers in it: what makes the tool return them to the model."""
+    """The input with the answers in it: with it the tool returns them to the model."""
     said = {
         one["question"]: _said(one, answer)
         for one, answer in zip(given["questions"], answers, strict=True)

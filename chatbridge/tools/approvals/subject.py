@@ -61,7 +61,7 @@ def subject_of(
 
 
 def whole_first(subject: Subject) -> Subject:
-    """A command cannot be taken back."""
+    """Decide whether all of it has to be shown first: a command cannot be taken back."""
     shown = exact(subject.code)  # where hidden characters take room, too
     # So many lines in few words are all on the card: there would be nothing left to show.
     lines = shown.count("\n") >= LONG_LINES and len(shown) > HEAD + TAIL
@@ -79,7 +79,7 @@ def _where(folder: str | None) -> str | None:
 
 
 def _storable(path: str) -> str:
-    """Bytes that are no text would be lost, and two paths would look the same."""
+    """Refuse bytes that are no text: they would be lost, and two paths would look the same."""
     if encodable(path) != path:
         raise ToolInputError(
             "A path is no text, so nobody can be asked about it",
@@ -101,7 +101,7 @@ def _command(given: Json) -> str | None:
 
 
 def _change(tool: str, given: Json, project: Project) -> Subject | None:
-    """None: it is to be shown as it came."""
+    """None if it is to be shown as it came."""
     path, diff = _path(given), _diff(tool, given)
     if path is None or not diff:
         return None
@@ -121,8 +121,8 @@ def _change(tool: str, given: Json, project: Project) -> Subject | None:
 
 
 def _elsewhere(given: Json, project: Project, folder: str) -> Iterator[str]:
-    """Where the paths of an input that is shown as it came lead, if that is elsewhere. All of them:
-    which one its tool goes by is not known."""
+    """Where the paths of an input that is shown as it came lead, if elsewhere. All of them, because
+    it is not known which one the tool uses."""
     for path in filter(None, map(given.get, _PATHS)):
         if not isinstance(path, str) or not (whole := os.path.join(folder, path)).startswith("/"):
             continue
@@ -135,7 +135,7 @@ def _elsewhere(given: Json, project: Project, folder: str) -> Iterator[str]:
 
 
 def _diff(tool: str, given: Json) -> str | None:
-    """None or nothing: it is to be shown as it came."""
+    """None or empty if it is to be shown as it came."""
     match tool:
         case "Edit":
             edit = _edit({key: value for key, value in given.items() if key != "file_path"})
@@ -205,7 +205,7 @@ def _path(given: Json) -> str | None:
 
 
 def _within(path: str, project: Project) -> str:
-    """From the project's folder on, if it is in there beyond doubt."""
+    """Relative to the project's folder, if it is in there beyond doubt."""
     inside = project.key.startswith("/") and path.startswith(f"{project.key}/")
     return path[len(project.key) + 1 :] if inside and os.path.normpath(path) == path else path
 
@@ -219,7 +219,7 @@ def as_written(folder: str) -> str:
 
 
 COMPARED = 100_000
-"""As much is compared at most, so that no agent can keep the hub busy with it."""
+"""Limit on the effort of comparing, so that no agent can keep the hub busy with it."""
 NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -250,26 +250,27 @@ def written(content: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Joined by line feeds, they are the text again: no other character ends a line here."""
+    """Split at line feeds only, so that joining the lines gives the text again."""
     return text.split("\n") if text else []
 
 
 def _without_header(diff: Iterator[str]) -> list[str]:
-    """The names of two files and one range of lines, none of which are known."""
+    """Drop the names of two files and the range of lines, which are not known."""
     return list(diff)[3:]
 
 
 RUN_FOLDERS = frozenset({"hooks", "githooks", "git-hooks", "ci"})
 SETTINGS = frozenset({".git", ".config"})
-"""No project lies in there: an agent that was started below them works on settings."""
+"""Folders that hold settings and no projects: an agent that was started below them works on
+settings."""
 RUN_WORDS = frozenset({
     "sh", "bash", "zsh", "fish", "ps1", "bat", "cmd", "mk", "cmake", "gradle",
     "appveyor", "cloudbuild", "azure-pipelines", "bitbucket-pipelines", "lefthook",
     "build", "setup", "package", "pyproject", "cargo", "cmakelists", "tox", "conftest", "config",
     "compose", "docker-compose",
 })  # fmt: skip
-"""Of a name, between its dots: `Dockerfile.prod`, `build.gradle.kts` and `deploy.sh` are one rule.
-All without regard to case: some file systems have none."""
+"""Parts of a name between its dots: `Dockerfile.prod`, `build.gradle.kts` and `deploy.sh` are one
+rule. Case is ignored, as some file systems do."""
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 

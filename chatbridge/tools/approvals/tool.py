@@ -17,7 +17,7 @@ from typing import Any
 from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.bounds import MAX_CHARACTERS
-from chatbridge.core.errors import ChatbridgeError, ToolInputError
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import (
     DENY,
     VERDICTS,
@@ -34,7 +34,7 @@ from chatbridge.tools.approvals import questions as approval_questions
 from chatbridge.tools.approvals.subject import subject_of
 from chatbridge.tools.call import Peer, ToolCall, text_result
 from chatbridge.tools.clients import HOOK, soonest
-from chatbridge.tools.definition import described, refused
+from chatbridge.tools.definition import described, object_schema, refused, text_field, too_long
 from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 Json = dict[str, Any]
 
 OUTCOME = "chatbridge/outcome"
-"""In a denial's `_meta`: whether a person denied it, or what else came between."""
+"""Key in a denial's `_meta`: whether a person denied it, or what else happened."""
 LONGEST_NAME = 200
 
 DENIED = "The user denied this"
@@ -74,7 +74,7 @@ it by yourself allows nothing."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """A tool that is to be used, and with what."""
+    """A tool that is to be used, and its input."""
 
     tool: str
     given: Json
@@ -85,7 +85,7 @@ class ApproveToolUse:
     always = True
 
     def __init__(self, waiting: Waiting, *, timeout: float | None) -> None:
-        """`timeout`: of approvals; None: as long as any ask's."""
+        """`timeout` of approvals; None: that of every ask."""
         self._waiting = waiting
         self._policy = waiting.broker.policy
         self._timeout = timeout
@@ -95,15 +95,15 @@ class ApproveToolUse:
             self.name,
             title="Approve the use of a tool",
             description=DESCRIPTION,
-            schema={
-                "type": "object",
-                "properties": {
-                    "tool_name": {"type": "string", "description": "The tool that is to be used"},
+            schema=object_schema(
+                {
+                    "tool_name": text_field("The tool that is to be used"),
                     "input": {"type": "object", "description": "What it is to be used with"},
-                    "tool_use_id": {"type": "string", "description": "The client's own id of it"},
+                    "tool_use_id": text_field("The client's own id of it"),
                 },
-                "required": ["tool_name", "input"],
-            },
+                "tool_name",
+                "input",
+            ),
             read_only=True,
         )
 
@@ -155,7 +155,7 @@ class ApproveToolUse:
         return _allow(use.given)
 
     def _limit(self, call: ToolCall) -> float | None:
-        """After how long the call ends at the latest, whatever its card says."""
+        """Seconds after which the call ends at the latest, whatever its card says."""
         return soonest(call.given_up_after, self._policy.max_block)
 
     def _longest(self, limit: float | None) -> float:
@@ -203,10 +203,9 @@ class ApproveToolUse:
         return _deny(_with_reason(CANCELLED, reason), "cancelled")
 
     async def _unanswered(self, ask: Ask, sentence: str, outcome: str) -> CallToolResult:
-        nobody = (await self._waiting.reach(ask)).nobody
-        return (
-            _deny(f"{nobody} {NOT_REACHED}", "not_reached") if nobody else _deny(sentence, outcome)
-        )
+        if nobody := (await self._waiting.reach(ask)).nobody:
+            return _deny(f"{nobody} {NOT_REACHED}", "not_reached")
+        return _deny(sentence, outcome)
 
 
 def _parsed(arguments: Json) -> Use:
@@ -220,17 +219,14 @@ def _parsed(arguments: Json) -> Use:
         accepted = "the tool's input as an object"
         raise refused("Validation error: input is required", "input", given, accepted)
     if size > MAX_CHARACTERS:
-        raise ToolInputError(
-            "Validation error: input is too long",
-            path="input",
-            given=f"{size:,} characters of JSON",
-            accepted=f"at most {MAX_CHARACTERS:,}",
-        )
+        given_size, accepted = f"{size:,} characters of JSON", f"at most {MAX_CHARACTERS:,}"
+        raise too_long("input", "input", given_size, accepted)
     return Use(tool=tool, given=given)
 
 
 def _size(given: object) -> int | None:
-    """Python reads numbers as JSON that JSON does not have; the client could not read them back."""
+    """None if it holds numbers that Python reads and JSON does not have: the client could not read
+    them."""
     try:
         return len(json.dumps(given, allow_nan=False))
     except (ValueError, RecursionError):
@@ -242,13 +238,13 @@ def _with_reason(sentence: str, reason: str | None) -> str:
 
 
 def _allow(given: Json) -> CallToolResult:
-    return _told({"behavior": "allow", "updatedInput": given})
+    return _verdict({"behavior": "allow", "updatedInput": given})
 
 
 def _deny(message: str, outcome: str, *, is_error: bool = False) -> CallToolResult:
-    told = _told({"behavior": "deny", "message": message})
-    return told.model_copy(update={"meta": {OUTCOME: outcome}, "is_error": is_error})
+    denial = _verdict({"behavior": "deny", "message": message})
+    return denial.model_copy(update={"meta": {OUTCOME: outcome}, "is_error": is_error})
 
 
-def _told(value: Json) -> CallToolResult:
+def _verdict(value: Json) -> CallToolResult:
     return text_result(json.dumps(value, ensure_ascii=False))

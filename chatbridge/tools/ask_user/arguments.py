@@ -1,4 +1,4 @@
-"""What `ask_user` takes: its arguments as questions. The schema is in `ask_user_schema`."""
+"""The arguments of `ask_user`: their JSON schema, and how to parse them into questions."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ from pydantic import (
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Option, Question, QuestionType
-from chatbridge.tools.definition import misshapen, refused
+from chatbridge.tools.definition import (
+    flag_field,
+    invalid_arguments,
+    object_schema,
+    refused,
+    text_field,
+)
 
 QUESTIONS, QUESTION = "questions", "question"
 """The dialects of an ask: how it was asked, and so how it is answered."""
 SHORTEST_TIMEOUT = 10.0
-QUESTIONS = "questions"
-QUESTION = "question"
 MAX_QUESTIONS = 10
 MAX_OPTIONS = 100
 MAX_LABEL = 1_000
@@ -264,45 +268,66 @@ def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputE
     if path == ("questions",) and kind == "too_long":
         count = len(arguments["questions"])
         return refused(TOO_MANY, "questions", f"{count} questions", "1 to 10 questions")
-    refusal = misshapen(error, _FIELDS)
+    refusal = invalid_arguments(error, _FIELDS)
     if path[-1] == "question" and kind in ("string_too_short", "missing"):
         given = None if kind == "missing" else given
         return refused(NO_TEXT, refusal.path, given, "some text")
     return refusal
 
 
-_OPTION = {
-    "type": "object",
-    "properties": {
-        "label": {"type": "string", "description": "What the person taps; short"},
-        "description": {"type": "string", "description": "What choosing it means"},
+_OPTION = object_schema(
+    {
+        "label": text_field("What the person taps; short"),
+        "description": text_field("What choosing it means"),
     },
-    "required": ["label"],
-}
+    "label",
+)
 _OPTIONS = {
     "type": "array",
     "description": "Options, as texts or as objects with label and description",
     "items": {"anyOf": [{"type": "string"}, _OPTION]},
     "maxItems": MAX_OPTIONS,
 }
+_QUESTION = object_schema(
+    {
+        "id": text_field("Comes back as questionId; optional"),
+        "question": text_field(
+            "The question; basic markdown is shown", minLength=1, maxLength=MAX_QUESTION
+        ),
+        "type": {
+            "type": "string",
+            "enum": [*ASKED_TYPES],
+            "default": str(QuestionType.TEXT),
+            "description": "text, one option, several options, or yes/no",
+        },
+        "options": _OPTIONS,
+        "required": {
+            "type": "boolean",
+            "default": True,
+            "description": "false: the person may skip it",
+        },
+        "placeholder": text_field("An example shown in a text field"),
+        "onTimeout": {
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+            "description": "What to assume if nobody answers; used only where the owner "
+            "allows it, never for confirm",
+        },
+    },
+    "question",
+)
 
 
 def input_schema(limits: Limits) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
+    return object_schema(
+        {
             "questions": {
                 "type": "array",
                 "description": "The questions, asked one after another; 1 to 3 are best",
                 "minItems": 1,
                 "maxItems": MAX_QUESTIONS,
-                "items": _question_schema(),
+                "items": _QUESTION,
             },
-            "title": {
-                "type": "string",
-                "description": "A heading that says what it is all about",
-                "maxLength": MAX_TITLE,
-            },
+            "title": text_field("A heading that says what it is all about", maxLength=MAX_TITLE),
             "timeout": {
                 "type": "integer",
                 "description": "How long to wait for the person, in milliseconds",
@@ -310,55 +335,16 @@ def input_schema(limits: Limits) -> dict[str, Any]:
                 "maximum": int(limits.longest * 1000),
                 "default": int(limits.default * 1000),
             },
-            "question": {
-                "type": "string",
-                "description": "One question, instead of questions; without options a free text",
-            },
+            "question": text_field(
+                "One question, instead of questions; without options a free text"
+            ),
             "options": {**_OPTIONS, "description": "Options of the one question"},
-            "multiSelect": {
-                "type": "boolean",
-                "description": "Whether several options of the one question may be chosen",
-                "default": False,
-            },
-            "wait": {
-                "type": "boolean",
-                "description": "false: return a ticket at once and fetch the answer later with "
-                "wait_for_answer",
-                "default": True,
-            },
-        },
-    }
-
-
-def _question_schema() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            "id": {"type": "string", "description": "Comes back as questionId; optional"},
-            "question": {
-                "type": "string",
-                "description": "The question; basic markdown is shown",
-                "minLength": 1,
-                "maxLength": MAX_QUESTION,
-            },
-            "type": {
-                "type": "string",
-                "enum": [*ASKED_TYPES],
-                "default": str(QuestionType.TEXT),
-                "description": "text, one option, several options, or yes/no",
-            },
-            "options": _OPTIONS,
-            "required": {
-                "type": "boolean",
-                "default": True,
-                "description": "false: the person may skip it",
-            },
-            "placeholder": {"type": "string", "description": "An example shown in a text field"},
-            "onTimeout": {
-                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-                "description": "What to assume if nobody answers; used only where the owner "
-                "allows it, never for confirm",
-            },
-        },
-        "required": ["question"],
-    }
+            "multiSelect": flag_field(
+                "Whether several options of the one question may be chosen", default=False
+            ),
+            "wait": flag_field(
+                "false: return a ticket at once and fetch the answer later with wait_for_answer",
+                default=True,
+            ),
+        }
+    )

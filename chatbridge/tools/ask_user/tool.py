@@ -1,7 +1,6 @@
 """`ask_user`: CodeNomad's question form and PromptManager's single question, in one tool.
 
-Owns the tool's description and the way from its arguments to an ask and from the ask's end to a
-result. What the arguments may be is in `ask_user_input`, what results look like in `outcomes`.
+Owns the tool's description, its ask and its results; `arguments` parses what it is given.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from chatbridge.tool_names import ASK_USER
 from chatbridge.tools.ask_user.arguments import QUESTION, Limits, input_schema, parse
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
 from chatbridge.tools.definition import described
-from chatbridge.tools.elicitation.elicitation import Elicitation, window_of
+from chatbridge.tools.elicitation import Elicitation, window_of
 from chatbridge.tools.waiting import Waiting
 
 DESCRIPTION = """\
@@ -71,7 +70,7 @@ class AskUser:
         ask, waiting = await self._waiting.ask(request, call)
         async with self._beside(ask, call, wait=given.wait):
             ended = await self._waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
-        return await told(self._waiting, ended or ask, waiting, call)
+        return await self._waiting.result(ended or ask, waiting, call, render_result)
 
     def _beside(
         self, ask: Ask, call: ToolCall, *, wait: bool
@@ -95,23 +94,16 @@ CANCELLED = "User cancelled the question."
 WITHDRAWN = "the agent stopped waiting and the question was withdrawn"
 
 
-async def told(waiting: Waiting, ask: Ask, caller: Call, call: ToolCall) -> CallToolResult:
-    """What an `ask_user` call is told: how the ask ended, or, if it has not, a ticket."""
-    reach = await waiting.reach(ask)
-    if not ask.open:
-        return result_of(ask, caller, reach)
-    await waiting.broker.waiting_calls.ticket(call.name)
-    return ticket_of(ask, reach)
-
-
-def result_of(ask: Ask, call: Call, reach: Reach) -> CallToolResult:
-    """The ended ask as this call's result."""
+def render_result(ask: Ask, call: Call, reach: Reach) -> CallToolResult:
+    """How the ask ended as this call's result, or a ticket if it is open."""
+    if ask.open:
+        return _ticket(ask, reach)
     if ask.dialect == QUESTION:
         return _sentence(ask, reach)
     return json_result(_outcome(ask, call, reach))
 
 
-def ticket_of(ask: Ask, reach: Reach) -> CallToolResult:
+def _ticket(ask: Ask, reach: Reach) -> CallToolResult:
     """The ask is still open: how to go on waiting for it."""
     nobody = reach.nobody
     if ask.dialect == QUESTION:

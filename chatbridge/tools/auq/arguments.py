@@ -1,4 +1,4 @@
-"""What auq's tools take: their arguments as questions, or as a session to be fetched.
+"""The arguments of auq's tools: their JSON schemas, and how to parse them.
 
 A refusal's first line is the contract's sentence; the second says where, what and what else.
 """
@@ -13,7 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chatbridge.core.model import Option, Question, QuestionType
 from chatbridge.tools.auq.results import SHORT
-from chatbridge.tools.definition import misshapen, refused
+from chatbridge.tools.definition import (
+    flag_field,
+    invalid_arguments,
+    object_schema,
+    refused,
+    text_field,
+)
 
 FEWEST_OPTIONS = 2
 MAX_NAME = 1_000
@@ -86,7 +92,7 @@ def parse(arguments: Mapping[str, Any], limits: Limits) -> AuqInput:
     try:
         given = _Arguments.model_validate(dict(arguments))
     except ValidationError as error:
-        raise misshapen(error, _FIELDS) from None
+        raise invalid_arguments(error, _FIELDS) from None
     questions = tuple(_question(q, i, limits) for i, q in enumerate(given.questions or ()))
     return AuqInput(questions=questions, wait=not given.nonBlocking)
 
@@ -96,7 +102,7 @@ def parse_fetch(arguments: Mapping[str, Any]) -> FetchInput:
     try:
         given = _Fetch.model_validate(dict(arguments))
     except ValidationError as error:
-        raise misshapen(error, _FIELDS) from None
+        raise invalid_arguments(error, _FIELDS) from None
     session = given.session_id.strip().lower()
     if len(session) < SHORT:
         raise refused(
@@ -157,3 +163,67 @@ def _options(given: list[_Option], path: str, limits: Limits) -> tuple[Option, .
 def _check_text(text: str, path: str) -> None:
     if not text.strip():
         raise refused(f"Validation error: {path} is required", path, text, "some text")
+
+
+# ── the schemas, with the limits in force ─────────────────────────────────────────────────────────
+
+
+def ask_schema(limits: Limits) -> dict[str, Any]:
+    option = object_schema(
+        {
+            "label": text_field(
+                'What the person taps; short. Your advice ends in "(recommended)"', minLength=1
+            ),
+            "description": text_field("What choosing it means"),
+        },
+        "label",
+    )
+    question = object_schema(
+        {
+            "prompt": text_field("The whole question; basic markdown is shown", minLength=1),
+            "title": text_field(
+                'A name of one or two words for it, such as "Database"', minLength=1
+            ),
+            "options": {
+                "type": "array",
+                "description": "What can be chosen, without an Other: that one is always there",
+                "minItems": FEWEST_OPTIONS,
+                "maxItems": limits.options,
+                "items": option,
+            },
+            "multiSelect": flag_field(
+                "true: any number of options may be chosen, also none", default=False
+            ),
+        },
+        "prompt",
+        "title",
+        "options",
+    )
+    return object_schema(
+        {
+            "questions": {
+                "type": "array",
+                "description": "The questions, asked one after another; 1 to 3 are best",
+                "minItems": 1,
+                "maxItems": limits.questions,
+                "items": question,
+            },
+            "nonBlocking": flag_field(
+                "true: return at once and fetch the answers later with get_answered_questions",
+                default=False,
+            ),
+        },
+        "questions",
+    )
+
+
+def fetch_schema() -> dict[str, Any]:
+    return object_schema(
+        {
+            "session_id": text_field(
+                f"The session's id, whole or its first {SHORT} characters", minLength=SHORT
+            ),
+            "blocking": flag_field("true: wait until the person has answered", default=False),
+        },
+        "session_id",
+    )

@@ -1,12 +1,15 @@
-"""The texts of auq: how an ask of `ask_user_questions` is told, at its end and before.
+"""The results of auq's tools: an ask of `ask_user_questions` as text, at its end and before.
 
 The forms are the contract's, to the letter. What it does not foresee is a paragraph at the end.
 """
 
 from __future__ import annotations
 
+from mcp_types import CallToolResult
+
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Answer, Ask, AskBack, Call, Option, Question, QuestionType, Status
+from chatbridge.tools.call import text_result
 
 SHORT = 8
 """How many characters of an id stand for it."""
@@ -24,30 +27,37 @@ WITHDRAWN = "This question set was withdrawn, because the agent had stopped wait
 LATE = "Late: these answers were given to an earlier call, which had stopped waiting."
 
 
-def submitted(ask: Ask, *, nobody: str | None) -> str:
-    """The ask is open, and its caller goes on without the answers for now."""
-    fetch = (
-        f'Call get_answered_questions with session_id "{ask.id}" to fetch the answers; '
-        "blocking: true waits for them."
-    )
-    return _text(_header(ask, Status.OPEN, counted=True), f"{SUBMITTED}\n{fetch}", nobody)
+def render_result(ask: Ask, caller: Call, reach: Reach) -> CallToolResult:
+    """For `ask_user_questions`: how the ask ended, or, if it is open, how to go on."""
+    if ask.open:
+        fetch = (
+            f'Call get_answered_questions with session_id "{ask.id}" to fetch the answers; '
+            "blocking: true waits for them."
+        )
+        header = _header(ask, Status.OPEN, counted=True)
+        return text_result(_text(header, f"{SUBMITTED}\n{fetch}", reach.nobody))
+    return _ended(ask, caller, reach, fetched=False)
 
 
-def pending(ask: Ask, *, nobody: str | None) -> str:
-    """The ask was to be fetched, and is open."""
-    return _text(_header(ask, Status.OPEN), NO_ANSWERS, nobody)
+def render_fetched(ask: Ask, caller: Call, reach: Reach) -> CallToolResult:
+    """For `get_answered_questions`."""
+    if ask.open:
+        return text_result(_text(_header(ask, Status.OPEN), NO_ANSWERS, reach.nobody))
+    return _ended(ask, caller, reach, fetched=True)
 
 
-def ended(ask: Ask, caller: Call, reach: Reach, *, fetched: bool) -> tuple[str, bool]:
-    """How the ask ended, and whether that is an error."""
+def _ended(ask: Ask, caller: Call, reach: Reach, *, fetched: bool) -> CallToolResult:
     if ask.answer is not None:
         late = LATE if caller.late or ask.late is not None else None
-        return _text(_header(ask, counted=True), _answers(ask, ask.answer.answers), late), False
+        text = _text(_header(ask, counted=True), _answers(ask, ask.answer.answers), late)
+        return text_result(text)
     if ask.status is Status.CANCELLED:
-        return _rejected(ask, fetched=fetched), False
+        return text_result(_rejected(ask, fetched=fetched))
     if ask.status is Status.TIMED_OUT:
-        return _text(_header(ask, ask.status), TIMED_OUT, reach.nobody), True
-    return _text(_header(ask, ask.status), WITHDRAWN), True
+        text = _text(_header(ask, ask.status), TIMED_OUT, reach.nobody)
+    else:
+        text = _text(_header(ask, ask.status), WITHDRAWN)
+    return text_result(text, is_error=True)
 
 
 def _text(*paragraphs: str | None) -> str:

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 MAX_FILE = 1_000_000
 MAX_FOLDER = 30_000_000
-"""So much is read at once, of the newest files: a repository can bring along what it likes."""
+"""Bytes that are read of the newest files: a repository can bring along what it likes."""
 SUFFIXES = 1_000
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LAST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -23,7 +23,7 @@ _LAST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(slots=True)
 class Found:
-    """What is in a folder: texts by their names, and what was passed over, and why."""
+    """Content of a folder: texts by name, and what was skipped and why."""
 
     texts: dict[str, tuple[str, float]] = field(default_factory=dict)
     """With the time at which each file was changed last."""
@@ -49,7 +49,7 @@ def opened(root: str, folder: str, *, make: bool = False) -> Iterator[int]:
 
 
 def _into(parent: int, part: str, *, flags: int, make: bool) -> int:
-    """One step down; the step above is closed."""
+    """Open a part below, and close its parent."""
     made = False
     if make:
         with suppress(FileExistsError):

@@ -36,10 +36,15 @@ class Place:
     folder: str
     relative: bool
 
-    def told(self, name: str) -> str:
-        """How a file in it is named to an agent."""
-        path = f"{self.folder}/{name}"
+    def shown(self, name: str = "") -> str:
+        """The folder, or a file in it, as it is named to an agent."""
+        path = f"{self.folder}/{name}" if name else self.folder
         return path if self.relative else os.path.join(self.root, path)
+
+    def create(self, stem: str, content: bytes) -> str:
+        """A new file, as it is named to an agent. :raises OSError:"""
+        with disk.opened(self.root, self.folder, make=True) as folder:
+            return self.shown(disk.create(folder, stem, content))
 
 
 @dataclass(slots=True)
@@ -58,8 +63,7 @@ class Journal:
 
     def where(self, project: Project) -> str:
         """The folder, in words for an agent."""
-        place = self._places(project)[0]
-        return place.folder if place.relative else os.path.join(place.root, place.folder)
+        return self._places(project)[0].shown()
 
     def save(self, project: Project, entry: Entry, *, since: float | None = None) -> str:
         """Write it down, unless it is there already; where it is. `since`: an entry of after this
@@ -74,18 +78,16 @@ class Journal:
         for place in places:
             name = _already_there(place, entry, earliest)
             if name is not None:
-                return place.told(name)
+                return place.shown(name)
         content = written(entry).encode()
         stem = re.sub(r"[-:]", "", entry.timestamp[:19]).replace("T", "_")
         *inside, last = places
         for place in inside:
             try:
-                with disk.opened(place.root, place.folder, make=True) as folder:
-                    return place.told(disk.create(folder, stem, content))
+                return place.create(stem, content)
             except OSError as error:
                 log.warning("%s: nothing can be saved in %s: %s", place.root, place.folder, error)
-        with disk.opened(last.root, last.folder, make=True) as folder:
-            return last.told(disk.create(folder, stem, content))
+        return last.create(stem, content)
 
     def read(self, project: Project) -> Pages:
         """Everything that can be read, in no order; nothing twice."""
@@ -183,7 +185,7 @@ def reason(error: OSError) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Entry:
     timestamp: str
-    """UTC with milliseconds and Z; so texts are in the order of their times."""
+    """UTC with milliseconds and Z, so that texts sort by time."""
     question: str
     answer: str
 
@@ -212,7 +214,7 @@ def _text(time: datetime) -> str:
 QUESTION_ASK = "question_ask"
 REMEMBERED = 1_000
 RECENT = 1_000
-"""How many ended asks a start looks through."""
+"""Ended asks that are looked through at the start."""
 
 
 class JournalKeeper:

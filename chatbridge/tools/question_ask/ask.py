@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_types import (
@@ -24,13 +26,13 @@ from mcp_types import (
     Tool,
 )
 
-from chatbridge.core.errors import InvalidAnswer, ToolInputError, UnknownAsk
+from chatbridge.core.errors import InvalidAnswer, UnknownAsk
 from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, Question, Status
 from chatbridge.core.text import encodable
 from chatbridge.tool_names import ASK_USER, offered_name
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
-from chatbridge.tools.definition import described, refused
-from chatbridge.tools.elicitation.elicitation import (
+from chatbridge.tools.definition import described, object_schema, refused, text_field, too_long
+from chatbridge.tools.elicitation import (
     DECLINED,
     INSTANT,
     Elicitation,
@@ -97,26 +99,17 @@ def description(*, stateless: bool, elicit: str) -> str:
     return _DESCRIPTION.replace("SHOWN", shown)
 
 
+@dataclass(frozen=True, slots=True)
 class QuestionAsk:
     name = QUESTION_ASK
     always = False
 
-    def __init__(
-        self,
-        waiting: Waiting,
-        elicitation: Elicitation,
-        keeper: JournalKeeper,
-        states: States,
-        *,
-        elicit: str,
-    ) -> None:
-        """`elicit`: the owner's choice for clients whose forms end the call: "chats", "client" or
-        "both"."""
-        self._waiting = waiting
-        self._elicitation = elicitation
-        self._keeper = keeper
-        self._states = states
-        self._elicit = elicit
+    waiting: Waiting
+    elicitation: Elicitation
+    keeper: JournalKeeper
+    states: States
+    elicit: str
+    """The owner's choice for clients whose forms end the call: "chats", "client" or "both"."""
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
         if not peer.elicits:
@@ -126,19 +119,15 @@ class QuestionAsk:
         return described(
             self.name,
             title="Ask one question and keep the answer",
-            description=description(stateless=peer.stateless, elicit=self._elicit),
-            schema={
-                "type": "object",
-                "properties": {
-                    "question": {
-                        "type": "string",
-                        "description": "The question to ask the person",
-                        "minLength": 1,
-                        "maxLength": MAX_QUESTION,
-                    }
+            description=description(stateless=peer.stateless, elicit=self.elicit),
+            schema=object_schema(
+                {
+                    "question": text_field(
+                        "The question to ask the person", minLength=1, maxLength=MAX_QUESTION
+                    )
                 },
-                "required": ["question"],
-            },
+                "question",
+            ),
         )
 
     async def run(
@@ -151,13 +140,13 @@ class QuestionAsk:
             return await self._asked(question, call)
         if call.state is not None:
             return await self._second_turn(question, call, call.state)
-        if self._elicit == "chats":
+        if self.elicit == "chats":
             return await self._chats_first(question, call)
         return await self._first_turn(question, call)
 
     async def _asked(self, question: Question, call: ToolCall) -> CallToolResult:
-        ask, waiting = await self._waiting.ask(_request(question, call), call)
-        async with self._elicitation.beside(ask, call, _window(question)) as window:
+        ask, waiting = await self.waiting.ask(_request(question, call), call)
+        async with self.elicitation.beside(ask, call, _window(question)) as window:
             return await self._ended(ask, waiting, call, window)
 
     async def _ended(
@@ -166,12 +155,12 @@ class QuestionAsk:
         async def unreached() -> str:
             if window is not None:
                 await asyncio.wait({window})
-            return await self._waiting.unreached(ask, call.clock, after=UNREACHED_SECONDS)
+            return await self.waiting.unreached(ask, call.clock, after=UNREACHED_SECONDS)
 
         end = await self._end_or(unreached(), ask, waiting, call)
         if isinstance(end, str):
             # An answer that comes in this moment is kept for the next call.
-            await self._waiting.broker.waiting_calls.carries_no_answer(call.name)
+            await self.waiting.broker.waiting_calls.carries_no_answer(call.name)
             return text_result(f"{end} {NOT_SEEN}", is_error=True)
         return await self._told(end, waiting)
 
@@ -179,7 +168,7 @@ class QuestionAsk:
         self, unreached: Coroutine[Any, Any, str], ask: Ask, waiting: Call, call: ToolCall
     ) -> Ask | str:
         """The ask once it has ended; or why nobody can be reached, if that comes first."""
-        waited = self._waiting.ended(ask, waiting, call, limit=None, endless=True)
+        waited = self.waiting.ended(ask, waiting, call, limit=None, endless=True)
         ending, giving_up = asyncio.ensure_future(waited), asyncio.ensure_future(unreached)
         try:
             await asyncio.wait({ending, giving_up}, return_when=asyncio.FIRST_COMPLETED)
@@ -198,12 +187,12 @@ class QuestionAsk:
             return text_result(_why_not(ended), is_error=True)
         return _answered(
             ended.answer.answers[0].values[0],
-            await self._keeper.saved(ended),
+            await self.keeper.saved(ended),
             late=waiting.late,
         )
 
     async def _cannot(self, call: ToolCall) -> str:
-        folder = await self._keeper.where(call.project)
+        folder = await self.keeper.where(call.project)
         instead = offered_name(ASK_USER, call.agent.client)
         return (
             "question_ask needs a client that declares the elicitation capability (forms), and "
@@ -216,8 +205,8 @@ class QuestionAsk:
     async def _chats_first(
         self, question: Question, call: ToolCall
     ) -> CallToolResult | InputRequiredResult:
-        ask, waiting = await self._waiting.ask(_request(question, call), call)
-        unreached = self._waiting.unreached(ask, call.clock, after=0.0)
+        ask, waiting = await self.waiting.ask(_request(question, call), call)
+        unreached = self.waiting.unreached(ask, call.clock, after=0.0)
         end = await self._end_or(unreached, ask, waiting, call)
         if isinstance(end, str):
             log.info("ask %s: the client's window is asked: %s", ask.id, end)
@@ -227,9 +216,9 @@ class QuestionAsk:
     async def _first_turn(
         self, question: Question, call: ToolCall
     ) -> CallToolResult | InputRequiredResult:
-        if self._elicit == "client":
+        if self.elicit == "client":
             return self._form(question, _state(question, call, ask=None))
-        ask, waiting = await self._waiting.ask(_request(question, call), call)
+        ask, waiting = await self.waiting.ask(_request(question, call), call)
         if not ask.open:
             return await self._ended(ask, waiting, call)
         return await self._form_beside(ask, question, call)
@@ -238,13 +227,13 @@ class QuestionAsk:
         self, ask: Ask, question: Question, call: ToolCall
     ) -> InputRequiredResult:
         """The form; the ask stays open in the chats."""
-        await self._waiting.broker.waiting_calls.ticket(call.name)
+        await self.waiting.broker.waiting_calls.ticket(call.name)
         return self._form(question, _state(question, call, ask=ask.id))
 
     async def _second_turn(
         self, question: Question, call: ToolCall, given: str
     ) -> CallToolResult | InputRequiredResult:
-        state = self._states.opened(given)
+        state = self.states.opened(given)
         if state is None or state.about != about(call.project.key, question.text):
             return text_result(FOREIGN, is_error=True)
         reply = call.replies.get(FORM)
@@ -252,17 +241,17 @@ class QuestionAsk:
         if state.ask is None:
             return await self._without_ask(question, call, state, reply, instant=instant)
         try:
-            ask, waiting = await self._waiting.broker.follow(
+            ask, waiting = await self.waiting.broker.follow(
                 state.ask, call.name, project=call.project.key, counts_for=call.counts_for
             )
         except UnknownAsk:
             return text_result(FOREIGN, is_error=True)
         if ask.open and reply is None:
-            await self._waiting.broker.waiting_calls.ticket(call.name)
+            await self.waiting.broker.waiting_calls.ticket(call.name)
             return self._form(question, state)
         if ask.open and reply is not None:
             window = _window(question)
-            await self._elicitation.put(ask, reply, window, instant=instant, clock=call.clock)
+            await self.elicitation.put(ask, reply, window, instant=instant, clock=call.clock)
         return await self._ended(ask, waiting, call)
 
     async def _without_ask(
@@ -288,7 +277,7 @@ class QuestionAsk:
         except InvalidAnswer:
             return text_result(NO_ANSWER, is_error=True)
         entry = Entry.of(at=call.clock.time(), question=question.text, answer=answer.values[0])
-        saved_to = await self._keeper.save(call.project, entry, since=state.at)
+        saved_to = await self.keeper.save(call.project, entry, since=state.at)
         log.info("Session completed successfully session=none call=%s", call.id)
         return _answered(answer.values[0], saved_to)
 
@@ -297,7 +286,7 @@ class QuestionAsk:
         form = ElicitRequestFormParams(message=window.message, requested_schema=window.schema)
         return InputRequiredResult(
             input_requests={FORM: ElicitRequest(params=form)},
-            request_state=self._states.signed(state),
+            request_state=self.states.signed(state),
         )
 
 
@@ -307,12 +296,8 @@ def _parsed(arguments: dict[str, Any]) -> Question:
     if not isinstance(given, str) or not given.strip():
         raise refused("Validation error: question text is required", "question", given, "some text")
     if len(given) > MAX_QUESTION:
-        raise ToolInputError(
-            "Validation error: question is too long",
-            path="question",
-            given=f"{len(given):,} characters",
-            accepted=f"at most {MAX_QUESTION:,} characters",
-        )
+        size, most = f"{len(given):,} characters", f"at most {MAX_QUESTION:,} characters"
+        raise too_long("question", "question", size, most)
     return Question(id=FORM, text=given)
 
 
@@ -327,7 +312,7 @@ def _request(question: Question, call: ToolCall) -> AskRequest:
         tool=QUESTION_ASK,
         dialect=QUESTION_ASK,
         questions=(question,),
-        timeout=float("inf"),
+        timeout=math.inf,
     )
 
 
@@ -341,11 +326,7 @@ def _window(question: Question) -> Window:
 
     return Window(
         message=question.text,
-        schema={
-            "type": "object",
-            "properties": {"answer": {"type": "string", "description": question.text}},
-            "required": ["answer"],
-        },
+        schema=object_schema({"answer": text_field(question.text)}, "answer"),
         read=read,
         dismissed=DISMISSED,
         unfit=NO_ANSWER,

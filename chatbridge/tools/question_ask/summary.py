@@ -12,7 +12,7 @@ from chatbridge.core.model import Ask, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
 from chatbridge.tools.call import Peer, ToolCall, json_result
-from chatbridge.tools.definition import described, refused
+from chatbridge.tools.definition import described, object_schema, refused
 from chatbridge.tools.journal.journal import QUESTION_ASK, Entry, Journal, Pages, stamp
 
 LARGEST = 500_000
@@ -59,16 +59,15 @@ class QuestionSummary:
             self.name,
             title="What was answered before",
             description=DESCRIPTION,
-            schema={
-                "type": "object",
-                "properties": {
+            schema=object_schema(
+                {
                     "limit": {
                         "type": "integer",
                         "description": "How many of the newest to include; left out: all",
                         "minimum": 1,
                     }
-                },
-            },
+                }
+            ),
             read_only=True,
             idempotent=True,
             open_world=False,

@@ -36,7 +36,7 @@ from chatbridge.tools.call import Elicit, ToolCall
 log = logging.getLogger(__name__)
 
 INSTANT = 1.0
-"""Nobody declines as quickly as this: the client did it by itself."""
+"""Seconds within which nobody can decline: the client did it by itself."""
 RETRY = 1.0
 DECLINED = "declined in the agent's window"
 
@@ -97,7 +97,7 @@ class Elicitation:
     async def put(
         self, ask: Ask, reply: ElicitResult, window: Window, *, instant: bool, clock: Clock
     ) -> None:
-        """Have the client's reply count, if it is the first."""
+        """Apply the client's reply, if it is the first."""
         if reply.action == "accept":
             try:
                 answers = window.read(reply.content or {})
