@@ -7,6 +7,7 @@ library only: links read, too.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 
@@ -32,3 +33,12 @@ def read(path: str | os.PathLike[str], *, most: int) -> bytes:
     if len(content) > most:
         raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes")
     return content
+
+
+def read_json(path: str | os.PathLike[str], *, most: int = 65536) -> dict[str, object]:
+    """Return the JSON object in the file, or an empty one if it cannot be read."""
+    try:
+        found = json.loads(read(path, most=most))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

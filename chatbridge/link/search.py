@@ -12,7 +12,7 @@ import socket
 import stat
 from collections.abc import Callable, Iterator
 
-from chatbridge import runtime_paths, sockets
+from chatbridge import lock_file, runtime_paths, sockets
 from chatbridge.core.errors import ChatbridgeError, SocketUnusable
 from chatbridge.link import hub_start
 
@@ -60,7 +60,7 @@ class Search:
         self._pause, self._longest = pause, longest_pause
         self._said = b""
         self._patient, self._per_hub = patient, per_hub
-        info = runtime_paths.read_lock(state)
+        info = lock_file.read(state)
         self._holder = info.pid if info else None
         self._failed = info.pid if info and info.error else None
         """Whose error is an old one."""
@@ -72,7 +72,7 @@ class Search:
 
         :raises NoHub: it is of no use to go on.
         """
-        info = runtime_paths.read_lock(self.state)
+        info = lock_file.read(self.state)
         self._note_holder(info.pid if info else None, now)
         for path in self._places(info):
             try:
@@ -99,7 +99,7 @@ class Search:
         if self.deadline is None or now < self.deadline:
             return
         self._check_failed_start()  # a service's, which reports to nobody else
-        holder = runtime_paths.lock_holder(self.state)
+        holder = lock_file.find_holder(self.state)
         who = f"; pid {holder.pid} holds its lock but does not answer" if holder else ""
         raise NoHub(
             f"no chatbridge hub came up within {self._limit:.0f} s{who}. "
@@ -109,7 +109,7 @@ class Search:
 
     def _check_failed_start(self) -> None:
         """Of ten links that start a hub at once one hears why it fails: the others read it."""
-        info = runtime_paths.read_lock(self.state)
+        info = lock_file.read(self.state)
         if info is not None and info.error is not None and info.pid != self._failed:
             raise NoHub(info.error)
 
@@ -153,7 +153,7 @@ class Search:
         if self._per_hub and self._limit is not None:
             self.deadline = min(now + self._limit, self._began + LOST_LIMIT)
 
-    def _places(self, info: runtime_paths.LockInfo | None) -> Iterator[str]:
+    def _places(self, info: lock_file.LockInfo | None) -> Iterator[str]:
         if wanted():
             yield SOCKET
         if info is not None and info.socket is not None:
@@ -164,7 +164,7 @@ class Search:
         yield from _usable(self.state, runtime_paths.socket_path, runtime_paths.service_socket_path)
 
     def _start(self, now: float) -> None:
-        if self._held and runtime_paths.lock_holder(self.state) is not None:
+        if self._held and lock_file.find_holder(self.state) is not None:
             self.start_at = now + GRACE  # it is still starting: a rival would only slow it down
             return
         if not self._has_turn(now):
@@ -180,7 +180,7 @@ class Search:
         """Of all links that miss a hub one starts it: twenty at once would take from that one the
         time that it needs. One that stands still has its turn for so long."""
         try:
-            self._turn = runtime_paths.try_turn(self.state)
+            self._turn = lock_file.try_start_turn(self.state)
         except OSError:
             return True
         if self._turn is None and self._turn_by is None:

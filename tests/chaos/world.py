@@ -20,7 +20,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 from chatbridge.hub.process.lock import bot_lock_path, matrix_bot
 from tests.chaos.log import Carried, Log
 from tests.chaos.moved_clock import MovedClock, NoClock
@@ -174,7 +174,7 @@ class ChaosWorld:
         return self.folder / "stderr" / f"{what}.log"
 
     def inbox(self) -> tuple[str, str] | None:
-        holder = runtime_paths.lock_holder(str(self.state))
+        holder = lock_file.find_holder(str(self.state))
         token = self._web_token()
         if holder is None or holder.web is None or token is None:
             return None
@@ -198,7 +198,7 @@ class ChaosWorld:
 
     def hub(self) -> int | None:
         """The process that holds the lock, perhaps only just started."""
-        holder = runtime_paths.lock_holder(str(self.state))
+        holder = lock_file.find_holder(str(self.state))
         return holder.pid if holder else None
 
     async def until_hub(self, *, other_than: int | None = None, within: float = 20.0) -> int:

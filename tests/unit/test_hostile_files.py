@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chatbridge import bounded_read, runtime_paths, settings
+from chatbridge import bounded_read, lock_file, settings
 from chatbridge.cli import config_file
 from chatbridge.cli.connect.document import connected
 from chatbridge.cli.connect.parts import Entry
@@ -94,8 +94,8 @@ def test_what_stands_in_a_files_place_holds_nobody_up(
     assert f"{tmp_path / FILE} is not used" in caplog.text
     assert read_file(str(tmp_path)) is None
     plant(tmp_path / "hub.lock")
-    assert runtime_paths.read_lock(str(tmp_path)) is None
-    assert runtime_paths.lock_holder(str(tmp_path)) is None
+    assert lock_file.read(str(tmp_path)) is None
+    assert lock_file.find_holder(str(tmp_path)) is None
     plant(Path(tokens.used_path(str(tmp_path))))
     assert tokens.listed(str(tmp_path)) == []
     plant(tmp_path / f"o{records.RUNNING}")
@@ -196,8 +196,8 @@ def test_a_list_that_is_nested_too_deeply_is_a_mistake_like_any_other(tmp_path: 
 )
 def test_a_damaged_file_of_ours_says_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "hub.lock").write_text(content)
-    assert runtime_paths.read_lock(str(tmp_path)) is None
-    assert runtime_paths.lock_holder(str(tmp_path)) is None
+    assert lock_file.read(str(tmp_path)) is None
+    assert lock_file.find_holder(str(tmp_path)) is None
     for name in (f"o{records.RUNNING}", f"p{records.END}"):
         (tmp_path / name).write_text(content)
     assert records.settle(str(tmp_path), held=set(), place="p", now=0.0) == []
@@ -206,10 +206,10 @@ def test_a_damaged_file_of_ours_says_nothing(tmp_path: Path, content: str) -> No
 @pytest.mark.parametrize("socket", ["\ud800", "/a\0b", "relative", ["/a"], ""])
 def test_a_lock_file_with_an_impossible_socket_names_none(tmp_path: Path, socket: object) -> None:
     (tmp_path / "hub.lock").write_text(json.dumps({"pid": 1, "socket": socket}))
-    found = runtime_paths.read_lock(str(tmp_path))
+    found = lock_file.read(str(tmp_path))
     assert found is not None
     assert found.socket is None
-    assert runtime_paths.lock_holder(str(tmp_path)) is None
+    assert lock_file.find_holder(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(

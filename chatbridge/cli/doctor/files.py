@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
 from chatbridge.cli.ui.wording import shown
@@ -128,7 +128,7 @@ def _files(situation: DoctorContext) -> list[Finding]:
 
 
 def _socket(situation: DoctorContext) -> Iterator[Finding]:
-    info = runtime_paths.lock_holder(str(situation.state))
+    info = lock_file.find_holder(str(situation.state))
     if info is None or info.socket is None:
         return
     path = Path(info.socket)

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import ask_hub, connection
 from chatbridge.cli.ui.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError
@@ -80,7 +80,7 @@ def inbox_address(state: str) -> str:
 
 
 def _announced(state: str) -> str | None:
-    info = runtime_paths.read_lock(state)
+    info = lock_file.read(state)
     return info.web if info is not None else None
 
 

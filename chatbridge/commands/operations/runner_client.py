@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from chatbridge import runtime_paths, safe_json, sockets
+from chatbridge import lock_file, runtime_paths, safe_json, sockets
 from chatbridge.commands.operations.runner_port import End, NotHandedOver, Order
 from chatbridge.commands.operations.runner_state import Known
 from chatbridge.commands.runner import PROTOCOL, records, start
@@ -292,7 +292,7 @@ class RunnerLine:
         """There is no runner: what it ran is over. False: there is one."""
 
         def settle() -> list[records.Record] | None:
-            lock = runtime_paths.try_lock(start.lock_path(self._state))
+            lock = lock_file.try_lock(start.lock_path(self._state))
             if lock is None:
                 return None
             try:
