@@ -19,7 +19,7 @@ from chatbridge.core.errors import ExtraMissing
 NAME = "chatbridge"
 MATRIX = "matrix"
 MODULES = {MATRIX: ("nio", "vodozemac", "aiohttp", "Crypto", "peewee", "unpaddedbase64")}
-BRINGS_ALL = {MATRIX: "matrix-nio[e2e]"}
+PACKAGES = {MATRIX: "matrix-nio[e2e]"}
 """The one package that has all others of the extra among its own requirements."""
 
 
@@ -32,11 +32,11 @@ def need(extra: str) -> None:
 def command(extra: str) -> str:
     """What adds the extra to this very chatbridge, without fetching another one by its name. Tools
     that keep each program apart have a way of their own, which their upgrades keep to."""
-    package = BRINGS_ALL[extra]
+    package = PACKAGES[extra]
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
         words = ["pipx", "inject", NAME, package]
     elif os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
-        words = ["uv", "tool", "install", "--with", package, *_again()]
+        words = ["uv", "tool", "install", "--with", package, *_own_requirement()]
     elif find_spec("pip") is None:
         words = ["uv", "pip", "install", "--python", sys.executable, package]
     else:
@@ -44,9 +44,9 @@ def command(extra: str) -> str:
     return shlex.join(words)
 
 
-def _again() -> list[str]:
+def _own_requirement() -> list[str]:
     """An installer's words for where this chatbridge came from."""
-    found = _noted()
+    found = _read_direct_url()
     # A name and a password in an address are nobody else's business.
     url = re.sub(r"//[^/@]*@", "//", str(found.get("url", "")))
     if isinstance(folder := found.get("dir_info"), dict):
@@ -58,7 +58,7 @@ def _again() -> list[str]:
     return [f"{NAME} @ {url}" if url else NAME]
 
 
-def _noted() -> dict[str, Any]:
+def _read_direct_url() -> dict[str, Any]:
     """What installers write down of an installation that came from no index."""
     from importlib.metadata import PackageNotFoundError, distribution
 

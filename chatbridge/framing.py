@@ -11,7 +11,7 @@ import json
 import re
 
 MAX_LINE = 4 * 1024 * 1024
-_END = 1024
+_KEPT_BYTES = 1024
 _ID = rb'"id"\s*:\s*(-?\d{1,40}|"(?:[^"\\]|\\.){0,200}")\s*'
 
 
@@ -21,7 +21,7 @@ class Overlong:
     __slots__ = ("head", "tail")
 
     def __init__(self, head: bytes, tail: bytes) -> None:
-        self.head, self.tail = head[:_END], tail[-_END:]
+        self.head, self.tail = head[:_KEPT_BYTES], tail[-_KEPT_BYTES:]
 
     def request_id(self) -> str | int | None:
         """The id, where it is among the first members of the object or its last one."""
@@ -67,7 +67,7 @@ class LineReader:
                 lines.append(stripped)
         if len(buffer) > self._limit or self._head is not None:
             if self._head is None:
-                self._head = bytes(buffer[:_END])
-            del buffer[:-_END]
+                self._head = bytes(buffer[:_KEPT_BYTES])
+            del buffer[:-_KEPT_BYTES]
         self._searched = len(buffer)
         return lines

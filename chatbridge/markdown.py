@@ -36,18 +36,18 @@ log = logging.getLogger(__name__)
 MAX_BLOCK_DEPTH = 20
 """In markdown-it's levels: a list takes two. What lies deeper it would drop without a word."""
 MAX_INLINE_DEPTH = 8
-MAX_PARSED = 20_000
+MAX_PARSED_CHARACTERS = 20_000
 MAX_LINES = 400
 MAX_MARKS = 1_000
 """A text that is longer, or has more lines, or more of what could begin or end a mark, is shown as
 written: the parser takes 50 µs for a line, its time grows with the square of the marks, and the hub
 waits for it."""
 MARKS = "[]!*_<`\\"
-REMEMBERED = 64
+CACHE_SIZE = 64
 """Texts: a card is drawn several times while its question is answered."""
 HEADLINE_SOURCE = 1_000
 """Characters of a question that its headline is made of."""
-TELLING = 30
+HEADLINE_MIN_CHARACTERS = 30
 """Characters that say what a question is about, if it has no question mark."""
 
 _PLAIN = re.compile(r"[^\W\d_][^\x00\n\r\[\]*_<`\\]*")
@@ -64,11 +64,11 @@ _parser.disable(["entity", "html_block", "html_inline", "reference"])
 _parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def parse(source: str) -> tuple[Block, ...]:
     """The blocks of `source`. What cannot be parsed, or leaves nothing to see, is as written."""
     marks = sum(source.count(mark) for mark in MARKS)
-    if len(source) > MAX_PARSED or source.count("\n") > MAX_LINES or marks > MAX_MARKS:
+    if len(source) > MAX_PARSED_CHARACTERS or source.count("\n") > MAX_LINES or marks > MAX_MARKS:
         return _as_written(source)
     try:
         tokens = _parser.parse(source.replace(_AMPERSAND, "").replace("&", _AMPERSAND))
@@ -85,7 +85,7 @@ def plain(blocks: Iterable[Block]) -> str:
     return " ".join(" ".join(_block_text(block) for block in blocks).split())
 
 
-@lru_cache(maxsize=2 * REMEMBERED)
+@lru_cache(maxsize=2 * CACHE_SIZE)
 def headline(source: str) -> str:
     """A question as one line, for lists and summaries: its first paragraph, if that says enough."""
     source = source[:HEADLINE_SOURCE]
@@ -93,7 +93,7 @@ def headline(source: str) -> str:
         return " ".join(source.split())
     blocks = parse(source)
     first = plain(blocks[:1])
-    asks = first.endswith("?") or len(first) >= TELLING
+    asks = first.endswith("?") or len(first) >= HEADLINE_MIN_CHARACTERS
     return first if asks else plain(blocks)
 
 

@@ -55,17 +55,17 @@ def _brackets(text: str | bytes) -> int:
     return text.count(b"[") + text.count(b"{")
 
 
-LONGEST_STRING = 1000
-LARGEST_INTEGER = 2**64 - 1
+MAX_ID_CHARACTERS = 1000
+MAX_ID_INTEGER = 2**64 - 1
 """Clients that count or draw 64 bits at random stay below."""
-PROBLEM = f"an id is a string of at most {LONGEST_STRING:,} characters or a 64-bit whole number"
+PROBLEM = f"an id is a string of at most {MAX_ID_CHARACTERS:,} characters or a 64-bit whole number"
 
 
 def is_request_id(value: object) -> bool:
     """Whether a response can carry the same id back."""
     if type(value) is int:
-        return abs(value) <= LARGEST_INTEGER
-    return isinstance(value, str) and len(value) <= LONGEST_STRING and _is_unicode(value)
+        return abs(value) <= MAX_ID_INTEGER
+    return isinstance(value, str) and len(value) <= MAX_ID_CHARACTERS and _is_unicode(value)
 
 
 def has_bad_id(message: object) -> bool:

@@ -60,31 +60,31 @@ def check_length(path: str) -> None:
         )
 
 
-WANTED = 65_536
+WANTED_FILE_LIMIT = 65_536
 
-_before: list[int] = []
+_original_limits: list[int] = []
 """The soft limit that was raised, if one was."""
 
 
 def raise_limit() -> None:
     """Raise the soft limit as far as the hard one allows, and no further than `WANTED`."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)
-    if soft != resource.RLIM_INFINITY and soft < most and _set(most, hard):
-        _before.append(soft)
+    most = WANTED_FILE_LIMIT if hard == resource.RLIM_INFINITY else min(hard, WANTED_FILE_LIMIT)
+    if soft != resource.RLIM_INFINITY and soft < most and _set_file_limit(most, hard):
+        _original_limits.append(soft)
 
 
 def limit_before() -> int | None:
     """The soft limit that `raise_limit` has raised; None if it has not."""
-    return _before[0] if _before else None
+    return _original_limits[0] if _original_limits else None
 
 
 def put_back(soft: int) -> None:
     """Set the soft limit to what it was."""
-    _set(soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    _set_file_limit(soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
 
 
-def _set(soft: int, hard: int) -> bool:
+def _set_file_limit(soft: int, hard: int) -> bool:
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     except (OSError, ValueError):  # macOS has a limit of its own below the hard one

@@ -18,12 +18,12 @@ def offered_name(tool: str, client: str) -> str:
     return ASK_HUMAN if tool == ASK_USER and _drops_ask_user(client) else tool
 
 
-def meant_tool(name: str, client: str) -> str:
+def resolve_name(name: str, client: str) -> str:
     """Which tool this client means. It may use the usual name as well."""
     return ASK_USER if name == ASK_HUMAN and _drops_ask_user(client) else name
 
 
-def worded_for(client: str, text: str) -> str:
+def replace_names(client: str, text: str) -> str:
     """The text with the names that this client knows."""
     return re.sub(rf"\b{ASK_USER}\b", offered_name(ASK_USER, client), text)
 

@@ -17,29 +17,29 @@ from typing import TypeVar
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.exact_text import exact
 from chatbridge.core.model import Ask, AskRequest, Option, Question, is_approval
-from chatbridge.core.text import hidden_in, visible, without_runs
+from chatbridge.core.text import collapse_runs, count_hidden, visible
 
 T = TypeVar("T")
 
 MAX_CHARACTERS = 400_000
 """Of all texts of an ask, both as they came and as they are shown."""
-MAX_IN_LABELS = 100_000
+MAX_LABEL_CHARACTERS = 100_000
 """Of all labels of an ask, as they are shown: they are made visible anew for each card."""
 MAX_HIDDEN = 1_000
 """A text with more hidden characters is stored as it is shown."""
-HEAVY_CHARACTERS = 4_000
+THREAD_CHARACTERS = 4_000
 """Longer texts are worked on in a thread."""
 SLICE_SECONDS = 0.005
 """How long a loop over many asks keeps the event loop before others have their turn."""
 
 
-def bounded_text(text: str) -> str:
+def bound_text(text: str) -> str:
     """`text` as it is stored."""
-    text = without_runs(text)
-    return visible(text) if hidden_in(text) > MAX_HIDDEN else text
+    text = collapse_runs(text)
+    return visible(text) if count_hidden(text) > MAX_HIDDEN else text
 
 
-async def bounded_request(request: AskRequest) -> AskRequest:
+async def bound_request(request: AskRequest) -> AskRequest:
     """The request with its texts as they are stored.
 
     :raises ToolInputError: they are too long.
@@ -55,11 +55,13 @@ async def bounded_request(request: AskRequest) -> AskRequest:
         return request
 
     def bounded() -> AskRequest:
-        title = bounded_text(request.title) if request.title else request.title
+        title = bound_text(request.title) if request.title else request.title
         questions = tuple(_bounded_question(question) for question in request.questions)
         _check_size(sum(len(visible(text)) for text in _texts(title, questions)), " when visible")
         labels = (option.label for question in questions for option in question.options)
-        _check_size(sum(len(visible(label)) for label in labels), " in labels", most=MAX_IN_LABELS)
+        _check_size(
+            sum(len(visible(label)) for label in labels), " in labels", most=MAX_LABEL_CHARACTERS
+        )
         return replace(request, title=title, questions=questions)
 
     return await off_loop(bounded, weight=weight)
@@ -75,7 +77,7 @@ def weight_of(ask: Ask) -> int:
 async def off_loop(work: Callable[[], T], *, weight: int) -> T:
     """What `work` returns. It runs in a thread if its texts are long: there the interpreter
     switches to the event loop every few milliseconds."""
-    return await asyncio.to_thread(work) if weight > HEAVY_CHARACTERS else work()
+    return await asyncio.to_thread(work) if weight > THREAD_CHARACTERS else work()
 
 
 class Slices:
@@ -111,10 +113,10 @@ def _check_size(
 def _bounded_question(question: Question) -> Question:
     return replace(
         question,
-        text=bounded_text(question.text),
-        title=bounded_text(question.title) if question.title else question.title,
+        text=bound_text(question.text),
+        title=bound_text(question.title) if question.title else question.title,
         placeholder=(
-            bounded_text(question.placeholder) if question.placeholder else question.placeholder
+            bound_text(question.placeholder) if question.placeholder else question.placeholder
         ),
         options=tuple(_bounded_option(option) for option in question.options),
     )
@@ -123,7 +125,7 @@ def _bounded_question(question: Question) -> Question:
 def _bounded_option(option: Option) -> Option:
     if not option.description:
         return option
-    return replace(option, description=bounded_text(option.description))
+    return replace(option, description=bound_text(option.description))
 
 
 def _texts(title: str | None, questions: Sequence[Question]) -> Iterator[str]:

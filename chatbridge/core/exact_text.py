@@ -16,14 +16,14 @@ from functools import lru_cache
 from itertools import takewhile
 
 from chatbridge.core.text import (
-    DRAWN_AGAIN,
+    CACHE_SIZE,
+    CARD_CACHE_SIZE,
     HIDDEN,
     LOOKS_BLANK,
-    REMEMBERED,
     Kinds,
     one_line,
-    replaced,
-    slices,
+    replace_matches,
+    split_slices,
 )
 
 TAB = "⇥"
@@ -49,12 +49,12 @@ _NOT_SEEN = re.compile(rf"⟨[^⟩]*⟩|\s|{TAB}")
 _SPACES_IN_LINE = re.compile(r"\A +| {2,}| +\Z")
 
 
-@lru_cache(maxsize=DRAWN_AGAIN)
+@lru_cache(maxsize=CARD_CACHE_SIZE)
 def exact(text: str) -> str:
     """All of `text`, with its lines. Blanks at the end of a line, and many anywhere, are told."""
     return "".join(
         _LINE_BREAKS.sub(_told_breaks, _SPACES.sub(_told_spaces, _with_codes(part)))
-        for part in slices(text)
+        for part in split_slices(text)
     )
 
 
@@ -65,13 +65,13 @@ def exact_line(text: str) -> str:
     return _SPACES_IN_LINE.sub(lambda found: _told(len(found[0]), "space"), told)
 
 
-def told_apart(labels: Sequence[str]) -> list[str]:
+def distinguish_labels(labels: Sequence[str]) -> list[str]:
     """Each label as one line, like any other words of an agent. If some of them would look the
     same, all are shown to the letter."""
     return list(_told_apart(tuple(labels)))
 
 
-@lru_cache(maxsize=DRAWN_AGAIN)
+@lru_cache(maxsize=CARD_CACHE_SIZE)
 def _told_apart(labels: tuple[str, ...]) -> tuple[str, ...]:
     alike = len(set(map(_look, labels))) < len(labels)
     return tuple(exact_line(label) if alike else one_line(label) for label in labels)
@@ -145,7 +145,7 @@ def _after_letter(found: re.Match[str]) -> str:
     return before + marks[:kept] + "".join(map(_code, marks[kept:]))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _script(char: str) -> str:
     """The first word of its name, such as HEBREW; COMBINING: of any script."""
     return unicodedata.name(char, "?").split()[0]
@@ -154,7 +154,9 @@ def _script(char: str) -> str:
 def _in_order(text: str) -> str:
     """Everything is drawn where it stands in the text, except that the letters of one unbroken run
     from right to left are read in that direction: or `א/1` would be drawn as `1/א` is."""
-    return replaced(_TURNED, text, _directions, lambda run: f"{LEFT_TO_RIGHT}{run}{LEFT_TO_RIGHT}")
+    return replace_matches(
+        _TURNED, text, _directions, lambda run: f"{LEFT_TO_RIGHT}{run}{LEFT_TO_RIGHT}"
+    )
 
 
 def _direction(char: str) -> str:

@@ -22,18 +22,18 @@ from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 
-ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Without what looks alike, and without vowels that make words."""
-LENGTH = 8
-LASTS = 600.0
-OPEN_AT_MOST = 3
+CODE_LENGTH = 8
+CODE_SECONDS = 600.0
+MAX_OPEN_CODES = 3
 PREFIX = "p_"
-GUESSES_WITHIN = 600.0
-GUESSES_OF_ONE = 5
-GUESSES_OF_ALL = 60
+GUESS_WINDOW_SECONDS = 600.0
+MAX_GUESSES_PER_PERSON = 5
+MAX_GUESSES = 60
 """After so many, whoever has guessed wrong is not heard. Others are: strangers must not be able to
 keep the owner from pairing."""
-REMEMBERED = 1000
+MAX_REMEMBERED_GUESSES = 1000
 _PAYLOAD = re.compile(rf"{PREFIX}([0-9A-Za-z_-]{{1,62}})")
 
 
@@ -75,7 +75,7 @@ class Pairing:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._codes: list[Code] = []
-        self._guesses: deque[tuple[float, int]] = deque(maxlen=REMEMBERED)
+        self._guesses: deque[tuple[float, int]] = deque(maxlen=MAX_REMEMBERED_GUESSES)
         self._warned = False
         self._bot: Bot | None = None
         self._works = asyncio.Event()
@@ -87,11 +87,11 @@ class Pairing:
         """A new code. It is gone with the block. :raises TooManyCodes:"""
         now = self._clock.time()
         living = [code for code in self._codes if now < code.until]
-        if len(living) >= OPEN_AT_MOST:
-            raise TooManyCodes(limit=OPEN_AT_MOST)
+        if len(living) >= MAX_OPEN_CODES:
+            raise TooManyCodes(limit=MAX_OPEN_CODES)
         code = Code(
-            text="".join(secrets.choice(ALPHABET) for _ in range(LENGTH)),
-            until=now + LASTS,
+            text="".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH)),
+            until=now + CODE_SECONDS,
         )
         self._codes.append(code)
         try:
@@ -148,13 +148,13 @@ class Pairing:
 
     def _forget_guesses(self, now: float) -> None:
         # A clock that was set back must not keep them for ever.
-        while self._guesses and not 0 <= now - self._guesses[0][0] < GUESSES_WITHIN:
+        while self._guesses and not 0 <= now - self._guesses[0][0] < GUESS_WINDOW_SECONDS:
             self._guesses.popleft()
 
     def _guesses_too_often(self, person: int) -> bool:
-        many = len(self._guesses) >= GUESSES_OF_ALL
+        many = len(self._guesses) >= MAX_GUESSES
         if many and not self._warned:
             log.warning("many people guess pairing codes; each has one try for some minutes")
         self._warned = many
         own = sum(guesser == person for _, guesser in self._guesses)
-        return own >= (1 if many else GUESSES_OF_ONE)
+        return own >= (1 if many else MAX_GUESSES_PER_PERSON)

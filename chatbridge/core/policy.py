@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-TOGETHER = 3
+PARTY_LIMIT_FACTOR = 3
 """So many times what one link may have, all links of a project, a token or another user may."""
-OVERALL = 30
+TOTAL_LIMIT_FACTOR = 30
 """So many times what one link may have, all links together may."""
-FOR_APPROVALS = 2
+APPROVAL_LIMIT_FACTOR = 2
 """Approvals may go on to so many times what a project, or all together, may have open: questions
 of others do not keep a command from being allowed."""
 

@@ -24,8 +24,8 @@ LOOKS_BLANK = frozenset("\u2800\u303f\ufffc\U00013441\U00013442\U00016fe4\U0001d
 """Drawn like a space, though their category is none of a space."""
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){3,}")
 _BLANKS = re.compile(r"[ \t]{80,}")
-REMEMBERED = 4_096
-LONG, DRAWN_AGAIN = 4_000, 32
+CACHE_SIZE = 4_096
+LONG, CARD_CACHE_SIZE = 4_000, 32
 """A card is drawn several times while it is open: what takes long is done once."""
 SLICE, NEAR = 16_000, 1_000
 
@@ -35,7 +35,7 @@ def visible(text: str) -> str:
     in towers, as `⟨U+202E⟩`."""
     if text.isascii() and text.isprintable():
         return text
-    return replaced(
+    return replace_matches(
         _TRICKY, text.replace("\r\n", "\n"), _kinds, lambda run: "".join(map(_code, run))
     )
 
@@ -55,13 +55,15 @@ class Kinds(dict[int, str]):
         self._kind_of = kind_of
 
     def __missing__(self, point: int) -> str:
-        if len(self) >= REMEMBERED:
+        if len(self) >= CACHE_SIZE:
             self.clear()
         kind = self[point] = self._kind_of(chr(point))
         return kind
 
 
-def replaced(pattern: re.Pattern[str], text: str, kinds: Kinds, by: Callable[[str], str]) -> str:
+def replace_matches(
+    pattern: re.Pattern[str], text: str, kinds: Kinds, by: Callable[[str], str]
+) -> str:
     """`text` with other words for what the pattern finds among the kinds of its characters, each of
     which is one letter. A pattern with the characters themselves would be slow: `re` compares with
     rare ones one by one."""
@@ -73,7 +75,7 @@ def replaced(pattern: re.Pattern[str], text: str, kinds: Kinds, by: Callable[[st
     return "".join([*parts, text[at:]]) if parts else text
 
 
-def slices(text: str) -> Iterator[str]:
+def split_slices(text: str) -> Iterator[str]:
     """`text` in parts that take a few milliseconds each: in a thread, others have their turn in
     between. It is cut before a letter or digit without a blank in front, if there is one near."""
     at = 0
@@ -156,7 +158,7 @@ def _prose(text: str) -> str:
     return _BLANKS.sub(" ", _BLANK_LINES.sub("\n\n\n", text))
 
 
-_long_prose = lru_cache(maxsize=DRAWN_AGAIN)(_prose)
+_long_prose = lru_cache(maxsize=CARD_CACHE_SIZE)(_prose)
 
 
 def encodable(text: str) -> str:
@@ -186,13 +188,13 @@ def split_recommended(label: str) -> tuple[str, bool]:
     return label, False
 
 
-def without_runs(text: str) -> str:
+def collapse_runs(text: str) -> str:
     """`text` with every long run of hidden characters or marks as one counted marker, such as
     `⟨U+200B ×98000⟩`."""
-    return replaced(_RUN, text, _kinds, _counted)
+    return replace_matches(_RUN, text, _kinds, _counted)
 
 
-def hidden_in(text: str) -> int:
+def count_hidden(text: str) -> int:
     """How many of its characters may have to be shown by a code."""
     kinds = text.translate(_kinds)
     return sum(map(kinds.count, _HIDDEN_KINDS))

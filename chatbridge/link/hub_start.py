@@ -14,9 +14,9 @@ import sys
 import chatbridge
 from chatbridge import runtime_paths
 
-LONG_LOG = 5 * 1024 * 1024
-PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-NEEDED = frozenset(
+MAX_LOG_BYTES = 5 * 1024 * 1024
+HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+ENVIRONMENT_NAMES = frozenset(
     (
         "HOME",
         "USER",
@@ -30,7 +30,7 @@ NEEDED = frozenset(
         "CREDENTIALS_DIRECTORY",
     )
 )
-WAYS_OUT = frozenset(
+PROXY_NAMES = frozenset(
     ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
 )
 """What it may take to reach a chat, in small letters. The chats are told when it changes: who sets
@@ -93,7 +93,7 @@ def _close_above(last: int) -> None:
 def _open_log(path: str) -> int:
     """To append to. A long one is put aside first; the one before it goes."""
     try:
-        if os.path.getsize(path) > LONG_LOG:
+        if os.path.getsize(path) > MAX_LOG_BYTES:
             os.replace(path, f"{path}.1")
     except FileNotFoundError:
         pass
@@ -107,7 +107,7 @@ def _hub_environment(state: str) -> dict[str, str]:
     agents would have to live with it."""
     environment = {name: value for name, value in os.environ.items() if _is_needed(name)}
     environment["CHATBRIDGE_STATE_DIR"] = state
-    environment["PATH"] = PATH
+    environment["PATH"] = HUB_PATH
     for name in ("CHATBRIDGE_CONFIG", "CHATBRIDGE_RUNTIME_DIR"):
         if environment.get(name):
             environment[name] = runtime_paths.absolute(environment[name])
@@ -121,4 +121,8 @@ def _hub_environment(state: str) -> dict[str, str]:
 def _is_needed(name: str) -> bool:
     if name == "CHATBRIDGE_OPERATION":  # of the command that the client runs in: a hub with it ends
         return False
-    return name in NEEDED or name.lower() in WAYS_OUT or name.startswith(("CHATBRIDGE_", "LC_"))
+    return (
+        name in ENVIRONMENT_NAMES
+        or name.lower() in PROXY_NAMES
+        or name.startswith(("CHATBRIDGE_", "LC_"))
+    )

@@ -18,16 +18,16 @@ from chatbridge import runtime_paths
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.framing import LineReader
 from chatbridge.link import unavailable
-from chatbridge.link.preface import parsed_limit, preface
+from chatbridge.link.preface import build_preface, parse_limit
 from chatbridge.link.relay import Json, Relay
-from chatbridge.link.search import FIRST_LIMIT, GRACE, LOST_LIMIT, NoHub, Search
+from chatbridge.link.search import FIRST_LIMIT, GRACE_SECONDS, LOST_LIMIT_SECONDS, NoHub, Search
 
-_FULL = 16 * 1024 * 1024
+_MAX_BUFFER_BYTES = 16 * 1024 * 1024
 """So much may wait for one side before the other is no longer read."""
-_FALSE = ("0", "false", "f", "no", "n", "off")
+_FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
 """What the hub's settings take for false, too."""
-_LAST_WORDS = 1.0
-_GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
+_FLUSH_SECONDS = 1.0
+_CLOSED_EVENTS = select.POLLERR | select.POLLHUP | select.POLLNVAL
 HELP = """\
 usage: chatbridge mcp [--label NAME] [--limit SECONDS] [--standalone]
 
@@ -57,7 +57,7 @@ def main(argv: list[str]) -> int:
             return 2
         given[name] = value
     try:
-        limit = None if given["--limit"] is None else parsed_limit(given["--limit"])
+        limit = None if given["--limit"] is None else parse_limit(given["--limit"])
     except ValueError as error:
         sys.stderr.write(f"--limit: {error}.\n\n{HELP}")
         return 2
@@ -66,7 +66,7 @@ def main(argv: list[str]) -> int:
     signal.set_wakeup_fd(wake_end)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    first = preface(given["--label"] or None, limit=limit)
+    first = build_preface(given["--label"] or None, limit=limit)
     return Link(Relay(first), wake).run()
 
 
@@ -111,7 +111,7 @@ class Link:
                     self._serve_socket(events)
 
     def _begin(self) -> None:
-        if os.environ.get("CHATBRIDGE_ENABLED", "").lower() in _FALSE:
+        if os.environ.get("CHATBRIDGE_ENABLED", "").lower() in _FALSE_WORDS:
             self._problem, self._tools = unavailable.SWITCHED_OFF, False
             return
         try:
@@ -127,10 +127,10 @@ class Link:
         poller.register(self._wake, select.POLLIN)
         # Always, so that a client that stops reading is noticed at once.
         poller.register(1, select.POLLOUT if relay.to_client.size else 0)
-        if len(relay.to_hub) < _FULL:
+        if len(relay.to_hub) < _MAX_BUFFER_BYTES:
             poller.register(0, select.POLLIN)
         if self._socket is not None:
-            wanted = select.POLLIN if relay.to_client.size < _FULL else 0
+            wanted = select.POLLIN if relay.to_client.size < _MAX_BUFFER_BYTES else 0
             poller.register(self._socket, wanted | (select.POLLOUT if relay.to_hub else 0))
         search = self._search
         if search is None:
@@ -153,7 +153,7 @@ class Link:
         return bool(data)
 
     def _write_client(self, events: int) -> bool:
-        if events & _GONE:
+        if events & _CLOSED_EVENTS:
             return False
         try:
             self._relay.written(os.write(1, self._relay.to_client.chunk()))
@@ -216,7 +216,7 @@ class Link:
     def _look_for_hub(self, now: float) -> None:
         if self._idle and self._relay.waited_for:
             self._idle = False
-            after = max(0.0, self._lost_at + GRACE - now)
+            after = max(0.0, self._lost_at + GRACE_SECONDS - now)
             self._seek(start_after=after, limit=FIRST_LIMIT, per_hub=True)
         search = self._search
         if search is None:
@@ -242,7 +242,7 @@ class Link:
         self._disconnect()
         self._drop_search()
         if problem != self._said:
-            _say(problem)
+            _write_stderr(problem)
         self._problem = self._said = problem
         self._answer_all(problem)
         if self._state:
@@ -257,7 +257,7 @@ class Link:
         assert self._socket is not None
         if events & select.POLLOUT:
             self._send(self._socket)
-        if events & (select.POLLIN | _GONE):
+        if events & (select.POLLIN | _CLOSED_EVENTS):
             self._receive(self._socket)
 
     def _send(self, sock: socket.socket) -> None:
@@ -306,12 +306,14 @@ class Link:
         self._lost_at = now
         # A hub that was told to stop is not brought back before someone wants it.
         self._idle = self._hub_stops and not self._relay.waited_for
-        short_lived = now - self._greeted_at <= GRACE
+        short_lived = now - self._greeted_at <= GRACE_SECONDS
         pause = 0.25 if short_lived else 0.02
         if self._idle:
             search = self._seek(start_after=None, limit=None, pause=pause, longest_pause=5.0)
         else:
-            search = self._seek(start_after=GRACE, limit=LOST_LIMIT, pause=pause, patient=True)
+            search = self._seek(
+                start_after=GRACE_SECONDS, limit=LOST_LIMIT_SECONDS, pause=pause, patient=True
+            )
         if short_lived:
             search.delay(now)  # one that cuts us off at once must not keep us both busy
 
@@ -324,7 +326,7 @@ class Link:
 
     def _end(self) -> int:
         """Say to the hub what is left to say, mostly that answers were delivered."""
-        deadline = time.monotonic() + _LAST_WORDS
+        deadline = time.monotonic() + _FLUSH_SECONDS
         while self._socket is not None and self._relay.to_hub:
             poller = select.poll()
             poller.register(self._socket, select.POLLOUT)
@@ -335,7 +337,7 @@ class Link:
         return 0
 
 
-def _say(text: str) -> None:
+def _write_stderr(text: str) -> None:
     """To standard error, if it takes it: a client that does not read it must not stop the link."""
     poller = select.poll()
     poller.register(2, select.POLLOUT)

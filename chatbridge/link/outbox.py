@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-CHUNK = 4096
+MAX_CHUNK_BYTES = 4096
 """No more than a pipe takes at once when it is writable at all, so that no write ever blocks."""
 
 
@@ -31,7 +31,9 @@ class Outbox:
 
     def chunk(self) -> bytes:
         """The next bytes to write: never of two lines, never more than CHUNK."""
-        return self._lines[0].data[self._sent : self._sent + CHUNK] if self._lines else b""
+        return (
+            self._lines[0].data[self._sent : self._sent + MAX_CHUNK_BYTES] if self._lines else b""
+        )
 
     def written(self, count: int) -> tuple[str | None, object]:
         """Count bytes off; key and id of the answer that is complete now, if one is."""

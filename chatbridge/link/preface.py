@@ -9,7 +9,7 @@ from chatbridge.digests import sha256_hex
 from chatbridge.link.root import find_root, read_file
 
 PROTOCOL = 1
-LONGEST_LIMIT_SECONDS = 3650 * 24 * 3600
+MAX_LIMIT_SECONDS = 3650 * 24 * 3600
 NAMED_SETTINGS = (
     "CHATBRIDGE_STORE",
     "CHATBRIDGE_TELEGRAM__TOKEN",
@@ -21,7 +21,7 @@ NAMED_SETTINGS = (
 )
 
 
-def preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:
+def build_preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:
     """The link's first line, to each hub the same. `limit`: after so many seconds its client gives
     a call up."""
     given = {name: os.environ[name] for name in NAMED_SETTINGS if os.environ.get(name)}
@@ -44,13 +44,13 @@ def preface(label: str | None, *, limit: int | None = None) -> dict[str, object]
     }
 
 
-def parsed_limit(text: str) -> int:
+def parse_limit(text: str) -> int:
     """The value of `--limit`. :raises ValueError:"""
-    short = len(text) <= len(str(LONGEST_LIMIT_SECONDS))
+    short = len(text) <= len(str(MAX_LIMIT_SECONDS))
     limit = int(text) if short and text.isascii() and text.isdigit() else 0
-    if not 0 < limit <= LONGEST_LIMIT_SECONDS:
+    if not 0 < limit <= MAX_LIMIT_SECONDS:
         raise ValueError(
-            f"give a whole number of seconds, 1 to {LONGEST_LIMIT_SECONDS}, not {text[:40]!r}"
+            f"give a whole number of seconds, 1 to {MAX_LIMIT_SECONDS}, not {text[:40]!r}"
         )
     return limit
 

@@ -22,7 +22,7 @@ RequestId = str | int
 Monotonic = Callable[[], float]
 
 _SUBSCRIPTION = "subscriptions/listen"
-_YOUNG = 1.0
+_MIN_AGE_SECONDS = 1.0
 """A call that has waited longer says so to the next hub, whose clock may have been set."""
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _TOO_LONG = (
@@ -109,7 +109,7 @@ class Relay:
             self._send({"chatbridge": "delivered", "request": request_id})
         for request in self.requests.values():
             age = self._monotonic() - request.came
-            if request.method == "tools/call" and age >= _YOUNG:
+            if request.method == "tools/call" and age >= _MIN_AGE_SECONDS:
                 self._send({"chatbridge": "age", "request": request.id, "seconds": age})
             self._send_line(request.line)
         for _, line in self._replies:
@@ -142,14 +142,14 @@ class Relay:
             known = None if _key(found) in self.requests else found
             self._reject(known, _PARSE_ERROR, f"this line is not JSON in UTF-8: {error}")
             return
-        problem = _problem(message)
+        problem = _find_problem(message)
         if problem is not None:
             found = message.get("id") if isinstance(message, dict) else None
             self._reject(found if is_request_id(found) else None, _INVALID_REQUEST, problem)
         elif "method" not in message:
             self._response_from_client(message)
         elif "id" in message:
-            line = _encodable(message, line)
+            line = _replace_surrogates(message, line)
             self._request_from_client(Request(message, line, came=self._monotonic()))
         else:
             self._notification_from_client(message, line)
@@ -312,7 +312,7 @@ class Relay:
             self.to_hub += b"\n"
 
 
-def _problem(message: object) -> str | None:
+def _find_problem(message: object) -> str | None:
     """Why the hub should not see this; it would be silent about some of these, and a call hang."""
     if not isinstance(message, dict):
         return "a message is one JSON object; batches are not taken"
@@ -331,7 +331,7 @@ def _problem(message: object) -> str | None:
     return None
 
 
-def _encodable(message: Json, line: bytes) -> bytes:
+def _replace_surrogates(message: Json, line: bytes) -> bytes:
     """The line itself, unless it has half a surrogate pair: the hub's parser refuses those."""
     if b"\\ud" not in line and b"\\uD" not in line:
         return line

@@ -7,8 +7,8 @@ import stat
 
 from chatbridge import bounded_read
 
-FILE = ".chatbridge.toml"
-LONGEST_TOLD = 4096
+PROJECT_FILE = ".chatbridge.toml"
+MAX_FILE_BYTES = 4096
 
 
 def find_root(folder: str) -> str | None:
@@ -28,18 +28,20 @@ def find_root(folder: str) -> str | None:
 
 def is_root(folder: str) -> bool:
     """:raises OSError: it cannot be looked at."""
-    return bool(_mode(f"{folder}/.git")) or stat.S_ISREG(_mode(f"{folder}/{FILE}"))
+    return bool(_file_mode(f"{folder}/.git")) or stat.S_ISREG(
+        _file_mode(f"{folder}/{PROJECT_FILE}")
+    )
 
 
 def read_file(root: str) -> str | None:
     """What the project's own file says, for a hub that cannot look; None if it is none to tell."""
     try:
-        return bounded_read.read(f"{root}/{FILE}", most=LONGEST_TOLD).decode()
+        return bounded_read.read(f"{root}/{PROJECT_FILE}", most=MAX_FILE_BYTES).decode()
     except (OSError, ValueError):
         return None
 
 
-def _mode(path: str) -> int:
+def _file_mode(path: str) -> int:
     try:
         return os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -17,15 +17,15 @@ from chatbridge.core.errors import ChatbridgeError, SocketUnusable
 from chatbridge.link import hub_start
 
 FIRST_LIMIT = 15.0
-LOST_LIMIT = 600.0
+LOST_LIMIT_SECONDS = 600.0
 """A hub that was there comes back; but a call may not hang for ever on a hub that never does."""
-GRACE = 1.0
+GRACE_SECONDS = 1.0
 """A restarting service takes the lock within this time, so that links do not start a rival."""
-_SHORT = 0.25
-_FAILURES, _PATIENT_FAILURES = 3, 10
+_SHORT_PAUSE_SECONDS = 0.25
+_MAX_FAILURES, _MAX_PATIENT_FAILURES = 3, 10
 """After so many failed starts it is told. Somebody waits where a hub was before, and what ended
 that one, a full disk or a kill, may meet the next one, too, and pass."""
-_LONGEST_REST = 5.0
+_MAX_REST_SECONDS = 5.0
 
 
 class NoHub(Exception):
@@ -76,8 +76,8 @@ class Search:
         self._note_holder(info.pid if info else None, now)
         for path in self._places(info):
             try:
-                if path == SOCKET:
-                    return connect(path)
+                if path == MACHINE_SOCKET:
+                    return connect_machine_hub(path)
                 return sockets.connect(path)
             except (OSError, ChatbridgeError):
                 continue  # where a path cannot be used at all, the hub's own report says so
@@ -93,7 +93,9 @@ class Search:
         """Pause before the next try, longer each time."""
         self.next_at = now + self._pause
         early = now - self._began < FIRST_LIMIT
-        self._pause = min(self._pause * 2, max(_SHORT, self._pause) if early else self._longest)
+        self._pause = min(
+            self._pause * 2, max(_SHORT_PAUSE_SECONDS, self._pause) if early else self._longest
+        )
 
     def check_deadline(self, now: float) -> None:
         if self.deadline is None or now < self.deadline:
@@ -138,7 +140,7 @@ class Search:
             return
         self._held = "held" in outcome
         # Another hub may hold the lock only because it is about to end: then start one after all.
-        self.start_at = now + 2 * GRACE
+        self.start_at = now + 2 * GRACE_SECONDS
 
     def close(self) -> None:
         for descriptor in (self.report, self._turn):
@@ -151,25 +153,29 @@ class Search:
             return
         self._holder = pid
         if self._per_hub and self._limit is not None:
-            self.deadline = min(now + self._limit, self._began + LOST_LIMIT)
+            self.deadline = min(now + self._limit, self._began + LOST_LIMIT_SECONDS)
 
     def _places(self, info: lock_file.LockInfo | None) -> Iterator[str]:
-        if wanted():
-            yield SOCKET
+        if is_machine_hub_wanted():
+            yield MACHINE_SOCKET
         if info is not None and info.socket is not None:
             if info.started_by == "link":
                 # It may be confined with its client; a service, once started, takes over from it.
-                yield from _usable(self.state, runtime_paths.service_socket_path)
+                yield from _usable_paths(self.state, runtime_paths.service_socket_path)
             yield info.socket
-        yield from _usable(self.state, runtime_paths.socket_path, runtime_paths.service_socket_path)
+        yield from _usable_paths(
+            self.state, runtime_paths.socket_path, runtime_paths.service_socket_path
+        )
 
     def _start(self, now: float) -> None:
         if self._held and lock_file.find_holder(self.state) is not None:
-            self.start_at = now + GRACE  # it is still starting: a rival would only slow it down
+            self.start_at = (
+                now + GRACE_SECONDS
+            )  # it is still starting: a rival would only slow it down
             return
         if not self._has_turn(now):
             self._held = True
-            self.start_at = now + _SHORT
+            self.start_at = now + _SHORT_PAUSE_SECONDS
             return
         try:
             self.report = hub_start.start_hub(self.state)
@@ -184,15 +190,15 @@ class Search:
         except OSError:
             return True
         if self._turn is None and self._turn_by is None:
-            self._turn_by = now + _LONGEST_REST
+            self._turn_by = now + _MAX_REST_SECONDS
         return self._turn is not None or (self._turn_by is not None and now >= self._turn_by)
 
     def _tries_again(self, now: float) -> bool:
         """Whether a hub is worth another start after this one failed; if so, after a rest."""
         self._failures += 1
-        if self._failures >= (_PATIENT_FAILURES if self._patient else _FAILURES):
+        if self._failures >= (_MAX_PATIENT_FAILURES if self._patient else _MAX_FAILURES):
             return False
-        self.start_at = now + min(0.05 * 2**self._failures, _LONGEST_REST)
+        self.start_at = now + min(0.05 * 2**self._failures, _MAX_REST_SECONDS)
         return True
 
     def _crashed(self, now: float) -> None:
@@ -209,7 +215,7 @@ class Search:
         raise NoHub(f"the chatbridge hub ended before it was ready: {last}\nSee {path}")
 
 
-def _usable(state: str, *places: Callable[[str], str]) -> Iterator[str]:
+def _usable_paths(state: str, *places: Callable[[str], str]) -> Iterator[str]:
     for place in places:
         try:
             yield place(state)
@@ -217,15 +223,15 @@ def _usable(state: str, *places: Callable[[str], str]) -> Iterator[str]:
             continue
 
 
-SOCKET = "/run/chatbridge/hub.sock"
+MACHINE_SOCKET = "/run/chatbridge/hub.sock"
 
 
-def wanted() -> bool:
+def is_machine_hub_wanted() -> bool:
     """Who names a state directory means the hub of that one."""
     return not os.environ.get("CHATBRIDGE_STATE_DIR")
 
 
-def connect(path: str = SOCKET) -> socket.socket:
+def connect_machine_hub(path: str = MACHINE_SOCKET) -> socket.socket:
     """A non-blocking connection to the machine's hub. The process that listens has a user of its
     own: that it is the right one is known from its place, where nobody but root can put a socket.
 

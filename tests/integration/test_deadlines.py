@@ -212,7 +212,7 @@ async def test_who_ends_an_ask_and_is_cancelled_in_the_middle_of_it_has_ended_it
 
         def ended(ask: Ask) -> Ask:
             leaving.cancel()
-            return asks.timed_out(ask, now=hub.clock.time(), policy=hub.broker.policy)
+            return asks.time_out(ask, now=hub.clock.time(), policy=hub.broker.policy)
 
         leaving = asyncio.ensure_future(hub.broker.change(ask.id, ended))
         with pytest.raises(asyncio.CancelledError):

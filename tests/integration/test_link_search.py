@@ -10,7 +10,7 @@ import pytest
 
 from chatbridge import lock_file, runtime_paths
 from chatbridge.link import hub_start
-from chatbridge.link.search import FIRST_LIMIT, LOST_LIMIT, NoHub, Search
+from chatbridge.link.search import FIRST_LIMIT, LOST_LIMIT_SECONDS, NoHub, Search
 
 
 @pytest.fixture
@@ -97,12 +97,12 @@ def test_a_client_that_starts_is_told_in_time_whatever_hubs_do(state: str) -> No
 def test_hubs_that_begin_and_never_answer_are_not_waited_for_without_end(state: str) -> None:
     search = looks(state, per_hub=True)
     number = 2
-    while 10.0 * (number + 1) < LOST_LIMIT:
+    while 10.0 * (number + 1) < LOST_LIMIT_SECONDS:
         number += 1
         begins(state, number)
         assert search.step(10.0 * number) is None
     with pytest.raises(NoHub):
-        search.step(LOST_LIMIT)
+        search.step(LOST_LIMIT_SECONDS)
 
 
 @pytest.mark.parametrize(("started_by", "found"), [("link", "service"), ("person", "hub")])

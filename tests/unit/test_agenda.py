@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from chatbridge.core.asks.deadlines import Due
-from chatbridge.core.asks.scheduler import FEW, Scheduler
+from chatbridge.core.asks.scheduler import MAX_STALE_ENTRIES, Scheduler
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0
@@ -65,7 +65,7 @@ async def test_what_has_ended_takes_no_room_until_its_time_would_have_come() -> 
         agenda.replace(str(number), [(1e12, Due.DEADLINE), (1e12, Due.TURN)])
         largest = max(largest, len(agenda))
         agenda.replace(str(number), [])
-    assert largest <= 2 * 10 + FEW + 2
+    assert largest <= 2 * 10 + MAX_STALE_ENTRIES + 2
     assert agenda.has("open 9", Due.DEADLINE)
     assert not agenda.has("4999", Due.DEADLINE)
 
@@ -74,4 +74,4 @@ async def test_a_deadline_that_is_moved_again_and_again_takes_no_room() -> None:
     agenda = Scheduler(StillClock())
     for number in range(5_000):
         agenda.replace("one", [(1e12 + number, Due.DEADLINE)])
-    assert len(agenda) <= FEW + 2
+    assert len(agenda) <= MAX_STALE_ENTRIES + 2

@@ -25,7 +25,7 @@ from chatbridge.commands.runner import records
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.hub.http import tokens
 from chatbridge.hub.wiring.channels import web_token
-from chatbridge.link.root import FILE, read_file
+from chatbridge.link.root import PROJECT_FILE, read_file
 from chatbridge.projects import ProjectSettings, settings_of
 
 LONG = "9" * 5_000
@@ -88,10 +88,10 @@ def test_what_stands_in_a_files_place_holds_nobody_up(
         settings.load(tmp_path / "config.toml")
     with pytest.raises(SettingsError, match=str(tmp_path / "config.toml")):
         config_file.change(tmp_path / "config.toml", {("enabled",): True})
-    plant(tmp_path / FILE)
+    plant(tmp_path / PROJECT_FILE)
     with caplog.at_level(logging.WARNING):
         assert settings_of(str(tmp_path)) == ProjectSettings()
-    assert f"{tmp_path / FILE} is not used" in caplog.text
+    assert f"{tmp_path / PROJECT_FILE} is not used" in caplog.text
     assert read_file(str(tmp_path)) is None
     plant(tmp_path / "hub.lock")
     assert lock_file.read(str(tmp_path)) is None
@@ -134,10 +134,10 @@ def test_a_configuration_that_no_human_being_wrote_is_named(tmp_path: Path, cont
 def test_a_project_file_that_no_human_being_wrote_changes_nothing(
     tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / FILE).write_text(f"enabled = false\n{content}")
+    (tmp_path / PROJECT_FILE).write_text(f"enabled = false\n{content}")
     with caplog.at_level(logging.WARNING):
         assert settings_of(str(tmp_path)) == ProjectSettings()
-    assert f"{tmp_path / FILE} is not used" in caplog.text
+    assert f"{tmp_path / PROJECT_FILE} is not used" in caplog.text
 
 
 def test_a_project_file_has_room_for_what_it_may_say_and_not_for_more(
@@ -145,9 +145,9 @@ def test_a_project_file_has_room_for_what_it_may_say_and_not_for_more(
 ) -> None:
     """TOML's reader takes a time that grows with the square of a key's dots: with 64 KB of them
     many seconds, on the hub's one loop, at every call."""
-    (tmp_path / FILE).write_text("enabled = false\n" + "#" * 4_080)
+    (tmp_path / PROJECT_FILE).write_text("enabled = false\n" + "#" * 4_080)
     assert settings_of(str(tmp_path)) == ProjectSettings(enabled=False)
-    (tmp_path / FILE).write_text("a." * 32_000 + "a=1")
+    (tmp_path / PROJECT_FILE).write_text("a." * 32_000 + "a=1")
     assert settings_of(str(tmp_path)) == ProjectSettings()
     assert "it is larger than 4,096 bytes" in caplog.text
 

@@ -13,7 +13,11 @@ from starlette.routing import Route
 
 from chatbridge.channels.web.errors import Refusal
 from chatbridge.core.asks.serialize import agent_object, iso
-from chatbridge.core.cards.operation_summary import Ended, ended, output_name
+from chatbridge.core.cards.operation_summary import (
+    OperationSummary,
+    output_name,
+    summarize_operation,
+)
 from chatbridge.core.model import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import AskActions
@@ -37,7 +41,7 @@ class ShownNotice:
     title: str
     message: str
     at: float
-    ended: Ended | None = None
+    ended: OperationSummary | None = None
     """How an operation ended, in place of a title and a message."""
     output: str | None = None
     """Where all of what it printed is."""
@@ -50,7 +54,7 @@ async def recent(inbox: AskActions, *, now: float) -> Sequence[Notice]:
 
 def shown(notice: Notice) -> ShownNotice:
     label, operation = notice.project.label, notice.operation
-    end = ended(operation) if operation else None
+    end = summarize_operation(operation) if operation else None
     return ShownNotice(
         id=notice.id,
         level=notice.level.value,

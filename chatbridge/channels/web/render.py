@@ -40,7 +40,7 @@ from chatbridge.core.cards.markup import (
     Strong,
 )
 from chatbridge.core.cards.outcome_text import by_whom, heading
-from chatbridge.core.cards.phrases import clock_time, local_time, only_there
+from chatbridge.core.cards.phrases import clock_time, format_only_on, local_time
 from chatbridge.core.cards.row import Rows
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.text import one_line
@@ -107,7 +107,7 @@ class Templates:
             "event_fields": event_fields,
             "ended_how": heading,
             "by_whom": by_whom,
-            "only_there": only_there,
+            "only_there": format_only_on,
             "subject": approval_html,
             "REALLY": REALLY,
             "MARKED": MARKED,

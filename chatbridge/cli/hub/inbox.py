@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
 def _inbox(*, opens: bool) -> int:
     state = runtime_paths.state_dir()
     with connection(start=True) as sock:
-        if search.wanted() and sock.getpeername() == search.SOCKET:
+        if search.is_machine_hub_wanted() and sock.getpeername() == search.MACHINE_SOCKET:
             raise ChatbridgeError(OF_A_MACHINE)
     address = inbox_address(state)
     seen_at = _outside() or address

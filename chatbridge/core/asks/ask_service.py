@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.broker import Broker
-from chatbridge.core.cards.operation_summary import without_sequences
+from chatbridge.core.cards.operation_summary import strip_escapes
 from chatbridge.core.cards.phrases import NOWHERE
 from chatbridge.core.cards.row import Past, Row, Rows
-from chatbridge.core.delivery.delivery import REPAIR_FOR
+from chatbridge.core.delivery.delivery import REPAIR_SECONDS
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, ChannelState, Notice, Person, Post
@@ -90,20 +90,18 @@ class AskService:
                 return replace(ask, draft=replace(draft, by=person), revision=ask.revision + 1)
             case form.Answered(draft=draft, answers=answers):
                 filled = replace(ask, draft=draft)
-                return transitions.answered(
-                    filled, answers, by=person, now=now, policy=self._policy
-                )
+                return transitions.answer(filled, answers, by=person, now=now, policy=self._policy)
             case form.Cancelled() if not ask.open:
-                return transitions.late_form_closed(ask)
+                return transitions.close_late_form(ask)
             case form.Cancelled(reason=reason):
-                return transitions.cancelled(ask, reason=reason, by=person, now=now)
+                return transitions.cancel(ask, reason=reason, by=person, now=now)
 
     async def answer(self, ask_id: str, answers: tuple[Answer, ...], *, person: Person) -> Ask:
         now = self._clock.time()
 
         def change(ask: Ask) -> Ask:
             self._check_place(ask, person)
-            return transitions.answered(ask, answers, by=person, now=now, policy=self._policy)
+            return transitions.answer(ask, answers, by=person, now=now, policy=self._policy)
 
         return await self._broker.change(ask_id, change)
 
@@ -112,7 +110,7 @@ class AskService:
 
         def change(ask: Ask) -> Ask:
             self._check_place(ask, person)
-            return transitions.cancelled(ask, reason=reason, by=person, now=now)
+            return transitions.cancel(ask, reason=reason, by=person, now=now)
 
         return await self._broker.change(ask_id, change)
 
@@ -121,12 +119,12 @@ class AskService:
     ) -> Ask:
         def change(ask: Ask) -> Ask:
             self._check_place(ask, person)
-            return transitions.extended(ask, latest=self.latest_deadline(ask), policy=self._policy)
+            return transitions.extend(ask, latest=self.latest_deadline(ask), policy=self._policy)
 
         return await self._broker.change(ask_id, change, notes=_noted(cursor))
 
     async def discard(self, ask_id: str, *, cursor: ChannelState | None = None) -> Ask:
-        return await self._broker.change(ask_id, transitions.discarded, notes=_noted(cursor))
+        return await self._broker.change(ask_id, transitions.discard, notes=_noted(cursor))
 
     async def redraw(self, ask_id: str) -> None:
         with suppress(UnknownAsk, AskEnded):
@@ -136,7 +134,7 @@ class AskService:
         await self._broker.show_again(ask_id)
 
     async def behind(self, *, surface: str) -> Sequence[Ask]:
-        since = self._clock.time() - REPAIR_FOR
+        since = self._clock.time() - REPAIR_SECONDS
         return await self._store.behind(surface=surface, since=since)
 
     async def post(self, ask_id: str, *, surface: str) -> Post | None:
@@ -190,7 +188,7 @@ class AskService:
 
     async def output(self, operation_id: str) -> bytes | None:
         content = await self._outputs(operation_id)
-        return None if content is None else await asyncio.to_thread(without_sequences, content)
+        return None if content is None else await asyncio.to_thread(strip_escapes, content)
 
     def latest_deadline(self, ask: Ask) -> float:
         longest = ask.created_at + self._policy.max_timeout

@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 
 from chatbridge.core.asks import transitions
-from chatbridge.core.asks.deadlines import Due, all_due, apply_due, overtaken
+from chatbridge.core.asks.deadlines import Due, all_due, apply_due, is_redraw_due
 from chatbridge.core.asks.scheduler import Scheduler
 from chatbridge.core.asks.waiting_calls import WaitingCalls
-from chatbridge.core.bounds import bounded_request
+from chatbridge.core.bounds import bound_request
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -26,7 +26,12 @@ from chatbridge.core.errors import (
     UnknownAsk,
 )
 from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState, is_approval
-from chatbridge.core.policy import FOR_APPROVALS, OVERALL, TOGETHER, Policy
+from chatbridge.core.policy import (
+    APPROVAL_LIMIT_FACTOR,
+    PARTY_LIMIT_FACTOR,
+    TOTAL_LIMIT_FACTOR,
+    Policy,
+)
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.tasks import BackgroundTasks
@@ -34,7 +39,7 @@ from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
 
-RETRY = 1.0
+RETRY_SECONDS = 1.0
 """How long after a store error something that was due is tried again."""
 _Found = tuple[Ask, Call, Call | None]
 """What a call waits for, the call, and the one of the same link that it supersedes."""
@@ -83,13 +88,13 @@ class Broker:
         :raises ToolInputError: its texts are too long.
         :raises TooManyOpenAsks:
         """
-        request = await bounded_request(request)
+        request = await bound_request(request)
         now = self._clock.time()
         timeout = request.timeout if request.timeout is not None else self.policy.default_timeout
         deadline = min(now + max(timeout, self.policy.min_timeout), _latest(request))
         until = None if counts_for is None else now + counts_for
         endless = math.isinf(deadline)
-        fresh = transitions.opened(
+        fresh = transitions.open_ask(
             request,
             now=now,
             deadline=None if endless else deadline,
@@ -130,7 +135,7 @@ class Broker:
         if kept := await tx.kept_twin(**content, now=call.started_at):
             ask, call = kept, replace(call, ask_id=kept.id, late=True)
         elif twin := mine[0] if mine else await tx.open_twin(**content):
-            ask = transitions.prolonged(transitions.joined(twin), fresh.deadline)
+            ask = transitions.extend_to(transitions.clear_orphaned(twin), fresh.deadline)
             if ask.revision == twin.revision and not mine:
                 ask = transitions.bump_revision(ask)
             call = replace(call, ask_id=twin.id)
@@ -220,7 +225,7 @@ class Broker:
                 return ask
             if ask.deadline is not None:  # what cards say of it must not be yet to come
                 ask = replace(ask, deadline=min(ask.deadline, now))
-            return transitions.timed_out(ask, now=now, policy=self.policy)
+            return transitions.time_out(ask, now=now, policy=self.policy)
 
         return await self.change(ask_id, ended)
 
@@ -239,10 +244,12 @@ class Broker:
                     f"{a.id}: {shortened(one_line(a.questions[0].text[:200]), 60)}" for a in mine
                 )
                 raise TooManyOpenAsks(limit=limit, open_asks=tuple(listed))
-        more = FOR_APPROVALS if is_approval(request.questions) and not project.outsider else 1
-        if of_party >= TOGETHER * limit * more:
-            raise TooManyOpenAsks(limit=TOGETHER * limit * more)
-        overall = OVERALL * limit * more
+        more = (
+            APPROVAL_LIMIT_FACTOR if is_approval(request.questions) and not project.outsider else 1
+        )
+        if of_party >= PARTY_LIMIT_FACTOR * limit * more:
+            raise TooManyOpenAsks(limit=PARTY_LIMIT_FACTOR * limit * more)
+        overall = TOTAL_LIMIT_FACTOR * limit * more
         if not project.outsider and await tx.count_open_asks() >= overall:
             raise TooManyOpenAsks(limit=overall)
 
@@ -272,7 +279,7 @@ class Broker:
                 return after, False
             if (
                 before.open
-                and transitions.undelivered(after)
+                and transitions.is_undelivered(after)
                 and not await self._waited_for(tx, ask_id)
             ):
                 after = replace(after, kept=True)
@@ -313,7 +320,7 @@ class Broker:
     async def run(self) -> None:
         """Apply deadlines until cancelled; open asks of before count on."""
         while not await self._recalled():
-            await self._clock.sleep(RETRY)
+            await self._clock.sleep(RETRY_SECONDS)
         beside = BackgroundTasks("links of before the start")
         beside.spawn(self.waiting_calls.forget_absent_links())
         try:
@@ -334,7 +341,7 @@ class Broker:
             # Added, not replaced: the ask may have changed since it was read.
             for when, due in all_due(ask, now=now, policy=self.policy):
                 self._agenda.add(when, due, ask.id)
-            if overtaken(ask, now=now):  # perhaps while no hub was there
+            if is_redraw_due(ask, now=now):  # perhaps while no hub was there
                 self._agenda.add(now, Due.TURN, ask.id)
         for ask in undelivered:
             self._schedule(ask, patience=self.policy.return_within)
@@ -376,7 +383,7 @@ class Broker:
             return
         except StoreError as error:
             log.warning("ask %s: %s not applied, trying again: %s", ask_id, due, error)
-            self._agenda.add(now + RETRY, due, ask_id)
+            self._agenda.add(now + RETRY_SECONDS, due, ask_id)
         except Exception:
             # An error of ours: the same again would fail again, and the others have their times.
             log.exception("ask %s: %s not applied", ask_id, due)
@@ -384,7 +391,7 @@ class Broker:
     def _schedule(self, ask: Ask, *, patience: float = 0.0) -> None:
         """From now on, only what is still to come. An answer that is being handed over has its time
         from the moment in which it was given."""
-        if not (transitions.undelivered(ask) and self._agenda.has(ask.id, Due.HANDOVER)):
+        if not (transitions.is_undelivered(ask) and self._agenda.has(ask.id, Due.HANDOVER)):
             now = self._clock.time()
             due = all_due(ask, now=now, policy=self.policy, patience=patience)
             self._agenda.replace(ask.id, due)

@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from chatbridge.core.asks.deadlines import Due
 from chatbridge.core.ports import Clock
 
-LOOK_EVERY = 30.0
+CLOCK_CHECK_SECONDS = 30.0
 """A suspended machine's sleep goes on where it stopped: look at the wall clock this often."""
-STEP = 5.0
+CLOCK_STEP_SECONDS = 5.0
 """By how much wall time may run apart from monotonic time before it counts as a step."""
-AT_ONCE = 200
-FEW = 100
+MAX_BATCH = 200
+MAX_STALE_ENTRIES = 100
 """So many replaced entries cost nothing."""
 
 
@@ -58,7 +58,7 @@ class Scheduler:
             self._live.pop(ask_id, None)
         for when, due in wanted:
             self.add(when, due, ask_id)
-        if not self._count or len(self._entries) > 2 * self._count + FEW:
+        if not self._count or len(self._entries) > 2 * self._count + MAX_STALE_ENTRIES:
             self._entries = [
                 (when, due, each) for each, live in self._live.items() for when, due in live
             ]
@@ -81,7 +81,7 @@ class Scheduler:
         while True:
             await self._sleep()
             look()
-            if abs(self._apart() - apart) > STEP:
+            if abs(self._apart() - apart) > CLOCK_STEP_SECONDS:
                 await stepped()
             apart = self._apart()
             while due := self._take_due():
@@ -93,7 +93,7 @@ class Scheduler:
     def _take_due(self) -> Sequence[tuple[float, Due, str]]:
         now = self._clock.time()
         due: list[tuple[float, Due, str]] = []
-        while self._entries and self._entries[0][0] <= now and len(due) < AT_ONCE:
+        while self._entries and self._entries[0][0] <= now and len(due) < MAX_BATCH:
             when, kind, ask_id = heapq.heappop(self._entries)
             live = self._live.get(ask_id, set())
             if (when, kind) in live:
@@ -111,7 +111,7 @@ class Scheduler:
             self._sleeping_until = float("inf")
             await self._changed.wait()
             return
-        pause = min(max(self._entries[0][0] - self._clock.time(), 0.0), LOOK_EVERY)
+        pause = min(max(self._entries[0][0] - self._clock.time(), 0.0), CLOCK_CHECK_SECONDS)
         self._sleeping_until = self._entries[0][0]
         changed = asyncio.ensure_future(self._changed.wait())
         asleep = asyncio.ensure_future(self._clock.sleep(pause))

@@ -25,7 +25,7 @@ from chatbridge.core.model import (
 from chatbridge.core.policy import Policy
 
 
-def opened(
+def open_ask(
     request: AskRequest,
     *,
     now: float,
@@ -73,9 +73,7 @@ def takes_late_answer(ask: Ask) -> bool:
     return ask.status is Status.TIMED_OUT and ask.late is None and not decided
 
 
-def answered(
-    ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy
-) -> Ask:
+def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy) -> Ask:
     """Answered in time, or, after a time-out, late.
 
     :raises AskEnded:
@@ -94,29 +92,29 @@ def answered(
     raise AskEnded(ask.id, status=ask.status)
 
 
-def cancelled(ask: Ask, *, reason: str | None, by: Person, now: float) -> Ask:
+def cancel(ask: Ask, *, reason: str | None, by: Person, now: float) -> Ask:
     """:raises AskEnded:"""
     if not ask.open:
         raise AskEnded(ask.id, status=ask.status)
     return _ended(ask, Status.CANCELLED, Outcome(at=now, reason=reason, by=by))
 
 
-def late_form_closed(ask: Ask) -> Ask:
+def close_late_form(ask: Ask) -> Ask:
     """Cancelling a late answer leaves the ask timed out, as it was."""
     draft = replace(new_draft(ask.questions), step=ask.draft.step + 1)
     return replace(ask, draft=draft, revision=ask.revision + 1)
 
 
-def timed_out(ask: Ask, *, now: float, policy: Policy) -> Ask:
+def time_out(ask: Ask, *, now: float, policy: Policy) -> Ask:
     answers = _declared_answers(ask) if policy.declared_defaults else ()
     return _ended(ask, Status.TIMED_OUT, Outcome(at=now, answers=answers))
 
 
-def withdrawn(ask: Ask, *, now: float) -> Ask:
+def withdraw(ask: Ask, *, now: float) -> Ask:
     return _ended(ask, Status.WITHDRAWN, Outcome(at=now))
 
 
-def extended(ask: Ask, *, latest: float, policy: Policy) -> Ask:
+def extend(ask: Ask, *, latest: float, policy: Policy) -> Ask:
     """:raises AskEnded:"""
     if not ask.open:
         raise AskEnded(ask.id, status=ask.status)
@@ -126,7 +124,7 @@ def extended(ask: Ask, *, latest: float, policy: Policy) -> Ask:
     return replace(ask, deadline=later, revision=ask.revision + 1)
 
 
-def prolonged(ask: Ask, deadline: float | None) -> Ask:
+def extend_to(ask: Ask, deadline: float | None) -> Ask:
     """With a new caller, whose deadline counts where it is the later one."""
     later = None if ask.deadline is None or deadline is None else max(ask.deadline, deadline)
     if later == ask.deadline:
@@ -139,36 +137,36 @@ def bump_revision(ask: Ask) -> Ask:
     return replace(ask, revision=ask.revision + 1)
 
 
-def undelivered(ask: Ask) -> bool:
+def is_undelivered(ask: Ask) -> bool:
     """Answered, and neither with an agent, nor kept, nor discarded. An approval is never kept."""
     waits = ask.answer is not None and ask.delivered_at is None
     return waits and not ask.approval and not ask.kept and not ask.discarded
 
 
-def kept(ask: Ask) -> Ask:
+def keep(ask: Ask) -> Ask:
     return replace(ask, kept=True, revision=ask.revision + 1)
 
 
-def discarded(ask: Ask) -> Ask:
+def discard(ask: Ask) -> Ask:
     if not ask.kept:
         return ask
     return replace(ask, kept=False, discarded=True, revision=ask.revision + 1)
 
 
-def delivered(ask: Ask, *, now: float) -> Ask:
+def mark_delivered(ask: Ask, *, now: float) -> Ask:
     return replace(ask, delivered_at=now, kept=False, revision=ask.revision + 1)
 
 
-def left_alone(ask: Ask, *, now: float) -> Ask:
+def mark_caller_gone(ask: Ask, *, now: float) -> Ask:
     """Its last caller went; the card does not say so yet."""
     return ask if ask.orphaned_since else replace(ask, orphaned_since=now)
 
 
-def orphaned(ask: Ask) -> Ask:
+def mark_orphaned(ask: Ask) -> Ask:
     return replace(ask, orphaned=True, revision=ask.revision + 1)
 
 
-def joined(ask: Ask) -> Ask:
+def clear_orphaned(ask: Ask) -> Ask:
     """It has a caller again."""
     if ask.orphaned_since is None:
         return ask

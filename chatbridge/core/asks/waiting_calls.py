@@ -22,17 +22,17 @@ from chatbridge.core.store_port import Store, Transaction
 
 log = logging.getLogger(__name__)
 
-RETRY = 1.0
+RETRY_SECONDS = 1.0
 """How long after a store error the end of a link is noted again."""
-NEVER_BACK = "http-"
+HTTP_SESSION_PREFIX = "http-"
 """How the ids of links begin that cannot repeat their calls to the next hub."""
-MOST_EARLY = 1000
+MAX_CANCELLED_REQUESTS = 1000
 """So many cancelled requests of a link are remembered: who makes ids up must not fill the hub."""
-FETCHED_WITHIN = 600.0
+APPROVAL_FETCH_SECONDS = 600.0
 """So long a link waits for a hub; who fetches what was approved after that is no link."""
-SHORTEST_LIMIT_SECONDS = 4.0
+MIN_LEARNED_LIMIT_SECONDS = 4.0
 """Clients wait for 5 seconds and more. Calls that follow each other faster are meant to."""
-SAME_LIMIT_SECONDS = 1.0
+LIMIT_TOLERANCE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class WaitingCalls:
                 return
             except StoreError as error:
                 log.warning("link %s: its calls stay live for now: %s", link, error)
-                await self._clock.sleep(RETRY)
+                await self._clock.sleep(RETRY_SECONDS)
 
     def clear_cancelled(self, name: CallName) -> None:
         """A request of this name has been read. Whatever was cancelled under it was another."""
@@ -103,7 +103,7 @@ class WaitingCalls:
         now = self._clock.time()
         # Before the transaction: the call itself may be the next work in the same commit.
         early = self._early.setdefault(name.link, set()) if name.link in self._present else set()
-        if len(early) < MOST_EARLY:
+        if len(early) < MAX_CANCELLED_REQUESTS:
             early.add(name.request)
 
         async def work(tx: Transaction) -> tuple[Call | None, list[Ask]]:
@@ -167,7 +167,7 @@ class WaitingCalls:
                     ask = await tx.ask(call.ask_id)
                     if ask is None or ask.project.key != request.project.key:
                         continue
-                    if not link.startswith(NEVER_BACK):
+                    if not link.startswith(HTTP_SESSION_PREFIX):
                         wait = True
                     elif ask.open:  # not abandoned: the new call is about to go on with it
                         await tx.save_call(replace(call, ended_at=self._clock.time()))
@@ -191,7 +191,7 @@ class WaitingCalls:
                 return
             except StoreError as error:
                 log.warning("calls of before the start stay live for now: %s", error)
-                await self._clock.sleep(RETRY)
+                await self._clock.sleep(RETRY_SECONDS)
 
     async def _link_gone(self, tx: Transaction, link: str) -> list[Ask]:
         """An open approval's ticket is not ended with its link, which may come back: the ask counts
@@ -228,10 +228,10 @@ class WaitingCalls:
         """The ask after its last caller went. What nobody can fetch any more nobody should allow:
         they would think that it ran."""
         if ask.open and (self._policy.withdraw_on_cancel or (for_good and ask.approval)):
-            return transitions.withdrawn(ask, now=now)
+            return transitions.withdraw(ask, now=now)
         if ask.open:
-            return transitions.left_alone(ask, now=now)
-        return transitions.kept(ask) if transitions.undelivered(ask) else ask
+            return transitions.mark_caller_gone(ask, now=now)
+        return transitions.keep(ask) if transitions.is_undelivered(ask) else ask
 
     def _tell(self, changed: list[Ask]) -> None:
         for ask in changed:
@@ -273,11 +273,11 @@ class WaitingCalls:
         if not ask.approval or ask.status is not Status.ANSWERED or ask.settled_at is None:
             return False
         gone = call.ended_at is not None and call.ended_at <= ask.settled_at
-        return gone or self._clock.time() - ask.settled_at > FETCHED_WITHIN
+        return gone or self._clock.time() - ask.settled_at > APPROVAL_FETCH_SECONDS
 
     async def rejoin(self, tx: Transaction, ask: Ask) -> Ask:
         """The ask with a caller again."""
-        after = transitions.joined(ask)
+        after = transitions.clear_orphaned(ask)
         if after is not ask:
             await tx.save_ask(after, was=ask.status)
         return after
@@ -322,14 +322,14 @@ class WaitingCalls:
         before, as_long = self._unexplained.get(link, (math.inf, 0.0))
         if link in self._present:
             self._unexplained[link] = now, waited
-        return before <= call.started_at and abs(waited - as_long) <= SAME_LIMIT_SECONDS
+        return before <= call.started_at and abs(waited - as_long) <= LIMIT_TOLERANCE_SECONDS
 
     def _learn(self, link: str, seconds: float, *, cancels: bool) -> None:
         """What is learned includes the time until the client noticed or asked again, so that only
         a shorter one says more."""
         known = self._limits.get(link)
         shorter = known is None or seconds < known.seconds
-        if shorter and seconds >= SHORTEST_LIMIT_SECONDS and link in self._present:
+        if shorter and seconds >= MIN_LEARNED_LIMIT_SECONDS and link in self._present:
             self._limits[link] = LearnedLimit(seconds=seconds, cancels=cancels)
             log.info("link %s: its client gives a call up after %.0f s", link, seconds)
 
@@ -370,7 +370,7 @@ class WaitingCalls:
             newest = await tx.newest_call(ask.id, link=name.link)
             if newest is not None and newest.name != name:
                 return []  # its client asked again, and may have given this call up
-            after = transitions.delivered(ask, now=now)
+            after = transitions.mark_delivered(ask, now=now)
             return [after] if await tx.save_ask(after, was=ask.status) else []
 
         await self._store.write(work, then=self._tell)

@@ -17,7 +17,7 @@ from chatbridge.core.cards.card import (
     Role,
     State,
 )
-from chatbridge.core.exact_text import exact, exact_line, told_apart
+from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import goes_beyond, unread
 from chatbridge.core.forms.events import AskSession, ShowAll
@@ -162,7 +162,7 @@ def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
 def _labels(question: Question) -> dict[str, tuple[str, bool]]:
     """The options' labels as a person sees them, and whether the agent recommends them."""
     labels = [option.label for option in question.choices]
-    shown = told_apart(labels)
+    shown = distinguish_labels(labels)
     if question.type is QuestionType.CONFIRM:
         shown = [label.capitalize() for label in shown]
     return dict(zip(labels, map(split_recommended, shown), strict=True))

@@ -14,7 +14,7 @@ LINES, CHARACTERS = 12, 3_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class OperationSummary:
     """All of it is visible, and not escaped yet. Only `tail` has more than one line."""
 
     glyph: str
@@ -24,9 +24,9 @@ class Ended:
     tail: str
 
 
-def ended(end: OperationEnd) -> Ended:
+def summarize_operation(end: OperationEnd) -> OperationSummary:
     took, how = format_duration(end.took), one_line(for_people(end.how))
-    return Ended(
+    return OperationSummary(
         glyph="✅" if end.succeeded else "❌",
         title=one_line(for_people(end.title)),
         word="finished" if end.succeeded else "failed",
@@ -72,7 +72,7 @@ def last_lines(text: str, most: int, *, characters: int) -> str:
     return found if len(found) <= characters else "…" + found[1 - characters :].lstrip("\n")
 
 
-def without_sequences(content: bytes) -> bytes:
+def strip_escapes(content: bytes) -> bytes:
     """A whole output to the letter but for its escape sequences. In pieces, so that whoever shares
     the interpreter gets a turn."""
     if b"\x1b" not in content:

@@ -15,7 +15,7 @@ from chatbridge.core.text import one_line
 PLACES = {"telegram": "Telegram", "matrix": "Matrix", "web": "web inbox", "terminal": "terminal"}
 WINDOW = Person(name="", channel="window")
 """In the window of the agent's own client: that program says that a person answered there."""
-NOBODY_KNOWN = {
+UNNAMED_PLACES = {
     ("web", ""): "in the browser",
     ("web", "token"): "in a browser logged in with the token",
     ("window", ""): "in the agent's own window",
@@ -28,7 +28,7 @@ REASON = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class Time:
     """A time, shown in relation to now."""
 
     time: float
@@ -43,13 +43,13 @@ class Untrusted:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class AnswerLine:
     """An answer, which stands out."""
 
     line: Line
 
 
-Part = str | At | Untrusted | Given
+Part = str | Time | Untrusted | AnswerLine
 Sentence = tuple[Part, ...]
 
 
@@ -112,7 +112,7 @@ def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]
         case State.ANSWERED:
             told: Sentence = ("the agent has it",)
             if card.handed_over_late and card.delivered_at is not None:
-                told = ("handed over ", At(card.delivered_at))
+                told = ("handed over ", Time(card.delivered_at))
             yield _told(card, told, viewer)
         case State.HANDING_OVER:
             yield _told(card, ("handing over",), viewer)
@@ -142,9 +142,9 @@ def _nobody(card: Card) -> Sentence:
     at = card.deadline if card.deadline is not None else card.outcome.at if card.outcome else None
     nobody: Sentence = ("Nobody answered.",)
     if at is not None:
-        nobody = ("Nobody answered by ", At(at), ".")
+        nobody = ("Nobody answered by ", Time(at), ".")
     if _by_default(card):
-        used: Sentence = (": ", Given(card.lines[0])) if card.count == 1 else (".",)
+        used: Sentence = (": ", AnswerLine(card.lines[0])) if card.count == 1 else (".",)
         return (*nobody, " Used, as agreed beforehand", *used)
     if card.approval:
         return nobody
@@ -156,7 +156,7 @@ def _nobody(card: Card) -> Sentence:
 def _kept(card: Card, now: float) -> Sentence:
     if card.kept_until is None:
         return ("The agent gets it when it asks this again.",)
-    until: Sentence = ("Kept until ", At(card.kept_until))
+    until: Sentence = ("Kept until ", Time(card.kept_until))
     if card.kept_until <= now:
         return (*until, ". The agent did not ask again.")
     return (*until, ". The agent gets it when it asks this again.")
@@ -171,13 +171,13 @@ def _told(card: Card, what: Sentence, viewer: str | None) -> Sentence:
         who += by_whom(card.by)
     if card.outcome:
         who += [", "] if who else []
-        who.append(At(card.outcome.at))
+        who.append(Time(card.outcome.at))
     return (*who, " · ", *what) if who and what else (*who, *what)
 
 
 def by_whom(person: Person) -> Sentence:
     """What is known of who put something in: a name where a service vouches for it, and where."""
-    if place := NOBODY_KNOWN.get((person.channel, person.place)):
+    if place := UNNAMED_PLACES.get((person.channel, person.place)):
         return (place,)
     name, where = one_line(person.name), PLACES.get(person.channel, person.channel)
     return (Untrusted(name, NAME), ", ", where) if name else (where,)
@@ -185,7 +185,7 @@ def by_whom(person: Person) -> Sentence:
 
 def where(person: Person) -> str:
     """On Telegram, in the browser."""
-    unnamed = NOBODY_KNOWN.get((person.channel, person.place))
+    unnamed = UNNAMED_PLACES.get((person.channel, person.place))
     return unnamed or in_place(person.channel)
 
 

@@ -10,8 +10,8 @@ from typing import assert_never
 from chatbridge.core.cards.outcome_text import PLACES
 from chatbridge.core.model import Ask, Status
 
-CLEAR_WITHOUT_A_DAY = 20 * 3600.0
-CLEAR_WITHOUT_A_DATE = 6 * 24 * 3600.0
+TIME_ONLY_SECONDS = 20 * 3600.0
+WEEKDAY_ONLY_SECONDS = 6 * 24 * 3600.0
 NOWHERE = ("nowhere",)
 """In place of the channels that can settle an approval, where none can any more."""
 REMARK_GLYPH, REMARK_HEADING = "🌉", "Message from chatbridge"
@@ -32,9 +32,9 @@ def clock_time(at: float) -> str:
 def format_time(at: float, *, now: float) -> str:
     """That time with as much of the day as it takes to tell which one is meant."""
     away, then = abs(at - now), local_time(at)
-    if away <= CLEAR_WITHOUT_A_DAY:
+    if away <= TIME_ONLY_SECONDS:
         return clock_time(at)
-    if away <= CLEAR_WITHOUT_A_DATE:
+    if away <= WEEKDAY_ONLY_SECONDS:
         return f"{then:%a %H:%M}"
     return f"{then:%d.%m.%y %H:%M}"  # the same weekday comes again
 
@@ -51,10 +51,10 @@ def format_duration(seconds: float) -> str:
     return f"{whole} s"
 
 
-def ended_sentence(ask: Ask, *, now: float) -> str:
+def format_end(ask: Ask, *, now: float) -> str:
     """Said to a person whose tap came after the end."""
     ended = ask.settled_at or ask.created_at
-    day = f"{local_time(ended):%A} " if now - ended > CLEAR_WITHOUT_A_DAY else ""
+    day = f"{local_time(ended):%A} " if now - ended > TIME_ONLY_SECONDS else ""
     at = day + clock_time(ended)
     match ask.status:
         case Status.ANSWERED:
@@ -77,7 +77,7 @@ UNSENT = (
 """Said where a card has no room for all of what an approval is about, and the rest is not out."""
 
 
-def only_there(channels: Sequence[str]) -> str:
+def format_only_on(channels: Sequence[str]) -> str:
     """Where an approval can be settled, said on a channel that is none of these."""
     known = [PLACES.get(each, each) for each in channels if (each,) != NOWHERE]
     places = [place if place[:1].isupper() else f"the {place}" for place in known]
@@ -86,7 +86,7 @@ def only_there(channels: Sequence[str]) -> str:
     return f"Allow or deny this in {' or '.join(places)}."
 
 
-def to_trust_it(setting: str) -> str:
+def format_certificate_advice(setting: str) -> str:
     """What to do about a certificate that is not trusted; the setting has its server's address."""
     return (
         f"Check this computer's clock and {setting}; where a proxy reads along, set SSL_CERT_FILE "

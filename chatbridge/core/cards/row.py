@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chatbridge.core.asks.deadlines import soon
+from chatbridge.core.asks.deadlines import compute_soon_at
 from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, State
 from chatbridge.core.cards.outcome_text import how_it_ended
 from chatbridge.core.model import Agent, Project, Status
@@ -78,7 +78,7 @@ class Row:
 
     @property
     def soon_at(self) -> float | None:
-        return soon(created_at=self.created_at, deadline=self.deadline)
+        return compute_soon_at(created_at=self.created_at, deadline=self.deadline)
 
     @property
     def ended_at(self) -> float:

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from chatbridge.core.delivery.queue import PASSED_OVER, FairQueue, RateLimiter, Urgency
+from chatbridge.core.delivery.queue import MAX_PASSED_OVER, FairQueue, RateLimiter, Urgency
 from chatbridge.core.errors import (
     ChatbridgeError,
     ChatRefused,
@@ -30,11 +30,11 @@ from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
 
-REPAIR_FOR = 2 * DAY
+REPAIR_SECONDS = 2 * DAY
 """How long after its end an ask's card is still brought up to date after a start."""
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
-NOTHING_GOES = (RetryLater, ChatRefused, TokenRejected, StoreError)
+FIRST_PAUSE_SECONDS = 1.0
+MAX_PAUSE_SECONDS = 60.0
+SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)
 """With these the next ask would fail like this one; any other failure may be this ask's own."""
 
 
@@ -45,7 +45,7 @@ class Delivery:
         self._store = store
         self._clock = clock
         self._lanes: list[SurfaceQueue] = []
-        self._not_noted: dict[str, NotNoted] = {}
+        self._not_noted: dict[str, Unrecorded] = {}
         """By surface: a lane may be begun again."""
 
     def changed(self, ask: Ask) -> None:
@@ -65,7 +65,7 @@ class Delivery:
     async def serve(self, surface: Surface, *, ready: asyncio.Event) -> None:
         """Keep one surface up to date until cancelled, once it is ready. Changes count from now
         on; what was missed before is shown first."""
-        not_noted = self._not_noted.setdefault(surface.name, NotNoted())
+        not_noted = self._not_noted.setdefault(surface.name, Unrecorded())
         lane = SurfaceQueue(surface, self._store, self._clock, not_noted, tried=self.tried)
         self._lanes.append(lane)
         try:
@@ -76,7 +76,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class NotNoted:
+class Unrecorded:
     """What is shown, but not yet known to the store."""
 
     posts: dict[str, tuple[Post, tuple[str, ...]]] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class SurfaceQueue:
         surface: Surface,
         store: Store,
         clock: Clock,
-        not_noted: NotNoted,
+        not_noted: Unrecorded,
         *,
         tried: Callable[[str], None],
     ) -> None:
@@ -154,7 +154,7 @@ class SurfaceQueue:
         pause after it failed."""
         if not self._surface.persistent:
             return 0.0
-        since = self._clock.time() - REPAIR_FOR
+        since = self._clock.time() - REPAIR_SECONDS
         try:
             for ask in await self._store.behind(surface=self._surface.name, since=since):
                 self.add(ask)
@@ -168,7 +168,7 @@ class SurfaceQueue:
     def _next(self) -> Ask | None:
         """What waits for an answer comes before notices; but those have their turn, too."""
         now = self._clock.monotonic()
-        if self._notices and self._passed_over >= PASSED_OVER:
+        if self._notices and self._passed_over >= MAX_PASSED_OVER:
             return None
 
         def ready(ask_id: str) -> bool:
@@ -208,7 +208,7 @@ class SurfaceQueue:
         """Show the ask; how long to pause after the whole surface failed."""
         try:
             shown = await self._show(ask)
-        except NOTHING_GOES as error:
+        except SURFACE_ERRORS as error:
             after = error.after if isinstance(error, RetryLater) else None
             posted = ask.id in self._posted
             # A pause that is asked for is not about this ask: new cards come in their order.
@@ -237,7 +237,7 @@ class SurfaceQueue:
                 self._announced.add(notice.id)
                 await self._store.write(work)
                 self._announced.discard(notice.id)
-        except NOTHING_GOES as error:
+        except SURFACE_ERRORS as error:
             after = error.after if isinstance(error, RetryLater) else None
             self._refused = isinstance(error, ChatRefused)
             pause = self._pause(f"notice {notice.id} not shown yet", error, after=after)
@@ -365,7 +365,9 @@ class Backoff:
 
     def grow(self) -> float:
         self.failures += 1
-        return float(min(FIRST_PAUSE * 2.0 ** min(self.failures - 1, 10), LONGEST_PAUSE))
+        return float(
+            min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
+        )
 
     def is_news(self, error: Exception) -> bool:
         known, self.said = self.said, str(error)

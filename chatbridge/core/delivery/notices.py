@@ -7,16 +7,16 @@ import uuid
 from collections.abc import Callable
 from typing import Protocol
 
-from chatbridge.core.bounds import bounded_text
+from chatbridge.core.bounds import bound_text
 from chatbridge.core.errors import TooManyNotices
 from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
-from chatbridge.core.policy import OVERALL, TOGETHER
+from chatbridge.core.policy import PARTY_LIMIT_FACTOR, TOTAL_LIMIT_FACTOR
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.tasks import race
 
-MINUTE = 60.0
-MOST_A_MINUTE = 20
+MINUTE_SECONDS = 60.0
+MAX_NOTICES_PER_MINUTE = 20
 
 
 class Announcer(Protocol):
@@ -63,8 +63,8 @@ class Notices:
             call=name,
             project=project,
             agent=agent,
-            message=bounded_text(message),
-            title=bounded_text(title),
+            message=bound_text(message),
+            title=bound_text(title),
             level=level,
             at=self._clock.time(),
             operation=operation,
@@ -109,12 +109,12 @@ async def _check_flood(tx: Transaction, notice: Notice, *, shared_link: bool) ->
 
     async def check(limit: int, *, link: str | None = None, party: str | None = None) -> None:
         # Not what is to come by a clock that has been set back.
-        since, until = notice.at - MINUTE, notice.at
+        since, until = notice.at - MINUTE_SECONDS, notice.at
         if await tx.count_notices(link=link, party=party, since=since, until=until) > limit:
             raise TooManyNotices(limit=limit)
 
     if not shared_link:
-        await check(MOST_A_MINUTE, link=notice.call.link)
-    await check(TOGETHER * MOST_A_MINUTE, party=notice.project.party)
+        await check(MAX_NOTICES_PER_MINUTE, link=notice.call.link)
+    await check(PARTY_LIMIT_FACTOR * MAX_NOTICES_PER_MINUTE, party=notice.project.party)
     if not notice.project.outsider:
-        await check(OVERALL * MOST_A_MINUTE)
+        await check(TOTAL_LIMIT_FACTOR * MAX_NOTICES_PER_MINUTE)

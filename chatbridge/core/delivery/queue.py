@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from chatbridge.core.model import Ask
 
-PASSED_OVER = 5
+MAX_PASSED_OVER = 5
 """So often the more urgent may go before the less urgent; then these have a turn."""
 
 
@@ -66,7 +66,7 @@ class FairQueue:
         }
         if not waiting:
             return None
-        overdue = [each for each in waiting if self._passed_over[each] >= PASSED_OVER]
+        overdue = [each for each in waiting if self._passed_over[each] >= MAX_PASSED_OVER]
         chosen = (overdue or [*waiting])[0]
         for urgency in waiting:
             self._passed_over[urgency] = 0 if urgency is chosen else self._passed_over[urgency] + 1

@@ -35,7 +35,7 @@ def normal(emoji: str) -> str:
     return emoji.translate(_UNIMPORTANT)
 
 
-def signs(card: Card) -> Iterator[tuple[str, Event | AskAction]]:
+def list_shortcuts(card: Card) -> Iterator[tuple[str, Event | AskAction]]:
     """What this screen offers, in the order to be shown. Options after the tenth have no sign."""
     if card.view is None:
         return
@@ -55,7 +55,7 @@ def _choosing(card: Card) -> tuple[str, ...]:
     return YES_NO if card.type is QuestionType.CONFIRM else NUMBERS
 
 
-def is_sign(emoji: str) -> bool:
+def is_shortcut(emoji: str) -> bool:
     """Whether this emoji stands for something on any screen."""
     return normal(emoji) in _ALL
 

@@ -22,7 +22,7 @@ _WORDS = {
 }
 
 
-def decided(card: Card, text: str) -> tuple[Event, ...] | None:
+def interpret_approval(card: Card, text: str) -> tuple[Event, ...] | None:
     """The events that this text stands for; None: it stands for none."""
     word = one_line(text).casefold().removeprefix("!")
     if word == "deny":
@@ -63,7 +63,7 @@ def _because(card: Card, reason: str) -> tuple[Event, ...]:
     return tuple(way)
 
 
-def what_decides(card: Card) -> str:
+def format_approval_help(card: Card) -> str:
     """Said to a person who did something else."""
     if card.view is View.OTHER:
         return "Reply with the reason, or back."

@@ -11,9 +11,9 @@ from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.forms import form
-from chatbridge.core.forms.emoji_shortcuts import normal, signs
+from chatbridge.core.forms.emoji_shortcuts import list_shortcuts, normal
 from chatbridge.core.forms.form import Event
-from chatbridge.core.forms.typed_approval import decided, what_decides
+from chatbridge.core.forms.typed_approval import format_approval_help, interpret_approval
 from chatbridge.core.model import Ask, Question, QuestionType, View
 from chatbridge.core.text import isolated, one_line, shortened, split_recommended
 
@@ -168,7 +168,7 @@ def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
 
 def _control(ask: Ask, card: Card, text: str, said: str) -> tuple[Action, ...] | Unclear | None:
     """What stands for a button: an emoji, "+15", or a word. None: it stands for none."""
-    for emoji, action in signs(card):
+    for emoji, action in list_shortcuts(card):
         if normal(emoji) == normal(text):
             return (action,)
     if _asks_for_more_time(ask, said):
@@ -214,7 +214,7 @@ def _asking_back(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
 def _on_approval(ask: Ask, card: Card, text: str, said: str) -> tuple[Action, ...] | Unclear:
     if _asks_for_more_time(ask, said):
         return (AskAction.EXTEND,)
-    return decided(card, text) or Unclear(why=what_decides(card))
+    return interpret_approval(card, text) or Unclear(why=format_approval_help(card))
 
 
 def _asks_for_more_time(ask: Ask, said: str) -> bool:

@@ -19,7 +19,7 @@ from chatbridge.channels.matrix.render.html import (
     untrusted,
 )
 from chatbridge.channels.matrix.render.outcome import PROJECT
-from chatbridge.core.cards.operation_summary import ended
+from chatbridge.core.cards.operation_summary import summarize_operation
 from chatbridge.core.model import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.text import one_line, prose, shortened
 
@@ -51,7 +51,7 @@ def draw_notice(notice: Notice) -> Drawing:
 
 
 def _draw_end(notice: Notice, end: OperationEnd) -> Drawing:
-    said = ended(end)
+    said = summarize_operation(end)
     first = strong(name(clipped(said.title, COMMAND))) + trusted(f" {said.word} · ")
     head = trusted(f"{said.glyph} ") + first + _project(notice)
     return drawn(

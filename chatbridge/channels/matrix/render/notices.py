@@ -24,7 +24,7 @@ from chatbridge.channels.matrix.render.html import (
 )
 from chatbridge.channels.matrix.render.outcome import PROJECT
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING, ended_sentence, format_time
+from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING, format_end, format_time
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.text import one_line, prose, shortened
 from chatbridge.markdown import HEADLINE_SOURCE, headline
@@ -45,7 +45,7 @@ def said(text: str) -> Drawing:
 def ended(ask: Ask, *, now: float) -> Drawing:
     """To a person whose words came after the end."""
     if not takes_late_answer(ask):
-        return said(ended_sentence(ask, now=now))
+        return said(format_end(ask, now=now))
     at = format_time(ask.settled_at or ask.created_at, now=now)
     return said(f"This question ended at {at}. Reply “anyway” to leave a late answer.")
 

@@ -103,11 +103,11 @@ def _sentence(sentence: outcome_text.Sentence, now: float) -> Words:
 
 def _part(part: outcome_text.Part, now: float) -> Words:
     match part:
-        case outcome_text.At(time=at):
+        case outcome_text.Time(time=at):
             return trusted(format_time(at, now=now))
         case outcome_text.Untrusted(text=text, limit=limit):
             return name(clipped(text, limit))
-        case outcome_text.Given(line=line):
+        case outcome_text.AnswerLine(line=line):
             return answer(line, ONE_ANSWER)
         case str():
             return trusted(part)

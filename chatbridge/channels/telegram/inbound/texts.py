@@ -21,7 +21,7 @@ from chatbridge.channels.telegram.render.callback_data import Neither, Show, Tap
 from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.phrases import ended_sentence, only_there
+from chatbridge.core.cards.phrases import format_end, format_only_on
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import takes_text, typed
@@ -115,7 +115,7 @@ class Texts:
         self, message: Message, ask: Ask, replied: Message, chat: Chat, cursor: ChannelState
     ) -> None:
         if not (ask.open or takes_late_answer(ask)):
-            over = ended_sentence(ask, now=self._clock.time())
+            over = format_end(ask, now=self._clock.time())
             await self._voice.say(Drawing(html=over), to=message)
         elif not message.text:
             await self._voice.say(Drawing(html=ONLY_TEXT), to=message)
@@ -154,9 +154,9 @@ class Texts:
                 cursor=cursor,
             )
         except AskEnded:
-            told = ended_sentence(await self._inbox.ask(ask.id), now=self._clock.time())
+            told = format_end(await self._inbox.ask(ask.id), now=self._clock.time())
         except NotHere as error:
-            told = only_there(error.channels)
+            told = format_only_on(error.channels)
         else:
             if not isinstance(step, form.Refused):
                 self._voice.spawn(self._api.react(chat.id, message.message_id, TAKEN))

@@ -23,7 +23,7 @@ from chatbridge.channels.telegram.render.html import (
 )
 from chatbridge.core.cards.build import FIRST_LINES, LAST_LINES, LONG_DIFF, MARKED, REALLY
 from chatbridge.core.cards.card import Card, Role
-from chatbridge.core.cards.phrases import UNSENT, only_there
+from chatbridge.core.cards.phrases import UNSENT, format_only_on
 from chatbridge.core.model import Subject, View
 from chatbridge.core.text import prose
 
@@ -165,7 +165,7 @@ def whole(card: Card) -> str:
 
 def hints(card: Card, *, private: bool, now: float, unsent: bool) -> Iterator[str]:
     if card.only_on:
-        yield only_there(card.only_on)
+        yield format_only_on(card.only_on)
     elif unsent and card.view is not View.OTHER:
         yield UNSENT
     elif card.view is View.OTHER:

@@ -28,7 +28,7 @@ from chatbridge.core.cards.markup import (
     Quote,
     Strong,
 )
-from chatbridge.core.cards.phrases import CLEAR_WITHOUT_A_DATE, CLEAR_WITHOUT_A_DAY, format_time
+from chatbridge.core.cards.phrases import TIME_ONLY_SECONDS, WEEKDAY_ONLY_SECONDS, format_time
 
 LIMIT = 4096
 """The longest message, in UTF-16 units after parsing."""
@@ -97,7 +97,7 @@ def time_tag(at: float, *, now: float) -> str:
     """A time of day in the viewer's zone; in the hub's, where a client does not know the tag.
     Without seconds, which nobody sees: a deadline that moves by a few needs no edit."""
     away = abs(at - now)
-    form = "t" if away <= CLEAR_WITHOUT_A_DAY else "wt" if away <= CLEAR_WITHOUT_A_DATE else "dt"
+    form = "t" if away <= TIME_ONLY_SECONDS else "wt" if away <= WEEKDAY_ONLY_SECONDS else "dt"
     fallback = format_time(at, now=now)
     return f'<tg-time unix="{int(at) // 60 * 60}" format="{form}">{fallback}</tg-time>'
 

@@ -28,7 +28,7 @@ from chatbridge.channels.telegram.render.keyboard import (
     in_rows,
 )
 from chatbridge.channels.telegram.render.long_questions import PROJECT, File
-from chatbridge.core.cards.operation_summary import ended, output_name
+from chatbridge.core.cards.operation_summary import output_name, summarize_operation
 from chatbridge.core.model import Notice, OperationEnd
 from chatbridge.core.text import isolated, one_line, shortened
 
@@ -41,7 +41,7 @@ FILE = 20 * 1024 * 1024
 
 
 def draw_end(notice: Notice, end: OperationEnd) -> Drawing:
-    said = ended(end)
+    said = summarize_operation(end)
     first = (
         Run(f"{said.glyph} "),
         Run(isolated(clipped(said.title, TITLE)), ("b",)),
@@ -91,16 +91,17 @@ def _last(text: str) -> str:
 
 
 def _line(end: OperationEnd) -> str:
-    said = ended(end)
+    said = summarize_operation(end)
     return f"• {isolated(clipped(said.title, TITLE))} · {clipped(said.how, HOW)}"
 
 
 def _output_rows(ends: Sequence[OperationEnd]) -> Rows:
     """Each says which one's it is, with a number where two would read the same."""
-    labels = [fitted(f"Output: {ended(end).title}", PRIVATE.one) for end in ends]
+    labels = [fitted(f"Output: {summarize_operation(end).title}", PRIVATE.one) for end in ends]
     if len(set(labels)) < len(labels):
         labels = [
-            fitted(f"Output {i}: {ended(end).title}", PRIVATE.one) for i, end in enumerate(ends, 1)
+            fitted(f"Output {i}: {summarize_operation(end).title}", PRIVATE.one)
+            for i, end in enumerate(ends, 1)
         ]
     keys = [_key(end, beside_ours(label)) for end, label in zip(ends, labels, strict=True)]
     return tuple(in_rows(keys, 1))

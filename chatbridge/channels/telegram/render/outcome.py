@@ -76,11 +76,11 @@ def _sentence(sentence: outcome_text.Sentence, now: float) -> str:
 
 def _part(part: outcome_text.Part, now: float) -> str:
     match part:
-        case outcome_text.At(time=at):
+        case outcome_text.Time(time=at):
             return time_tag(at, now=now)
         case outcome_text.Untrusted(text=text, limit=limit):
             return isolated(escape(clipped(text, limit)))
-        case outcome_text.Given(line=line):
+        case outcome_text.AnswerLine(line=line):
             return answer(line, ONE_ANSWER)
         case str():
             return escape(part)
