@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any, TypeVar
 
 from chatbridge.core.errors import ChatbridgeError
@@ -39,7 +39,7 @@ class BackgroundTasks:
             log.exception("%s: something beside failed", self._service)
 
 
-async def race(work: Coroutine[Any, Any, T], ends: Coroutine[Any, Any, object]) -> T | None:
+async def race(work: Coroutine[Any, Any, T], ends: Awaitable[object]) -> T | None:
     """What `work` returns, or None if `ends` returned before it."""
     working, ending = asyncio.ensure_future(work), asyncio.ensure_future(ends)
     try:

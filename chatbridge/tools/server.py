@@ -110,11 +110,11 @@ def build_server(
         except ChatbridgeError as error:
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, tool.name, details)
-            await waiting_calls.carries_no_answer(call.name)
+            await waiting_calls.mark_failed(call.name)
             return text_result(str(error), is_error=True)
         except Exception:
             log.exception("Session failed call=%s tool=%s", call.id, tool.name)
-            await waiting_calls.carries_no_answer(call.name)
+            await waiting_calls.mark_failed(call.name)
             return text_result(
                 f"chatbridge failed inside; its log has the details under call {call.id}. "
                 "The question may have been shown: call again to go on with it",

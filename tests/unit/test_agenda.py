@@ -24,7 +24,7 @@ class Running:
         self.told: list[tuple[Due, str]] = []
 
     async def __aenter__(self) -> Running:
-        self._task = asyncio.ensure_future(self.agenda.run(self._act, stepped=nothing))
+        self._task = asyncio.ensure_future(self.agenda.run(self._act, on_clock_step=nothing))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -44,7 +44,7 @@ class Running:
 async def test_only_what_still_counts_is_told_and_the_nearest_first() -> None:
     async with Running() as it:
         now = it.clock.time()
-        it.agenda.replace("one", [(now + 50, Due.DEADLINE), (now + 10, Due.TURN)])
+        it.agenda.replace("one", [(now + 50, Due.DEADLINE), (now + 10, Due.REDRAW)])
         it.agenda.replace("two", [(now + 20, Due.DEADLINE)])
         it.agenda.replace("three", [(now + 30, Due.DEADLINE)])
         it.agenda.replace("one", [(now + 40, Due.DEADLINE)])
@@ -62,7 +62,7 @@ async def test_what_has_ended_takes_no_room_until_its_time_would_have_come() -> 
         agenda.replace(f"open {number}", [(1e12, Due.DEADLINE)])
     largest = 0
     for number in range(5_000):
-        agenda.replace(str(number), [(1e12, Due.DEADLINE), (1e12, Due.TURN)])
+        agenda.replace(str(number), [(1e12, Due.DEADLINE), (1e12, Due.REDRAW)])
         largest = max(largest, len(agenda))
         agenda.replace(str(number), [])
     assert largest <= 2 * 10 + MAX_STALE_ENTRIES + 2

@@ -1,7 +1,4 @@
-"""Whole answers, given at once by a script or another program instead of step by step.
-
-Owns their checks. The form's own entries need none: they can only be made by fitting events.
-"""
+"""Checks of complete answers, as a script sends them. The form checks its own entries."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from chatbridge.core.text import encodable
 
 
 def check_answers(questions: Sequence[Question], given: dict[str, Answer]) -> tuple[Answer, ...]:
-    """Whole answers by question id, as scripts send them: in the questions' order, or refused.
+    """Check answers by question id and return them in the order of the questions.
 
-    :raises InvalidAnswer: with the path of the field that does not fit.
+    :raises InvalidAnswer: with the path of the invalid field.
     """
     ids = [q.id for q in questions]
     for i, unknown in enumerate(given):

@@ -1,4 +1,4 @@
-"""The intake: what a person did, put in by a channel. Implements `ports.Inbox` for all of them."""
+"""The ask service: what channels may read and change. Implements `ports.AskActions`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 
 Outputs = Callable[[str], Awaitable[bytes | None]]
-"""Reads what an operation printed, by its id or any text that somebody gives as one; None if there
-is nothing, or nothing any more."""
+"""Reads the output of an operation by its id, which may be any text; None if there is none."""
 
 
 async def _no_output(_operation_id: str) -> None:
@@ -178,8 +177,8 @@ class AskService:
             raise NotHere(ask.id, channels=channels)
 
     def _channels(self, ask: Ask | Row) -> tuple[str, ...]:
-        """Where an approval may be settled: both when it was asked and now. A hub with other
-        settings cannot bring it to a channel that its owner did not see it on."""
+        """Channels that may settle an approval, by the settings both then and now. Changed
+        settings cannot add a channel to an approval that was asked before."""
         now = self._policy.approval_channels
         return tuple(sorted(now.intersection(ask.approval_channels or now)))
 
