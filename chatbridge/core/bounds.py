@@ -1,9 +1,8 @@
-"""Bounds on the work that an agent's text can make for the hub.
+"""Limits on the work that an agent's text can cause in the hub.
 
-Text is bounded once, where it enters. It is stored as it came, because it may go back to the agent;
-but a long run of hidden characters becomes one counted marker, and in a text with many of them
-each becomes a code, so that no card has to do that again. Labels, declared defaults and the subject
-of an approval are never changed.
+Text is limited once, where it enters, and otherwise stored unchanged, because it may go back to the
+agent. A long run of hidden characters becomes one counted marker. In a text with many of them, each
+becomes a code. Labels, declared defaults and the subject of an approval are never changed.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ from chatbridge.core.text import collapse_runs, count_hidden, visible
 T = TypeVar("T")
 
 MAX_CHARACTERS = 400_000
-"""Of all texts of an ask, both as they came and as they are shown."""
+"""Limit for all texts of an ask together, both as received and as shown."""
 MAX_LABEL_CHARACTERS = 100_000
-"""Of all labels of an ask, as they are shown: they are made visible anew for each card."""
+"""Limit for all labels of an ask, as shown: they are converted again for each card."""
 MAX_HIDDEN = 1_000
-"""A text with more hidden characters is stored as it is shown."""
+"""A text with more hidden characters is stored with their codes."""
 THREAD_CHARACTERS = 4_000
-"""Longer texts are worked on in a thread."""
+"""Longer texts are processed in a thread."""
 SLICE_SECONDS = 0.005
-"""How long a loop over many asks keeps the event loop before others have their turn."""
+"""How long a loop over many asks may block the event loop."""
 
 
 def bound_text(text: str) -> str:
-    """`text` as it is stored."""
+    """Return `text` in the form in which it is stored."""
     text = collapse_runs(text)
     return visible(text) if count_hidden(text) > MAX_HIDDEN else text
 
 
 async def bound_request(request: AskRequest) -> AskRequest:
-    """The request with its texts as they are stored.
+    """Return the request with its texts in the form in which they are stored.
 
-    :raises ToolInputError: they are too long.
+    :raises ToolInputError: the texts are too long.
     """
     weight = sum(map(len, _texts(request.title, request.questions)))
     _check_size(weight)
@@ -68,31 +67,31 @@ async def bound_request(request: AskRequest) -> AskRequest:
 
 
 def weight_of(ask: Ask) -> int:
-    """How many characters there are to draw."""
+    """Number of characters to draw."""
     subjects = (question.subject for question in ask.questions)
     code = sum(len(subject.code) for subject in subjects if subject)
     return code + sum(map(len, _texts(ask.title, ask.questions)))
 
 
 async def off_loop(work: Callable[[], T], *, weight: int) -> T:
-    """What `work` returns. It runs in a thread if its texts are long: there the interpreter
-    switches to the event loop every few milliseconds."""
+    """Return the result of `work`, which runs in a thread if its texts are long. There the
+    interpreter switches to the event loop every few milliseconds."""
     return await asyncio.to_thread(work) if weight > THREAD_CHARACTERS else work()
 
 
 class Slices:
-    """Cuts a loop over many asks into slices, between which the event loop has its turn."""
+    """Cuts a loop over many asks into slices, between which the event loop runs."""
 
     def __init__(self) -> None:
         self._since = time.perf_counter()
 
     @property
     def over(self) -> bool:
-        """Whether this slice has taken its time."""
+        """Whether the current slice has used its time."""
         return time.perf_counter() - self._since > SLICE_SECONDS
 
     async def pause(self) -> None:
-        """Call it after each item."""
+        """Let the event loop run if the slice is over. Call it after each item."""
         if self.over:
             await asyncio.sleep(0)
             self._since = time.perf_counter()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from chatbridge.core.cards.operation_summary import (
     CHARACTERS,
+    CHUNK_BYTES,
     LINES,
-    PIECE,
     for_people,
     strip_escapes,
     summarize_operation,
@@ -108,7 +108,7 @@ def test_a_whole_output_keeps_every_byte_but_the_sequences(parts: list[bytes]) -
 
 def test_a_long_output_is_the_same_whether_it_has_lines_or_not() -> None:
     line = b"x" * 99
-    lines = b"".join(b"\x1b[32m" + line + b"\x1b[0m\n" for _ in range(PIECE // 50))
-    assert strip_escapes(lines) == (line + b"\n") * (PIECE // 50)
-    endless = b"\x1b[32m" + b"y" * (3 * PIECE)
-    assert strip_escapes(endless) == b"y" * (3 * PIECE)
+    lines = b"".join(b"\x1b[32m" + line + b"\x1b[0m\n" for _ in range(CHUNK_BYTES // 50))
+    assert strip_escapes(lines) == (line + b"\n") * (CHUNK_BYTES // 50)
+    endless = b"\x1b[32m" + b"y" * (3 * CHUNK_BYTES)
+    assert strip_escapes(endless) == b"y" * (3 * CHUNK_BYTES)

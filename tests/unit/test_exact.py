@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbridge.core.exact_text import LEFT_TO_RIGHT, TAB, distinguish_labels, exact, exact_line
-from chatbridge.core.text import SLICE
+from chatbridge.core.text import SLICE_CHARACTERS
 
 HOSTILE = st.text(
     st.sampled_from(
@@ -110,7 +110,7 @@ def test_a_long_text_is_shown_like_a_short_one() -> None:
 @settings(max_examples=20)
 @given(PADDED, st.integers(0, 40))
 def test_wherever_a_long_text_is_cut_it_can_be_read_back(text: str, before: int) -> None:
-    long = "a" * before + text * (2 * SLICE // max(len(text), 1))
+    long = "a" * before + text * (2 * SLICE_CHARACTERS // max(len(text), 1))
     assert read_back(exact(long)) == long
 
 

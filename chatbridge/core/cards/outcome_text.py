@@ -1,6 +1,6 @@
-"""What every channel says of an ask that has ended: how, by whom, and what the agent knows of it.
+"""The texts about ended asks for all channels: how it ended, by whom, and what the agent knows.
 
-Sentences in parts. How a time or somebody's words look is each channel's own.
+Sentences are sequences of parts. Each channel formats times and untrusted text itself.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from chatbridge.core.text import one_line
 
 PLACES = {"telegram": "Telegram", "matrix": "Matrix", "web": "web inbox", "terminal": "terminal"}
 WINDOW = Person(name="", channel="window")
-"""In the window of the agent's own client: that program says that a person answered there."""
+"""An answer in the window of the agent's own client, as that program reports it."""
 UNNAMED_PLACES = {
     ("web", ""): "in the browser",
     ("web", "token"): "in a browser logged in with the token",
     ("window", ""): "in the agent's own window",
 }
-"""Where something was put in by somebody whom nothing names, by channel and place."""
+"""Phrases for input of people without a name, by channel and place."""
 
 SESSION = VERDICTS[ALLOW_SESSION].label
-NAME = 40
-REASON = 1_000
+MAX_NAME_CHARACTERS = 40
+MAX_REASON_CHARACTERS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """A time, shown in relation to now."""
+    """A time, formatted relative to now."""
 
     time: float
 
 
 @dataclass(frozen=True, slots=True)
 class Untrusted:
-    """Somebody's words among ours: one line, to be cut and kept apart."""
+    """Text of others: one line, to be cut to the limit and isolated."""
 
     text: str
     limit: int
@@ -44,7 +44,7 @@ class Untrusted:
 
 @dataclass(frozen=True, slots=True)
 class AnswerLine:
-    """An answer, which stands out."""
+    """An answer, to be emphasized."""
 
     line: Line
 
@@ -90,46 +90,47 @@ def how_it_ended(
 
 
 def shows_answers(card: Card) -> bool:
-    """Whether answers stand below their questions. A single declared one stands in the sentence
-    that says why it was used."""
+    """Whether answers are shown below their questions. A single declared default is part of the
+    sentence about the time-out instead."""
     has_answers = bool(card.outcome and card.outcome.answers) and not card.approval
     return has_answers and not (_by_default(card) and card.count == 1)
 
 
 def reason(card: Card) -> Sentence:
-    """Why the person cancelled or denied it; empty if that was not said."""
+    """The person's reason for a cancellation or denial; empty if there is none."""
     said = card.outcome.reason if card.outcome and card.state is State.CANCELLED else None
     if card.outcome and card.state is State.DENIED:
         said = card.outcome.answers[0].custom_text
-    return ("Reason: ", Untrusted(one_line(said), REASON)) if said else ()
+    return ("Reason: ", Untrusted(one_line(said), MAX_REASON_CHARACTERS)) if said else ()
 
 
 def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]:
-    """What came of it. `viewer` is the place on this card's channel that one person alone sees."""
+    """Yield sentences about the outcome. `viewer` is the place on this card's channel that only one
+    person sees."""
     match card.state:
         case State.TIMED_OUT:
-            yield _nobody(card)
+            yield _format_timeout(card)
         case State.ANSWERED:
-            told: Sentence = ("the agent has it",)
+            status: Sentence = ("the agent has it",)
             if card.handed_over_late and card.delivered_at is not None:
-                told = ("handed over ", Time(card.delivered_at))
-            yield _told(card, told, viewer)
+                status = ("handed over ", Time(card.delivered_at))
+            yield _format_end(card, status, viewer)
         case State.HANDING_OVER:
-            yield _told(card, ("handing over",), viewer)
+            yield _format_end(card, ("handing over",), viewer)
         case State.ALLOWED if card.ours_to_run:
-            yield _told(card, ("chatbridge runs it",), viewer)
+            yield _format_end(card, ("chatbridge runs it",), viewer)
         case State.ALLOWED:
-            told = ("the agent has it" if card.delivered_at is not None else "handing over",)
-            yield _told(card, ("no agent was waiting",) if card.unheard else told, viewer)
+            status = ("the agent has it" if card.delivered_at is not None else "handing over",)
+            yield _format_end(card, ("no agent was waiting",) if card.unheard else status, viewer)
         case State.CANCELLED | State.DENIED:
-            told = ("no agent was waiting" if card.unheard else "the agent was told",)
-            yield _told(card, told, viewer)
+            status = ("no agent was waiting" if card.unheard else "the agent was told",)
+            yield _format_end(card, status, viewer)
         case State.KEPT:
-            if not _here(card, viewer):
-                yield _told(card, (), viewer)
-            yield _kept(card, now)
+            if not _is_viewers(card, viewer):
+                yield _format_end(card, (), viewer)
+            yield _format_kept(card, now)
         case State.DISCARDED:
-            yield _told(card, ("the agent does not get it",), viewer)
+            yield _format_end(card, ("the agent does not get it",), viewer)
         case State.WITHDRAWN:
             yield ("The agent no longer needs an answer.",)
 
@@ -138,7 +139,7 @@ def _by_default(card: Card) -> bool:
     return card.state is State.TIMED_OUT and bool(card.outcome and card.outcome.answers)
 
 
-def _nobody(card: Card) -> Sentence:
+def _format_timeout(card: Card) -> Sentence:
     at = card.deadline if card.deadline is not None else card.outcome.at if card.outcome else None
     nobody: Sentence = ("Nobody answered.",)
     if at is not None:
@@ -153,7 +154,7 @@ def _nobody(card: Card) -> Sentence:
     return (*nobody, " The agent was told so, nothing else.")
 
 
-def _kept(card: Card, now: float) -> Sentence:
+def _format_kept(card: Card, now: float) -> Sentence:
     if card.kept_until is None:
         return ("The agent gets it when it asks this again.",)
     until: Sentence = ("Kept until ", Time(card.kept_until))
@@ -162,10 +163,10 @@ def _kept(card: Card, now: float) -> Sentence:
     return (*until, ". The agent gets it when it asks this again.")
 
 
-def _told(card: Card, what: Sentence, viewer: str | None) -> Sentence:
-    """Who ended it, where and when, and what the agent knows of it."""
+def _format_end(card: Card, what: Sentence, viewer: str | None) -> Sentence:
+    """Format who ended it, where and when, and what the agent knows."""
     who: list[Part] = []
-    if _here(card, viewer):
+    if _is_viewers(card, viewer):
         who.append("you, here")
     elif card.by:
         who += by_whom(card.by)
@@ -176,24 +177,24 @@ def _told(card: Card, what: Sentence, viewer: str | None) -> Sentence:
 
 
 def by_whom(person: Person) -> Sentence:
-    """What is known of who put something in: a name where a service vouches for it, and where."""
+    """The person's name, if a service vouches for it, and the place."""
     if place := UNNAMED_PLACES.get((person.channel, person.place)):
         return (place,)
     name, where = one_line(person.name), PLACES.get(person.channel, person.channel)
-    return (Untrusted(name, NAME), ", ", where) if name else (where,)
+    return (Untrusted(name, MAX_NAME_CHARACTERS), ", ", where) if name else (where,)
 
 
 def where(person: Person) -> str:
-    """On Telegram, in the browser."""
+    """Where the person is: "on Telegram", "in the browser"."""
     unnamed = UNNAMED_PLACES.get((person.channel, person.place))
     return unnamed or in_place(person.channel)
 
 
 def in_place(channel: str) -> str:
-    """On Telegram, in the web inbox."""
+    """The channel with a preposition: "on Telegram", "in the web inbox"."""
     name = PLACES.get(channel, channel)
     return f"on {name}" if name[:1].isupper() else f"in the {name}"
 
 
-def _here(card: Card, viewer: str | None) -> bool:
+def _is_viewers(card: Card, viewer: str | None) -> bool:
     return bool(card.by and viewer and card.by_you and card.by.place == viewer)

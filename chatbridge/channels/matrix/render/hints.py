@@ -36,7 +36,9 @@ def hints(card: Card, seen: Seen) -> Iterator[Words]:
         yield _unseeded(card, seen)
     elif card.view is View.REVIEW and card.changed_by is not None and seen.viewer is None:
         who = card.changed_by.name or outcome_text.where(card.changed_by)
-        yield trusted("Last change: ") + name(clipped(one_line(who), outcome_text.NAME))
+        yield trusted("Last change: ") + name(
+            clipped(one_line(who), outcome_text.MAX_NAME_CHARACTERS)
+        )
     if card.declared and card.state is not State.LATE:
         by = f" by {format_time(card.deadline, now=seen.now)}" if card.deadline is not None else ""
         declared = strong(name(clipped(card.declared, DECLARED)))

@@ -21,7 +21,7 @@ from chatbridge.core.text import isolated, shortened
 
 CHANNEL = "telegram"
 
-NAME = outcome_text.NAME
+NAME = outcome_text.MAX_NAME_CHARACTERS
 ONE_QUESTION, ONE_ANSWER = 300, 1_500
 ONE_OF_MANY, ANSWER_OF_MANY = 100, 200
 LINES_AT_MOST = 6
