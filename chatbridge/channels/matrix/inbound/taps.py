@@ -24,7 +24,7 @@ from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import allows
 from chatbridge.core.forms.emoji_shortcuts import is_shortcut
-from chatbridge.core.forms.typed_approval import format_approval_help
+from chatbridge.core.forms.typed_input import format_approval_help
 from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.ports import AskActions, Clock
 

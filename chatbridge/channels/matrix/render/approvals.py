@@ -29,7 +29,7 @@ from chatbridge.channels.matrix.render.html import (
 from chatbridge.core.cards.build import REALLY
 from chatbridge.core.cards.card import Card, Role
 from chatbridge.core.cards.phrases import UNSENT, format_only_on
-from chatbridge.core.forms.typed_approval import RUN_IT, is_destructive
+from chatbridge.core.forms.typed_input import RUN_IT, is_destructive
 from chatbridge.core.model import Subject, View
 from chatbridge.core.text import isolated
 

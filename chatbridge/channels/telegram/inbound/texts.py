@@ -24,7 +24,7 @@ from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.phrases import format_end, format_only_on
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
-from chatbridge.core.forms.typed_input import takes_text, typed
+from chatbridge.core.forms.typed_input import interpret_beside_buttons, takes_text
 from chatbridge.core.model import Ask, ChannelState, Person, View
 from chatbridge.core.ports import AskActions, Clock
 
@@ -42,7 +42,7 @@ async def put_text(
         opened = form.advance(ask.questions, ask.draft, opening[0])
         assert isinstance(opened, form.Moved)
         ask = replace(ask, draft=opened.draft)
-    events = await off_loop(partial(typed, ask, text), weight=weight_of(ask))
+    events = await off_loop(partial(interpret_beside_buttons, ask, text), weight=weight_of(ask))
     return await inbox.put(ask.id, *opening, *events, person=person, cursor=cursor)
 
 
