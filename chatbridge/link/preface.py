@@ -1,4 +1,4 @@
-"""What a link tells each hub about itself. Of its environment's secrets only digests leave it."""
+"""The first line to a hub, which describes the link. Secrets are sent as digests only."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ NAMED_SETTINGS = (
 
 
 def build_preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:
-    """The link's first line, to each hub the same. `limit`: after so many seconds its client gives
-    a call up."""
+    """Build the first line, the same for each hub. `limit`: seconds after which the client gives a
+    call up."""
     given = {name: os.environ[name] for name in NAMED_SETTINGS if os.environ.get(name)}
     settings = {name: sha256_hex(os.fsencode(value))[:16] for name, value in given.items()}
     folder = working_directory()
@@ -45,7 +45,7 @@ def build_preface(label: str | None, *, limit: int | None = None) -> dict[str, o
 
 
 def parse_limit(text: str) -> int:
-    """The value of `--limit`. :raises ValueError:"""
+    """Parse the value of `--limit`. :raises ValueError:"""
     short = len(text) <= len(str(MAX_LIMIT_SECONDS))
     limit = int(text) if short and text.isascii() and text.isdigit() else 0
     if not 0 < limit <= MAX_LIMIT_SECONDS:
