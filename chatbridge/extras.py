@@ -1,6 +1,6 @@
-"""What an installation may lack, and the command that adds it: an extra of `pyproject.toml`.
+"""Optional dependencies (extras of `pyproject.toml`), and the commands that install them.
 
-Owns which modules an extra brings, and how this chatbridge was installed. Imports none of them.
+Imports none of their modules.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAME = "chatbridge"
 MATRIX = "matrix"
 MODULES = {MATRIX: ("nio", "vodozemac", "aiohttp", "Crypto", "peewee", "unpaddedbase64")}
 PACKAGES = {MATRIX: "matrix-nio[e2e]"}
-"""The one package that has all others of the extra among its own requirements."""
+"""The package that requires all others of the extra."""
 
 
 def need(extra: str) -> None:
@@ -30,8 +30,8 @@ def need(extra: str) -> None:
 
 
 def command(extra: str) -> str:
-    """What adds the extra to this very chatbridge, without fetching another one by its name. Tools
-    that keep each program apart have a way of their own, which their upgrades keep to."""
+    """Return the command that adds the extra to this installation, without replacing chatbridge.
+    pipx and uv have commands of their own, which survive their upgrades."""
     package = PACKAGES[extra]
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
         words = ["pipx", "inject", NAME, package]
@@ -45,9 +45,9 @@ def command(extra: str) -> str:
 
 
 def _own_requirement() -> list[str]:
-    """An installer's words for where this chatbridge came from."""
+    """Return the arguments that name the source of this installation."""
     found = _read_direct_url()
-    # A name and a password in an address are nobody else's business.
+    # Do not show the user name and password of an address.
     url = re.sub(r"//[^/@]*@", "//", str(found.get("url", "")))
     if isinstance(folder := found.get("dir_info"), dict):
         flags = ["--editable"] if folder.get("editable") else []
@@ -59,7 +59,7 @@ def _own_requirement() -> list[str]:
 
 
 def _read_direct_url() -> dict[str, Any]:
-    """What installers write down of an installation that came from no index."""
+    """Return the metadata that installers store if the source was not an index."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

@@ -17,7 +17,7 @@ _MIN_SIZE_BYTES = 1024
 
 
 class LockInfo:
-    """What the holder of the lock says about itself; `error` if it could not start, and why."""
+    """The holder's description of itself. `error` says why it could not start."""
 
     __slots__ = ("error", "pid", "socket", "started_by", "version", "web")
 
@@ -36,7 +36,7 @@ class LockInfo:
 
 
 def read(state: str) -> LockInfo | None:
-    """What the lock file says, or None. Its writer may be gone, or halfway through writing."""
+    """Return the content of the lock file, or None. Its writer may have ended."""
     found = bounded_read.read_json(lock_path(state))
     pid = found.get("pid")
     if type(pid) is not int:
@@ -52,7 +52,7 @@ def read(state: str) -> LockInfo | None:
 
 
 def acquire(state: str) -> int:
-    """Take the hub's lock; it is held until the returned descriptor is closed.
+    """Take the hub's lock. It is held until the returned descriptor is closed.
 
     :raises HubAlreadyRunning: another process holds it.
     :raises SettingsError: the directory is not private, or cannot be locked.
@@ -66,7 +66,7 @@ def acquire(state: str) -> int:
 
 
 def try_lock(path: str) -> int | None:
-    """A descriptor that holds `flock` on the file, or None if another process does."""
+    """Lock the file and return its descriptor, or None if another process holds the lock."""
     try:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -81,16 +81,16 @@ def try_lock(path: str) -> int | None:
 
 
 def try_start_turn(state: str) -> int | None:
-    """A descriptor that says that we start a hub now, until it is closed; None if another process
-    does. It is the directory that is locked: that needs no file, for which there may be no room.
+    """Take the turn to start a hub, until the returned descriptor is closed; None if another
+    process has it. Locks the directory, which works even on a full disk.
 
-    :raises OSError: turns cannot be had here.
+    :raises OSError: the directory cannot be locked.
     """
     return _flock(os.open(state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
 def _flock(opened: int) -> int | None:
-    """The descriptor, locked; else it is closed. None: another process has it. :raises OSError:"""
+    """Lock the descriptor and return it, or close it and return None. :raises OSError:"""
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -103,8 +103,8 @@ def _flock(opened: int) -> int | None:
 
 
 def write(lock: int, info: LockInfo) -> None:
-    """Write in place: a renamed file would be another file than the one that is locked. In one go
-    and never shorter than before: so nobody reads half of it, and a full disk has room for it."""
+    """Write in place, because the lock belongs to this very file. One write of at least the old
+    size: nobody reads half of it, and it works on a full disk."""
     line = json.dumps({name: getattr(info, name) for name in LockInfo.__slots__}).encode()
     size = max(len(line) + 1, _MIN_SIZE_BYTES)
     os.pwrite(lock, line.ljust(size - 1) + b"\n", 0)
@@ -112,13 +112,13 @@ def write(lock: int, info: LockInfo) -> None:
 
 
 def find_holder(state: str) -> LockInfo | None:
-    """Who really holds the lock, without touching it: a trial lock could fail a starting hub."""
+    """Return the actual holder of the lock. Does not try to lock: that could fail a starting hub."""
     info = read(state)
     if info is None:
         return None
     if _locks(info.pid, lock_path(state)):
         return info
-    # The kernel's list may be hidden from us; whoever listens for links has the lock.
+    # The kernel's list may be hidden; the process that listens for links has the lock.
     try:
         with sockets.connect(info.socket or "") as sock:
             return info if sockets.peer(sock)[0] == info.pid else None
@@ -133,8 +133,8 @@ def _locks(pid: int, path: str) -> bool:
             rows = [line.split() for line in file]
     except OSError:
         return False
-    # The device is not compared: btrfs and overlayfs show another one there than stat does. A row
-    # with an arrow is a process that waits.
+    # Do not compare the device: btrfs and overlayfs show another one than stat. A row with an arrow
+    # is a waiting process.
     return any(
         row[1] == "FLOCK" and row[4] == str(pid) and row[5].endswith(f":{inode}") for row in rows
     )
@@ -145,7 +145,7 @@ def _text(value: object) -> str | None:
 
 
 def _path(value: object) -> str | None:
-    """One that the system could take."""
+    """Return the value if it is a valid absolute path."""
     text = _text(value) or ""
     try:
         return text if text.startswith("/") and b"\0" not in os.fsencode(text) else None

@@ -1,6 +1,7 @@
-"""Projects: which one a folder belongs to, and the harmless settings it may carry.
+"""The project of a folder, and the settings in its `.chatbridge.toml`.
 
-A repository is not its owner: `.chatbridge.toml` can name, hide and slow down, never grant.
+A repository may come from anybody, so that file can set a label, switch chatbridge off and change a
+time-out, but never grant anything.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ log = logging.getLogger(__name__)
 
 MIN_TIMEOUT_SECONDS = 30.0
 MAX_REPORTED_PER_USER = 1_000
-"""Of one user."""
+"""Limit for each user."""
 MAX_USER_CHARACTERS = 12
-"""Chats show 18 characters of a project's name: some of them are for the folder."""
+"""Chats show 18 characters of a project's name, and the folder needs some of them."""
 _USER_PREFIX = "uid:"
 _reported: dict[str, ProjectSettings] = {}
-"""What links have said of their projects' files, where the hub itself cannot look."""
+"""Project settings that links have reported, for folders that the hub cannot read."""
 
 
 class ProjectSettings(BaseModel):
@@ -44,7 +45,7 @@ class ProjectSettings(BaseModel):
 
 
 def project_of(folder: str | None, *, link: str, label: str | None = None) -> Project:
-    """Where a link works. Without a project its asks stay within the link."""
+    """Return the project of a link's folder. Without one, the link itself is the project."""
     root = find_root(folder) if folder else None
     if root is None:
         return Project(key=f"link:{link}", name=_display_name(folder or ""), label=label)
@@ -61,10 +62,9 @@ def project_of_user(
     label: str | None = None,
     file: str | None = None,
 ) -> Project:
-    """Where a link of one of several users works, as it says itself: the hub of a machine cannot
-    look into homes. The key keeps users apart, and the name says who it is wherever it is shown:
-    `ada/shop-api`. `file` is what the project's own says, and counts until another link says
-    otherwise."""
+    """Return the project of a link of another user, as the link reports it: the machine's hub
+    cannot read home directories. The key and the name include the user: `ada/shop-api`. `file` is
+    the content of the project file, which is valid until another link reports it."""
     where = root if root and root.startswith("/") else None
     key = f"{_USER_PREFIX}{uid}:{where or f'link:{link}'}"
     _reported.pop(key, None)
@@ -80,13 +80,13 @@ def project_of_user(
 
 
 def belongs_to(project: Project, uid: int) -> bool:
-    """Whether it is that of a link of this user, where a hub serves several."""
+    """Whether the project belongs to this user of the machine's hub."""
     return project.key.startswith(f"{_USER_PREFIX}{uid}:")
 
 
 def _display_name(folder: str) -> str:
-    """What a folder is called to people. One that is called like chatbridge itself must not pass
-    for it. The mark is in front, where no channel cuts a name."""
+    """Return the display name of a folder. A folder named like chatbridge itself gets a prefix, so
+    that it cannot pose as chatbridge. Channels never cut the beginning of a name."""
     name = _base_name(folder)
     letters = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
     return f"./{name}" if "chatbridge" in letters else name
@@ -104,7 +104,7 @@ def _user_name(uid: int) -> str:
 
 
 def settings_of(key: str) -> ProjectSettings:
-    """What the project's file says now. What it may not say, or says wrongly, changes nothing."""
+    """Return the current settings of the project file. Unknown and invalid ones are ignored."""
     if not key.startswith("/"):
         return _reported.get(key) or ProjectSettings()
     path = Path(key) / PROJECT_FILE
@@ -118,14 +118,14 @@ def settings_of(key: str) -> ProjectSettings:
 def _parse(text: str, where: object) -> ProjectSettings:
     try:
         found = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # a number can be too long for Python, too
+    except (ValueError, RecursionError) as error:  # also for numbers that are too long
         log.warning("%s is not used: %s", where, error)
         return ProjectSettings()
     while True:
         try:
             return ProjectSettings.model_validate(found)
         except ValidationError as error:
-            # Without the values: somebody may have put a token there.
+            # Do not log values: one may be a token.
             for problem in error.errors(include_input=False, include_url=False):
                 name = str(problem["loc"][0])
                 log.warning("%s: %s is ignored: %s", where, one_line(name), problem["msg"])
@@ -133,7 +133,7 @@ def _parse(text: str, where: object) -> ProjectSettings:
 
 
 def _read(path: Path) -> str:
-    # As much as a link would tell: with more of them, dots in a key take TOML's reader seconds.
+    # The same limit as in a link: the parser takes seconds for keys with very many dots.
     try:
         return bounded_read.read(path, most=MAX_FILE_BYTES).decode()
     except (FileNotFoundError, NotADirectoryError):

@@ -16,7 +16,7 @@ from chatbridge.digests import sha256_hex
 
 
 def state_dir() -> str:
-    """The directory of the database, the lock and the log. It need not exist yet."""
+    """The directory of the database, the lock and the log. It may not exist yet."""
     given = os.environ.get("CHATBRIDGE_STATE_DIR")
     if given:
         return absolute(given)
@@ -24,7 +24,7 @@ def state_dir() -> str:
 
 
 def config_path() -> str:
-    """The configuration file that the environment names. It need not exist."""
+    """The path of the configuration file. It may not exist."""
     given = os.environ.get("CHATBRIDGE_CONFIG")
     return (
         absolute(given) if given else _xdg("XDG_CONFIG_HOME", ".config", "chatbridge/config.toml")
@@ -32,7 +32,7 @@ def config_path() -> str:
 
 
 def runtime_dir(state: str) -> str:
-    """The directory of the socket. Clients start links without XDG_RUNTIME_DIR: it is not asked."""
+    """The directory of the socket. Ignores XDG_RUNTIME_DIR, which clients do not pass to links."""
     given = os.environ.get("CHATBRIDGE_RUNTIME_DIR")
     if given:
         return absolute(given)
@@ -40,7 +40,7 @@ def runtime_dir(state: str) -> str:
 
 
 def socket_path(state: str) -> str:
-    """Where the hub of this state directory listens unless its lock file says otherwise.
+    """The default socket of the hub of this state directory. Its lock file may name another one.
 
     :raises SocketUnusable: the path is too long for a Unix socket.
     """
@@ -48,8 +48,8 @@ def socket_path(state: str) -> str:
 
 
 def service_socket_path(state: str) -> str:
-    """Where systemd listens for the user service's hub: another place than that of other hubs, so
-    that neither takes it from the other. Its name is known to whoever packages the units."""
+    """The socket of the user service, which systemd opens. It differs from the socket of other
+    hubs, so that they do not conflict. Packagers of the units rely on its name."""
     usual = os.path.realpath(os.path.join(_home(), ".local/state/chatbridge"))
     if state == usual and not os.environ.get("CHATBRIDGE_RUNTIME_DIR"):
         name = "hub.sock"
@@ -73,14 +73,14 @@ def log_path(state: str) -> str:
 
 
 def token_path(state: str) -> str:
-    """Where the inbox's token is, unless the owner has set one."""
+    """The file of the inbox's token, unless the owner has set one."""
     return os.path.join(state, "web-token")
 
 
 def make_private(directory: str) -> None:
-    """Make the directory (0700), or check that nobody else can put files into it.
+    """Create the directory (0700), or check that nobody else can write to it.
 
-    :raises SettingsError: it cannot be made, or others can write to it.
+    :raises SettingsError: it cannot be created, or others can write to it.
     """
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -104,9 +104,9 @@ def make_private(directory: str) -> None:
 
 
 def bind_socket(path: str) -> socket.socket:
-    """Listen at the path. Only for the holder of the lock: it removes what a dead hub left there.
+    """Listen at the path, and remove the socket of a dead hub. Call it only with the lock.
 
-    :raises SocketUnusable: the path is too long, taken by a living process, or no socket.
+    :raises SocketUnusable: the path is too long, in use, or not a socket.
     """
     sockets.check_length(path)
     make_private(os.path.dirname(path))
@@ -152,7 +152,7 @@ def absolute(path: str) -> str:
 
 def _xdg(variable: str, default: str, rest: str) -> str:
     base = os.environ.get(variable, "")
-    if not os.path.isabs(base):  # the specification: a relative one is ignored
+    if not os.path.isabs(base):  # the specification ignores relative paths
         base = os.path.join(_home(), default)
     return os.path.join(base, rest)
 
@@ -173,7 +173,7 @@ def _home() -> str:
 
 
 def user_runtime_dir() -> str | None:
-    """Ours among those that systemd makes for every user who is logged in."""
+    """chatbridge's folder in the directory that systemd creates for a logged-in user."""
     uid = os.getuid()
     try:
         if os.stat(f"/run/user/{uid}").st_uid == uid:
