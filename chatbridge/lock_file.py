@@ -112,7 +112,7 @@ def write(lock: int, info: LockInfo) -> None:
 
 
 def find_holder(state: str) -> LockInfo | None:
-    """Return the actual holder of the lock. Does not try to lock: that could fail a starting hub."""
+    """Return the actual holder of the lock. Trying to lock could make a starting hub fail."""
     info = read(state)
     if info is None:
         return None
