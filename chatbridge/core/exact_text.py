@@ -20,6 +20,7 @@ from chatbridge.core.text import (
     HIDDEN,
     LOOKS_BLANK,
     Kinds,
+    format_code,
     one_line,
     replace_matches,
     split_slices,
@@ -96,9 +97,9 @@ def _display_form(char: str) -> str:
     if char in " \n":
         return char
     if kind not in "LNPSM" or char in _INVISIBLE or _is_selector(char) or _is_jamo(char):
-        return _code(char)
+        return format_code(char)
     if unicodedata.normalize("NFC", char) != char:  # a duplicate, as U+037E of the semicolon
-        return _code(char)
+        return format_code(char)
     return f"{_MARK}{char}" if kind == "M" else char
 
 
@@ -114,15 +115,11 @@ def _is_jamo(char: str) -> bool:
     return any(first <= char <= last for first, last in _JAMO)
 
 
-def _code(char: str) -> str:
-    return f"⟨U+{ord(char):04X}⟩"
-
-
 def _encode_characters(text: str, *, kept: str = "\n") -> str:
     """Replace ambiguous characters by codes. Line breaks stay only if they are in `kept`."""
     text = text.translate(_display_forms)
     if not kept:
-        text = text.replace("\n", _code("\n"))
+        text = text.replace("\n", format_code("\n"))
     if _MARK in text:
         text = _MARKED.sub(_filter_marks, text)
     if not text.isascii():
@@ -141,7 +138,7 @@ def _filter_marks(found: re.Match[str]) -> str:
         kept = len(list(takewhile(lambda mark: _script(mark) in scripts, marks[:_MARKS])))
         if not unicodedata.is_normalized("NFC", before + marks[:kept]):
             kept = 0
-    return before + marks[:kept] + "".join(map(_code, marks[kept:]))
+    return before + marks[:kept] + "".join(map(format_code, marks[kept:]))
 
 
 @lru_cache(maxsize=CACHE_SIZE)

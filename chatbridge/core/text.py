@@ -36,11 +36,11 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return replace_matches(
-        _TRICKY, text.replace("\r\n", "\n"), _kinds, lambda run: "".join(map(_code, run))
+        _TRICKY, text.replace("\r\n", "\n"), _kinds, lambda run: "".join(map(format_code, run))
     )
 
 
-def _code(char: str) -> str:
+def format_code(char: str) -> str:
     return f"⟨U+{ord(char):04X}⟩"
 
 
