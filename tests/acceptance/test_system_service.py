@@ -40,9 +40,9 @@ with connected() as line:
 """
 LOOK = """
 import os, socket, sys
-from chatbridge.link import system_hub
+from chatbridge.link.search import connect_machine_hub
 try:
-    system_hub.connect()
+    connect_machine_hub()
 except OSError as error:
     print(type(error).__name__)
 for path in sys.argv[1:]:
