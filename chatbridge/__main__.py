@@ -1,4 +1,4 @@
-"""The command line: the first word says which part of chatbridge runs. Imports nothing heavy."""
+"""The command line: the first word picks the part of chatbridge to run. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ ROWS = (
     ),
     (("demo", "version", "completion"), ("mcp", "hub", "hook")),
 )
-"""How `--help` lists the commands, so that it fits a screen: the text is the first one's."""
+"""The rows of `--help`. A row has the text of its first command, so that all fits on a screen."""
 
 
 def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     word, rest = (words[0], words[1:]) if words else ("--help", [])
     if word in ("-h", "--help", "help"):
-        print(help_text(), end="")  # also where standard output is closed
+        print(help_text(), end="")  # print works even if standard output is closed
         return 0
     if word in ("-V", "--version"):
         print(f"chatbridge {__version__}")

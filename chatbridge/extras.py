@@ -42,7 +42,7 @@ def command(extra: Extra) -> str:
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
         words = ["pipx", "inject", NAME, package]
     elif os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
-        words = ["uv", "tool", "install", "--with", package, *_again()]
+        words = ["uv", "tool", "install", "--with", package, *_own_requirement()]
     elif find_spec("pip") is None:
         words = ["uv", "pip", "install", "--python", sys.executable, package]
     else:
@@ -50,10 +50,10 @@ def command(extra: Extra) -> str:
     return shlex.join(words)
 
 
-def _again() -> list[str]:
-    """An installer's words for where this chatbridge came from."""
-    found = _noted()
-    # A name and a password in an address are nobody else's business.
+def _own_requirement() -> list[str]:
+    """Return the arguments that name the source of this installation."""
+    found = _read_direct_url()
+    # Do not show the user name and password of an address.
     url = re.sub(r"//[^/@]*@", "//", str(found.get("url", "")))
     if isinstance(folder := found.get("dir_info"), dict):
         flags = ["--editable"] if folder.get("editable") else []
@@ -64,8 +64,8 @@ def _again() -> list[str]:
     return [f"{NAME} @ {url}" if url else NAME]
 
 
-def _noted() -> dict[str, Any]:
-    """What installers write down of an installation that came from no index."""
+def _read_direct_url() -> dict[str, Any]:
+    """Return the metadata that installers store if the source was not an index."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

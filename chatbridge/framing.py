@@ -1,8 +1,7 @@
-"""Bytes in, lines out: the framing of the link's two sides and of the hub's. Knows nothing of what
-lines say.
+"""Splits a byte stream into lines, for links and the hub.
 
-A line over the limit is never held in memory: only its two ends are kept, because the request's id,
-which the error answer needs, is at one of them.
+A line over the limit is not held in memory. Only its two ends are kept, because one of them has the
+request id, which the error response needs.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ import json
 import re
 
 MAX_LINE = 4 * 1024 * 1024
-_END = 1024
+_KEPT_BYTES = 1024
 _ID = rb'"id"\s*:\s*(-?\d{1,40}|"(?:[^"\\]|\\.){0,200}")\s*'
 
 
 class Overlong:
-    """A line that was too long, or cannot be parsed, by its first and last bytes."""
+    """The first and last bytes of a line that is too long or cannot be parsed."""
 
     __slots__ = ("head", "tail")
 
     def __init__(self, head: bytes, tail: bytes) -> None:
-        self.head, self.tail = head[:_END], tail[-_END:]
+        self.head, self.tail = head[:_KEPT_BYTES], tail[-_KEPT_BYTES:]
 
     def request_id(self) -> str | int | None:
-        """The id, where it is among the first members of the object or its last one."""
+        """Return the id if it is among the first members of the object or is its last one."""
         first = rb'\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*' + _ID + rb"[,}]"
         last = rb",\s*" + _ID + rb'(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z'
         found = re.match(first, self.head) or re.search(last, self.tail)
@@ -38,7 +37,7 @@ class Overlong:
 
 
 class LineReader:
-    """Collects what was read until a line is complete."""
+    """Collects data until a line is complete."""
 
     __slots__ = ("_buffer", "_head", "_limit", "_searched")
 
@@ -47,10 +46,10 @@ class LineReader:
         self._buffer = bytearray()
         self._searched = 0
         self._head: bytes | None = None
-        """The beginning of a line whose middle is being thrown away."""
+        """The beginning of a line whose middle is being discarded."""
 
     def feed(self, data: bytes) -> list[bytes | Overlong]:
-        """The lines that are complete now, without their line ends; empty ones are left out."""
+        """Return the lines that are complete now, without line ends and empty lines."""
         buffer = self._buffer
         buffer += data
         lines: list[bytes | Overlong] = []
@@ -67,7 +66,7 @@ class LineReader:
                 lines.append(stripped)
         if len(buffer) > self._limit or self._head is not None:
             if self._head is None:
-                self._head = bytes(buffer[:_END])
-            del buffer[:-_END]
+                self._head = bytes(buffer[:_KEPT_BYTES])
+            del buffer[:-_KEPT_BYTES]
         self._searched = len(buffer)
         return lines

@@ -1,8 +1,7 @@
-"""Basic markdown, as agents write it, into the closed tree of `core.markup`.
+"""Parses agents' markdown into the tree of `core.cards.markup`.
 
-Owns what of markdown is understood: CommonMark without HTML, entities and reference definitions,
-which are shown as they are written, so that a text holds no character that its source does not.
-Escaping and looks are each channel's own.
+Supports CommonMark without HTML, entities and reference definitions. These are shown as written, so
+that a text has no character that its source does not have. Channels do the escaping and styling.
 """
 
 from __future__ import annotations
@@ -34,46 +33,46 @@ from chatbridge.core.cards.markup import (
 log = logging.getLogger(__name__)
 
 MAX_BLOCK_DEPTH = 20
-"""In markdown-it's levels: a list takes two. What lies deeper it would drop without a word."""
+"""In markdown-it's levels, of which a list takes two. The parser silently drops deeper blocks."""
 MAX_INLINE_DEPTH = 8
-MAX_PARSED = 20_000
+MAX_PARSED_CHARACTERS = 20_000
 MAX_LINES = 400
 MAX_MARKS = 1_000
-"""A text that is longer, or has more lines, or more of what could begin or end a mark, is shown as
-written: the parser takes 50 µs for a line, its time grows with the square of the marks, and the hub
-waits for it."""
+"""A text with more characters, lines or possible marks is shown as written: the parser takes 50 µs
+for a line and quadratic time for marks, and it blocks the hub."""
 MARKS = "[]!*_<`\\"
-REMEMBERED = 64
-"""Texts: a card is drawn several times while its question is answered."""
+CACHE_SIZE = 64
+"""Parsed texts: a card is drawn several times while its question is answered."""
 HEADLINE_SOURCE = 1_000
-"""Characters of a question that its headline is made of."""
-TELLING = 30
-"""Characters that say what a question is about, if it has no question mark."""
+"""Characters of a question that are used for its headline."""
+HEADLINE_MIN_CHARACTERS = 30
+"""Minimum length of a first paragraph without a question mark to serve as the headline."""
 
 _PLAIN = re.compile(r"[^\W\d_][^\x00\n\r\[\]*_<`\\]*")
-"""One line that begins with a letter and has no marks: parsing it would change nothing. Most
-questions are such, and every change of an ask makes its headline."""
+"""One line that begins with a letter and has no marks, which parsing would not change. This is the
+usual case, and every change of an ask needs the headline."""
 _AMPERSAND = "\ufdd0"
-"""Stands in for "&" while parsing: link addresses are decoded even without the entity rule, and
-`&#x202E;` would smuggle in what `core.text.visible` has made visible. A noncharacter: no text has
-a use for it."""
+"""Replaces "&" while parsing: link addresses are decoded even without the entity rule, so that
+`&#x202E;` would bring back a character that `core.text.visible` has replaced. A noncharacter, which
+texts do not need."""
 
 _parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_BLOCK_DEPTH})
 _parser.disable(["entity", "html_block", "html_inline", "reference"])
-# The address as it is written, not percent-encoded: people compare it with what they know.
+# Keep addresses as written, not percent-encoded: people compare them with what they know.
 _parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHE_SIZE)
 def parse(source: str) -> tuple[Block, ...]:
-    """The blocks of `source`. What cannot be parsed, or leaves nothing to see, is as written."""
+    """Return the blocks of `source`, or `source` as written if it cannot be parsed or would show
+    nothing."""
     marks = sum(source.count(mark) for mark in MARKS)
-    if len(source) > MAX_PARSED or source.count("\n") > MAX_LINES or marks > MAX_MARKS:
+    if len(source) > MAX_PARSED_CHARACTERS or source.count("\n") > MAX_LINES or marks > MAX_MARKS:
         return _as_written(source)
     try:
         tokens = _parser.parse(source.replace(_AMPERSAND, "").replace("&", _AMPERSAND))
         blocks = _blocks(tokens)
-    except Exception:  # a question that the parser trips over must be shown all the same
+    except Exception:  # the question must be shown even if the parser fails
         log.warning("a text could not be parsed as markdown", exc_info=True)
         return _as_written(source)
     too_deep = any(token.level >= MAX_BLOCK_DEPTH - 1 for token in tokens)
@@ -81,19 +80,20 @@ def parse(source: str) -> tuple[Block, ...]:
 
 
 def plain(blocks: Iterable[Block]) -> str:
-    """The blocks as one line of text, for titles, list rows and lock screens."""
+    """Return the blocks as one line of text, for titles, list rows and lock screens."""
     return " ".join(" ".join(_block_text(block) for block in blocks).split())
 
 
-@lru_cache(maxsize=2 * REMEMBERED)
+@lru_cache(maxsize=2 * CACHE_SIZE)
 def headline(source: str) -> str:
-    """A question as one line, for lists and summaries: its first paragraph, if that says enough."""
+    """Return a question as one line, for lists and summaries: its first paragraph, if that is long
+    enough."""
     source = source[:HEADLINE_SOURCE]
     if _PLAIN.fullmatch(source):
         return " ".join(source.split())
     blocks = parse(source)
     first = plain(blocks[:1])
-    asks = first.endswith("?") or len(first) >= TELLING
+    asks = first.endswith("?") or len(first) >= HEADLINE_MIN_CHARACTERS
     return first if asks else plain(blocks)
 
 
@@ -102,7 +102,7 @@ def headline(source: str) -> str:
 
 @dataclass(slots=True)
 class _Open:
-    """A container whose end has not been seen."""
+    """A container that is not closed yet."""
 
     token: Token
     blocks: list[Block] = field(default_factory=list)
@@ -157,7 +157,7 @@ def _as_written(source: str) -> tuple[Block, ...]:
     for line in lines[:MAX_LINES]:
         inlines += [Plain(line), Break()]
     shown = Paragraph(tuple(inlines[:-1]))
-    # One block for all further lines: to render two elements for each of 50,000 takes too long.
+    # One block for all further lines: rendering two elements for each of 50,000 takes too long.
     rest = "\n".join(lines[MAX_LINES:])
     return (shown, CodeBlock(rest)) if rest.strip() else (shown,)
 
@@ -166,8 +166,8 @@ def _as_written(source: str) -> tuple[Block, ...]:
 
 
 def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
-    """Marks nested deeper than MAX_INLINE_DEPTH are left out, their text is not."""
-    # A mark that is left out shares its parent's list: copying it up would be quadratic.
+    """Marks nested deeper than MAX_INLINE_DEPTH are dropped, but not their text."""
+    # A dropped mark shares its parent's list: copying the list would be quadratic.
     stack: list[tuple[Token | None, list[Inline]]] = [(None, [])]
     for token in tokens:
         found = stack[-1][1]
@@ -193,7 +193,7 @@ def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
 
 
 def _at_line_start(found: list[Inline]) -> bool:
-    """Whether nothing is to be seen since the last break."""
+    """Whether nothing visible follows the last break."""
     while found and isinstance(found[-1], Plain | Code) and not found[-1].text.strip():
         found.pop()
     return not found or isinstance(found[-1], Break)
@@ -206,7 +206,7 @@ def _marked(opened: Token, children: tuple[Inline, ...]) -> Inline:
         case "em_open":
             return Emphasis(children)
         case _ if opened.markup == "autolink":
-            # The parser's address has a "mailto:" before it that nobody wrote.
+            # The parser adds "mailto:" to the address.
             return Link(children, _inlines_text(children))
         case _:
             return Link(children, _address(opened, "href"))

@@ -1,26 +1,22 @@
-"""Where links, the hub and the commands meet: directories, the lock file, the socket.
+"""Paths of the state, runtime and configuration directories, and of the files in them.
 
-Owns no protocol and no settings beyond the paths; starting a hub is in link/hub_start.py. Standard
-library only, and cheap to import: every link pays for it.
+Also creates private directories and binds the hub's socket. Standard library only and cheap to
+import, because every link imports it.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import socket
 import stat
 
-from chatbridge import bounded_read, sockets
-from chatbridge.core.errors import HubAlreadyRunning, SettingsError, SocketUnusable
+from chatbridge import sockets
+from chatbridge.core.errors import SettingsError, SocketUnusable
 from chatbridge.digests import sha256_hex
-
-_LOCK_SIZE = 1024
 
 
 def state_dir() -> str:
-    """The directory of the database, the lock and the log. It need not exist yet."""
+    """The directory of the database, the lock and the log. It may not exist yet."""
     given = os.environ.get("CHATBRIDGE_STATE_DIR")
     if given:
         return absolute(given)
@@ -28,7 +24,7 @@ def state_dir() -> str:
 
 
 def config_path() -> str:
-    """The configuration file that the environment names. It need not exist."""
+    """The path of the configuration file. It may not exist."""
     given = os.environ.get("CHATBRIDGE_CONFIG")
     return (
         absolute(given) if given else _xdg("XDG_CONFIG_HOME", ".config", "chatbridge/config.toml")
@@ -36,7 +32,7 @@ def config_path() -> str:
 
 
 def runtime_dir(state: str) -> str:
-    """The directory of the socket. Clients start links without XDG_RUNTIME_DIR: it is not asked."""
+    """The directory of the socket. Ignores XDG_RUNTIME_DIR, which clients do not pass to links."""
     given = os.environ.get("CHATBRIDGE_RUNTIME_DIR")
     if given:
         return absolute(given)
@@ -44,7 +40,7 @@ def runtime_dir(state: str) -> str:
 
 
 def socket_path(state: str) -> str:
-    """Where the hub of this state directory listens unless its lock file says otherwise.
+    """The default socket of the hub of this state directory. Its lock file may name another one.
 
     :raises SocketUnusable: the path is too long for a Unix socket.
     """
@@ -52,8 +48,8 @@ def socket_path(state: str) -> str:
 
 
 def service_socket_path(state: str) -> str:
-    """Where systemd listens for the user service's hub: another place than that of other hubs, so
-    that neither takes it from the other. Its name is known to whoever packages the units."""
+    """The socket of the user service, which systemd opens. It differs from the socket of other
+    hubs, so that they do not conflict. Packagers of the units rely on its name."""
     usual = os.path.realpath(os.path.join(_home(), ".local/state/chatbridge"))
     if state == usual and not os.environ.get("CHATBRIDGE_RUNTIME_DIR"):
         name = "hub.sock"
@@ -77,14 +73,14 @@ def log_path(state: str) -> str:
 
 
 def token_path(state: str) -> str:
-    """Where the inbox's token is, unless the owner has set one."""
+    """The file of the inbox's token, unless the owner has set one."""
     return os.path.join(state, "web-token")
 
 
 def make_private(directory: str) -> None:
-    """Make the directory (0700), or check that nobody else can put files into it.
+    """Create the directory (0700), or check that nobody else can write to it.
 
-    :raises SettingsError: it cannot be made, or others can write to it.
+    :raises SettingsError: it cannot be created, or others can write to it.
     """
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -107,134 +103,10 @@ def make_private(directory: str) -> None:
         )
 
 
-class LockInfo:
-    """What the holder of the lock says about itself; `error` if it could not start, and why."""
-
-    __slots__ = ("error", "pid", "socket", "started_by", "version", "web")
-
-    def __init__(
-        self,
-        *,
-        pid: int,
-        version: str,
-        socket: str | None,
-        started_by: str,
-        web: str | None = None,
-        error: str | None = None,
-    ) -> None:
-        self.pid, self.version, self.socket = pid, version, socket
-        self.started_by, self.web, self.error = started_by, web, error
-
-
-def read_lock(state: str) -> LockInfo | None:
-    """What the lock file says, or None. Its writer may be gone, or halfway through writing."""
-    found = read_json(lock_path(state))
-    pid = found.get("pid")
-    if type(pid) is not int:
-        return None
-    return LockInfo(
-        pid=pid,
-        version=str(found.get("version", "")),
-        socket=_path(found.get("socket")),
-        started_by=str(found.get("started_by", "")),
-        web=_text(found.get("web")),
-        error=_text(found.get("error")),
-    )
-
-
-def acquire_lock(state: str) -> int:
-    """Take the hub's lock; it is held until the returned descriptor is closed.
-
-    :raises HubAlreadyRunning: another process holds it.
-    :raises SettingsError: the directory is not private, or cannot be locked.
-    """
-    make_private(state)
-    lock = try_lock(lock_path(state))
-    if lock is None:
-        holder = read_lock(state)
-        raise HubAlreadyRunning(pid=holder.pid if holder else None, state_dir=state)
-    return lock
-
-
-def try_lock(path: str) -> int | None:
-    """A descriptor that holds `flock` on the file, or None if another process does."""
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise SettingsError(f"the lock file {path} cannot be opened ({error.strerror})") from error
-    try:
-        return _flocked(lock)
-    except OSError as error:
-        raise SettingsError(
-            f"the file {path} cannot be locked ({error.strerror}). Set CHATBRIDGE_STATE_DIR to a "
-            "folder on a local disk"
-        ) from error
-
-
-def try_turn(state: str) -> int | None:
-    """A descriptor that says that we start a hub now, until it is closed; None if another process
-    does. It is the directory that is locked: that needs no file, for which there may be no room.
-
-    :raises OSError: turns cannot be had here.
-    """
-    return _flocked(os.open(state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-
-
-def _flocked(opened: int) -> int | None:
-    """The descriptor, locked; else it is closed. None: another process has it. :raises OSError:"""
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(opened)
-        return None
-    except OSError:
-        os.close(opened)
-        raise
-    return opened
-
-
-def write_lock(lock: int, info: LockInfo) -> None:
-    """Write in place: a renamed file would be another file than the one that is locked. In one go
-    and never shorter than before: so nobody reads half of it, and a full disk has room for it."""
-    line = json.dumps({name: getattr(info, name) for name in LockInfo.__slots__}).encode()
-    size = max(len(line) + 1, _LOCK_SIZE)
-    os.pwrite(lock, line.ljust(size - 1) + b"\n", 0)
-    os.ftruncate(lock, size)
-
-
-def lock_holder(state: str) -> LockInfo | None:
-    """Who really holds the lock, without touching it: a trial lock could fail a starting hub."""
-    info = read_lock(state)
-    if info is None:
-        return None
-    if _locks(info.pid, lock_path(state)):
-        return info
-    # The kernel's list may be hidden from us; whoever listens for links has the lock.
-    try:
-        with sockets.connect(info.socket or "") as sock:
-            return info if sockets.peer(sock)[0] == info.pid else None
-    except (OSError, SocketUnusable):
-        return None
-
-
-def _locks(pid: int, path: str) -> bool:
-    try:
-        inode = os.stat(path).st_ino
-        with open("/proc/locks", encoding="ascii") as file:
-            rows = [line.split() for line in file]
-    except OSError:
-        return False
-    # The device is not compared: btrfs and overlayfs show another one there than stat does. A row
-    # with an arrow is a process that waits.
-    return any(
-        row[1] == "FLOCK" and row[4] == str(pid) and row[5].endswith(f":{inode}") for row in rows
-    )
-
-
 def bind_socket(path: str) -> socket.socket:
-    """Listen at the path. Only for the holder of the lock: it removes what a dead hub left there.
+    """Listen at the path, and remove the socket of a dead hub. Call it only with the lock.
 
-    :raises SocketUnusable: the path is too long, taken by a living process, or no socket.
+    :raises SocketUnusable: the path is too long, in use, or not a socket.
     """
     sockets.check_length(path)
     make_private(os.path.dirname(path))
@@ -280,7 +152,7 @@ def absolute(path: str) -> str:
 
 def _xdg(variable: str, default: str, rest: str) -> str:
     base = os.environ.get(variable, "")
-    if not os.path.isabs(base):  # the specification: a relative one is ignored
+    if not os.path.isabs(base):  # the specification ignores relative paths
         base = os.path.join(_home(), default)
     return os.path.join(base, rest)
 
@@ -301,7 +173,7 @@ def _home() -> str:
 
 
 def user_runtime_dir() -> str | None:
-    """Ours among those that systemd makes for every user who is logged in."""
+    """chatbridge's folder in the directory that systemd creates for a logged-in user."""
     uid = os.getuid()
     try:
         if os.stat(f"/run/user/{uid}").st_uid == uid:
@@ -309,25 +181,3 @@ def user_runtime_dir() -> str | None:
     except OSError:
         pass
     return None
-
-
-def read_json(path: str) -> dict[str, object]:
-    """What a lock file says about its holder; nothing if it cannot be read."""
-    try:
-        found = json.loads(bounded_read.read(path, most=65536))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _path(value: object) -> str | None:
-    """One that the system could take."""
-    text = _text(value) or ""
-    try:
-        return text if text.startswith("/") and b"\0" not in os.fsencode(text) else None
-    except UnicodeEncodeError:
-        return None

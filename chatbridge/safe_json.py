@@ -1,8 +1,7 @@
-"""JSON that others wrote, nested no deeper than whatever handles it can follow.
+"""Parses JSON of others with a nesting limit, and checks request ids.
 
-Owns one bound, the same on every Python: older ones stop reading at some depth, newer ones go on
-for as long as the stack lasts, and then writing, comparing or showing the value fails instead.
-Standard library only: links read, too.
+The limit is the same on every Python: older ones refuse deep JSON, newer ones parse it, and then
+writing or comparing the value fails. Standard library only, because links use it.
 """
 
 from __future__ import annotations
@@ -15,27 +14,27 @@ if TYPE_CHECKING:
 
 
 DEEPEST = 200
-"""Levels. The SDK's own parser takes no more either."""
+"""Maximum number of levels, the same as in the SDK's parser."""
 _REASON = "it is nested too deeply"
 
 
 def loads(text: str | bytes) -> Any:
-    """What the text says.
+    """Parse the text.
 
-    :raises ValueError: it is no JSON, or nested too deeply.
+    :raises ValueError: it is not JSON, or nested too deeply.
     """
     try:
         found = json.loads(text)
     except RecursionError:
         raise ValueError(_REASON) from None
-    # Without so many brackets nothing is deep, and nearly nothing has so many.
+    # A cheap check first: few texts have so many brackets.
     if _brackets(text) > DEEPEST and is_deep(found):
         raise ValueError(_REASON)
     return found
 
 
 def is_deep(value: object) -> bool:
-    """Whether it has more levels than are taken."""
+    """Whether the value has more levels than the limit."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
         if not level:
@@ -55,26 +54,26 @@ def _brackets(text: str | bytes) -> int:
     return text.count(b"[") + text.count(b"{")
 
 
-LONGEST_STRING = 1000
-LARGEST_INTEGER = 2**64 - 1
-"""Clients that count or draw 64 bits at random stay below."""
-PROBLEM = f"an id is a string of at most {LONGEST_STRING:,} characters or a 64-bit whole number"
+MAX_ID_CHARACTERS = 1000
+MAX_ID_INTEGER = 2**64 - 1
+"""Covers counters and random 64-bit numbers."""
+PROBLEM = f"an id is a string of at most {MAX_ID_CHARACTERS:,} characters or a 64-bit whole number"
 
 
 def is_request_id(value: object) -> bool:
-    """Whether a response can carry the same id back."""
+    """Whether a response can repeat this id unchanged."""
     if type(value) is int:
-        return abs(value) <= LARGEST_INTEGER
-    return isinstance(value, str) and len(value) <= LONGEST_STRING and _is_unicode(value)
+        return abs(value) <= MAX_ID_INTEGER
+    return isinstance(value, str) and len(value) <= MAX_ID_CHARACTERS and _is_unicode(value)
 
 
 def has_bad_id(message: object) -> bool:
-    """Whether this is a request that cannot be answered under its id."""
+    """Whether this is a request with an invalid id."""
     if not isinstance(message, dict) or "method" not in message or "id" not in message:
         return False
     return not is_request_id(message["id"])
 
 
 def _is_unicode(text: str) -> bool:
-    """Half a surrogate pair is replaced on the way, and the response would have another id."""
+    """A lone surrogate would be replaced, and the response would have another id."""
     return not any("\ud800" <= character <= "\udfff" for character in text)

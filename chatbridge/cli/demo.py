@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Self
 
-from chatbridge import __version__, runtime_paths, sockets
+from chatbridge import __version__, lock_file, runtime_paths, sockets
 from chatbridge.cli.hub.hub_client import HubClient
 from chatbridge.cli.hub.stop import end_hub
 from chatbridge.core.errors import ChatbridgeError
@@ -177,7 +177,7 @@ class Stage:
         """
         until = time.monotonic() + HUB_WITHIN
         while self.hub.poll() is None and time.monotonic() < until:
-            info = runtime_paths.read_lock(self.state)
+            info = lock_file.read(self.state)
             if info is not None and info.web is not None and info.socket is not None:
                 return info.web
             await asyncio.sleep(0.02)
@@ -185,7 +185,7 @@ class Stage:
 
     def login_code(self) -> str:
         """As `chatbridge inbox` gets one."""
-        info = runtime_paths.read_lock(self.state)
+        info = lock_file.read(self.state)
         with sockets.connect((info and info.socket) or "") as sock:
             line = HubClient(sock)
             line.greet()

@@ -20,11 +20,11 @@ def main(argv: list[str]) -> int:
 
 
 def _version() -> int:
-    from chatbridge import runtime_paths
+    from chatbridge import lock_file, runtime_paths
     from chatbridge.cli.hub.status import other_version
 
     print(f"chatbridge {__version__}", flush=True)
-    hub = runtime_paths.lock_holder(runtime_paths.state_dir())
+    hub = lock_file.find_holder(runtime_paths.state_dir())
     if hub is not None and hub.version != __version__:
         what, fix = other_version(hub.version, hub.started_by)
         say(f"{what}.", f"Run: {fix}")

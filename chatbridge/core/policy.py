@@ -1,4 +1,4 @@
-"""The owner's rules for asks, as plain numbers. `chatbridge.settings` reads them from outside."""
+"""The owner's limits for asks, as plain values. `chatbridge.settings` reads them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-TOGETHER = 3
-"""So many times what one link may have, all links of a project, a token or another user may."""
-OVERALL = 30
-"""So many times what one link may have, all links together may."""
-FOR_APPROVALS = 2
-"""Approvals may go on to so many times what a project, or all together, may have open: questions
-of others do not keep a command from being allowed."""
+PARTY_LIMIT_FACTOR = 3
+"""Limit multiplier for all links that share a project, a token or a user."""
+TOTAL_LIMIT_FACTOR = 30
+"""Limit multiplier for all links together."""
+APPROVAL_LIMIT_FACTOR = 2
+"""Further multiplier for approvals, so that open questions do not block them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +20,10 @@ class Policy:
 
     default_timeout: float = 300.0
     min_timeout: float = 10.0
-    """The floor: a shorter time-out that is allowed at all is raised to it."""
+    """Shorter time-outs are raised to this."""
     max_timeout: float = 1800.0
     max_block: float | None = None
-    """After how long a waiting call returns a ticket; None: it waits until the ask ends."""
+    """A call that waits longer returns a ticket; None: it waits until the ask ends."""
     late_answer_ttl: float = 12 * HOUR
     max_open_asks: int = 20
     withdraw_on_cancel: bool = False
@@ -35,10 +34,10 @@ class Policy:
 
     extension: float = 15 * 60.0
     orphaned_after: float = 120.0
-    """How long an ask has no caller before its card says so."""
+    """An ask without a caller for this long says so on its card."""
     handover_within: float = 5.0
-    """How long an answer may take to reach its caller before the card calls it kept."""
+    """An answer that has not reached its caller after this time counts as kept."""
     return_within: float = 10.0
-    """How long after a start a link may take to come back before its calls count as gone."""
+    """Links that have not reconnected this long after a start have lost their calls."""
     drain_within: float = 60.0
-    """How long deadlines wait for the channels' backlog after a start or a clock step."""
+    """Deadlines wait this long for the channels' backlog after a start or a clock step."""

@@ -1,7 +1,7 @@
-"""Values kept as JSON text, such as where a card is or what a channel remembers.
+"""Values stored as JSON text, such as the place of a card or the state of a channel.
 
-Another version may have written them: unknown keys are ignored, and missing ones take their
-default. What still cannot be read is None, and whoever asked goes on without it.
+Another version may have written them: unknown keys are ignored and missing ones get their default.
+A value that still cannot be read is None.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def reader(kind: type[T]) -> Callable[[str], T | None]:
-    """Reads values of this kind."""
+    """Return a function that reads values of this type."""
 
     @cache
     def adapter() -> TypeAdapter[T]:

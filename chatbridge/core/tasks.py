@@ -1,10 +1,10 @@
-"""Work that nobody waits for: it may fail without harm, and ends with its channel."""
+"""Fire-and-forget tasks that are cancelled with their channel, and `race`."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any, TypeVar
 
 from chatbridge.core.errors import ChatbridgeError
@@ -15,6 +15,8 @@ T = TypeVar("T")
 
 
 class BackgroundTasks:
+    """Tasks whose failures are only logged."""
+
     def __init__(self, service: str) -> None:
         self._service = service
         self._tasks: set[asyncio.Task[None]] = set()
@@ -39,8 +41,8 @@ class BackgroundTasks:
             log.exception("%s: something beside failed", self._service)
 
 
-async def race(work: Coroutine[Any, Any, T], ends: Coroutine[Any, Any, object]) -> T | None:
-    """What `work` returns, or None if `ends` returned before it."""
+async def race(work: Coroutine[Any, Any, T], ends: Awaitable[object]) -> T | None:
+    """Return the result of `work`, or None if `ends` returned first."""
     working, ending = asyncio.ensure_future(work), asyncio.ensure_future(ends)
     try:
         await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)

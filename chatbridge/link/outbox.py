@@ -1,11 +1,11 @@
-"""What is waiting to be written to the client, and which answer has got there completely."""
+"""Lines that wait to be written to the client, and the answers among them."""
 
 from __future__ import annotations
 
 from collections import deque
 
-CHUNK = 4096
-"""No more than a pipe takes at once when it is writable at all, so that no write ever blocks."""
+MAX_CHUNK_BYTES = 4096
+"""A writable pipe takes at least this much, so that no write blocks."""
 
 
 class _Line:
@@ -16,7 +16,7 @@ class _Line:
 
 
 class Outbox:
-    """Lines in order. One that has a key is an answer whose arrival matters."""
+    """A queue of lines. A line with a key is an answer whose delivery is confirmed."""
 
     __slots__ = ("_lines", "_sent", "size")
 
@@ -30,11 +30,13 @@ class Outbox:
         self.size += len(line) + 1
 
     def chunk(self) -> bytes:
-        """The next bytes to write: never of two lines, never more than CHUNK."""
-        return self._lines[0].data[self._sent : self._sent + CHUNK] if self._lines else b""
+        """The next bytes to write: at most MAX_CHUNK_BYTES, and of one line only."""
+        return (
+            self._lines[0].data[self._sent : self._sent + MAX_CHUNK_BYTES] if self._lines else b""
+        )
 
     def written(self, count: int) -> tuple[str | None, object]:
-        """Count bytes off; key and id of the answer that is complete now, if one is."""
+        """Remove written bytes. Return key and id of the answer that this completed, if any."""
         self._sent += count
         self.size -= count
         line = self._lines[0]
@@ -45,11 +47,12 @@ class Outbox:
         return line.key, line.request_id
 
     def answers(self) -> list[object]:
-        """The ids of the answers that have not got there completely."""
+        """The ids of the answers that are not completely written."""
         return [line.request_id for line in self._lines if line.key is not None]
 
     def withdraw(self, key: str) -> None:
-        """Nobody waits for this answer now. A half-written one is finished, but unconfirmed."""
+        """Remove an answer that nobody waits for. A half-written one is completed without
+        confirmation."""
         for line in self._lines:
             if line.key == key:
                 line.key = None

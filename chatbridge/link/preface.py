@@ -1,4 +1,4 @@
-"""What a link tells each hub about itself. Of its environment's secrets only digests leave it."""
+"""The first line to a hub, which describes the link. Secrets are sent as digests only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chatbridge.digests import sha256_hex
 from chatbridge.link.root import find_root, read_file
 
 PROTOCOL = 1
-LONGEST_LIMIT_SECONDS = 3650 * 24 * 3600
+MAX_LIMIT_SECONDS = 3650 * 24 * 3600
 STORE = "CHATBRIDGE_STORE"
 ACCOUNT_SETTINGS = (
     "TOKEN",
@@ -27,7 +27,7 @@ INBOX = "CHATBRIDGE_WEB__"
 """The table of no chat."""
 
 
-def preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:
+def build_preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:
     """The link's first line, to each hub the same. `limit`: after so many seconds its client gives
     a call up."""
     given = {name: value for name, value in os.environ.items() if value and is_compared(name)}
@@ -58,13 +58,13 @@ def is_compared(variable: str) -> bool:
     return variable == STORE or (of_chat and not variable.startswith(INBOX))
 
 
-def parsed_limit(text: str) -> int:
+def parse_limit(text: str) -> int:
     """The value of `--limit`. :raises ValueError:"""
-    short = len(text) <= len(str(LONGEST_LIMIT_SECONDS))
+    short = len(text) <= len(str(MAX_LIMIT_SECONDS))
     limit = int(text) if short and text.isascii() and text.isdigit() else 0
-    if not 0 < limit <= LONGEST_LIMIT_SECONDS:
+    if not 0 < limit <= MAX_LIMIT_SECONDS:
         raise ValueError(
-            f"give a whole number of seconds, 1 to {LONGEST_LIMIT_SECONDS}, not {text[:40]!r}"
+            f"give a whole number of seconds, 1 to {MAX_LIMIT_SECONDS}, not {text[:40]!r}"
         )
     return limit
 

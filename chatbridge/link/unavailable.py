@@ -1,7 +1,7 @@
-"""What the link tells its client while there is no hub to ask.
+"""Responses to the client while there is no hub, in both protocol eras.
 
-The client sees a server that works and one tool that says what is wrong, because clients drop a
-server that fails to initialize, and their agents then never learn why. Both protocol eras.
+The client sees a working server with one tool that says what is wrong. Clients drop a server that
+fails to initialize, and then their agents never learn why.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ SWITCHED_OFF = (
 def answer(
     request: dict[str, object], problem: str, *, tools: bool = True, client: object = None
 ) -> dict[str, object]:
-    """The response to one request. `tools` false: none are listed. `client`: the name that it gave
-    in its handshake."""
+    """Build the response to one request. `tools`: whether to list the tool. `client`: the name from
+    the handshake."""
     if not is_request_id(request.get("id")):
         return _error({}, -32600, safe_json.PROBLEM)
     given = request.get("params")
@@ -48,7 +48,7 @@ def answer(
 
 
 def client_named_in(request: dict[str, object]) -> object:
-    """The client's name, which `initialize` or, in the stateless era, every request carries."""
+    """The client's name in `initialize` or, in the stateless era, in any request."""
     params = request.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     info = meta.get(_CLIENT_KEY) if isinstance(meta, dict) else None
@@ -93,7 +93,7 @@ def _ask_user(problem: str, *, client: str) -> dict[str, object]:
 
 
 def _stateless_version(params: dict[str, object]) -> str | None:
-    """The version that a request of the stateless era carries; None in the handshake era."""
+    """The protocol version in a request of the stateless era; None in the handshake era."""
     meta = params.get("_meta")
     version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
     return version if isinstance(version, str) else None

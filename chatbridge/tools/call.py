@@ -151,7 +151,7 @@ class ToolCall:
         """Note that after this wall time a response reaches nobody. If that cannot be stored, what
         was noted before stands."""
         try:
-            await waiting_calls.count_until(self.name, until)
+            await waiting_calls.set_counts_until(self.name, until)
         except StoreError as error:
             log.warning("call %s: its client's limit is not known: %s", self.id, error)
 

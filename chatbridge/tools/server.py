@@ -28,7 +28,7 @@ from chatbridge.core.model import CallName
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
-from chatbridge.tool_names import meant_tool, offered_name, worded_for
+from chatbridge.tool_names import offered_name, replace_names, resolve_name
 from chatbridge.tools.call import REMOTE, Caller, Peer, Remote, ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import Client, Clients, agent_of
 
@@ -87,7 +87,7 @@ def build_server(
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
         call = _call(ctx, params, caller, peer, clock, waiting_calls)
-        name = meant_tool(params.name, peer.agent.client)
+        name = resolve_name(params.name, peer.agent.client)
         tool = next((each for each in tools() if each.name == name), None)
         allowed = tool is not None and tool.always
         if not allowed and not settings_of(caller.project.key).enabled:
@@ -110,11 +110,11 @@ def build_server(
         except ChatbridgeError as error:
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, tool.name, details)
-            await waiting_calls.carries_no_answer(call.name)
+            await waiting_calls.mark_failed(call.name)
             return text_result(str(error), is_error=True)
         except Exception:
             log.exception("Session failed call=%s tool=%s", call.id, tool.name)
-            await waiting_calls.carries_no_answer(call.name)
+            await waiting_calls.mark_failed(call.name)
             return text_result(
                 f"chatbridge failed inside; its log has the details under call {call.id}. "
                 "The question may have been shown: call again to go on with it",
@@ -162,7 +162,7 @@ def _unknown(name: str, names: list[str]) -> str:
 
 def _offered(tool: types.Tool, peer: Peer) -> types.Tool:
     client = peer.agent.client
-    words = {"description": worded_for(client, tool.description or "")}
+    words = {"description": replace_names(client, tool.description or "")}
     return tool.model_copy(update={"name": offered_name(tool.name, client), **words})
 
 

@@ -44,7 +44,7 @@ class Waiting:
     async def ask(self, request: AskRequest, call: ToolCall) -> tuple[Ask, Call]:
         """The ask that this call waits for. :raises ToolInputError: :raises TooManyOpenAsks:"""
         if not is_approval(request.questions):
-            await self.broker.waiting_calls.twins_known(request, call.name)
+            await self.broker.waiting_calls.wait_for_absent_callers(request, call.name)
         ask, waiting = await self.broker.ask(
             request, call.name, counts_for=call.counts_for, shared_link=call.shared_link
         )

@@ -138,11 +138,11 @@ class RunningInbox:
     async def agent_leaves(self, ask: Ask) -> None:
         """The agent's client stops waiting, and the card says so at once."""
         await self.broker.waiting_calls.cancel(self._calls[ask.id])
-        await self.broker.change(ask.id, transitions.orphaned)
+        await self.broker.change(ask.id, transitions.mark_orphaned)
 
     async def time_out(self, ask: Ask) -> None:
         await self.broker.change(
-            ask.id, lambda a: transitions.timed_out(a, now=time.time(), policy=POLICY)
+            ask.id, lambda a: transitions.time_out(a, now=time.time(), policy=POLICY)
         )
 
     async def answer_elsewhere(self, ask: Ask, *values: str) -> None:

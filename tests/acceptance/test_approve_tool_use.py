@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge import runtime_paths, sockets
+from chatbridge import lock_file, sockets
 from chatbridge.cli.hub.hub_client import HubClient
 from chatbridge.core.errors import HubRefused
 from tests.acceptance.bridge import CARRIERS, MODES, PATIENCE, Connection, connected
@@ -235,7 +235,7 @@ def every_command_refused(environment: dict[str, str], ask_id: str) -> None:
 
 
 def every_request_refused(it: Connection, ask: Json) -> None:
-    info = runtime_paths.read_lock(str(it.home.state))
+    info = lock_file.read(str(it.home.state))
     assert info
     assert info.socket
     with sockets.connect(info.socket) as sock:

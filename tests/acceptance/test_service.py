@@ -31,12 +31,12 @@ allowed_users = [5]
 """The container has no network: this bot cannot be reached, for as long as it runs."""
 AGE = """
 import os
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 state = runtime_paths.state_dir()
-info = runtime_paths.read_lock(state)
+info = lock_file.read(state)
 info.version = "0.0.1"
 lock = os.open(runtime_paths.lock_path(state), os.O_RDWR)
-runtime_paths.write_lock(lock, info)
+lock_file.write(lock, info)
 """
 """What the running hub says of itself, as one before the upgrade would have."""
 KNOCK = """

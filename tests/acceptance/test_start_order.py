@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file
 from tests.acceptance.bridge import until
 from tests.fakes.machine import COLOURS, House, house
 from tests.fakes.program import shadowed
@@ -60,7 +60,7 @@ def test_a_question_is_taken_while_the_channels_are_not_imported_yet(home: House
         assert [tool["name"] for tool in agent.receive()["result"]["tools"]]
         agent.ask(1, {**COLOURS, "wait": False})
         asked = agent.result()["askId"]
-        info = runtime_paths.lock_holder(str(home.state))
+        info = lock_file.find_holder(str(home.state))
         assert info is not None
         assert info.web is None
         os.close(os.open(gate, os.O_WRONLY))

@@ -42,7 +42,7 @@ LOOK = """
 import os, socket, sys
 from chatbridge.link import search as system_hub
 try:
-    system_hub.connect()
+    connect_machine_hub()
 except OSError as error:
     print(type(error).__name__)
 for path in sys.argv[1:]:

@@ -20,7 +20,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 from chatbridge.channels.matrix.spec import account_lock
 from chatbridge.hub.process.lock import account_lock_path
 from tests.chaos.log import Carried, Log
@@ -175,7 +175,7 @@ class ChaosWorld:
         return self.folder / "stderr" / f"{what}.log"
 
     def inbox(self) -> tuple[str, str] | None:
-        holder = runtime_paths.lock_holder(str(self.state))
+        holder = lock_file.find_holder(str(self.state))
         token = self._web_token()
         if holder is None or holder.web is None or token is None:
             return None
@@ -199,7 +199,7 @@ class ChaosWorld:
 
     def hub(self) -> int | None:
         """The process that holds the lock, perhaps only just started."""
-        holder = runtime_paths.lock_holder(str(self.state))
+        holder = lock_file.find_holder(str(self.state))
         return holder.pid if holder else None
 
     async def until_hub(self, *, other_than: int | None = None, within: float = 20.0) -> int:

@@ -22,7 +22,7 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file
 from chatbridge.channels.matrix.spec import account_lock
 from chatbridge.hub.process.lock import account_lock_path
 from tests.fakes.link_client import PATIENCE, LinkClient
@@ -103,7 +103,7 @@ class House:
         return found
 
     def hub(self) -> int:
-        info = runtime_paths.read_lock(str(self.state))
+        info = lock_file.read(str(self.state))
         assert info
         return info.pid
 
@@ -119,7 +119,7 @@ class House:
     def _living_hub(self) -> int:
         """The file of a dead one names it until the next one has the lock."""
         for _ in _until_patience():
-            if info := runtime_paths.lock_holder(str(self.state)):
+            if info := lock_file.find_holder(str(self.state)):
                 return info.pid
         raise AssertionError("there is no hub")
 
@@ -139,7 +139,7 @@ class House:
 
     def until_hub(self, pid: int) -> None:
         for _ in _until_patience():
-            info = runtime_paths.lock_holder(str(self.state))
+            info = lock_file.find_holder(str(self.state))
             if info is not None and info.pid == pid and info.web:
                 return
         raise AssertionError("that hub did not come up")
@@ -238,7 +238,7 @@ class House:
     def _web(self) -> str:
         """The living hub's inbox; its address is in the lock file once the channel is up."""
         for _ in _until_patience():
-            info = runtime_paths.lock_holder(str(self.state))
+            info = lock_file.find_holder(str(self.state))
             if info is not None and info.web:
                 return info.web
         raise AssertionError("no inbox came up")

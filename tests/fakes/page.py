@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file
 
 Json = dict[str, Any]
 PATIENCE = 30.0
@@ -105,7 +105,7 @@ class Page:
     def _address(self) -> str:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            info = runtime_paths.lock_holder(str(self._state))
+            info = lock_file.find_holder(str(self._state))
             if info is not None and info.web:
                 return info.web
             time.sleep(0.02)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.phrases import only_there
+from chatbridge.core.cards.phrases import format_only_on
 from chatbridge.core.errors import AskEnded, NotHere, ToolInputError
 from chatbridge.core.forms import form
 from chatbridge.core.model import ALLOW, Answer, CallName, Person, Project, Status
@@ -126,7 +126,7 @@ async def test_an_approval_that_no_channel_can_settle_any_more_says_so(tmp_path:
             only_on = hub.inbox.only_on(await hub.now(ask), channel)
             card = build_card(await hub.now(ask), channel=channel, only_on=only_on)
             assert card.buttons == ()
-            assert only_there(card.only_on) == (
+            assert format_only_on(card.only_on) == (
                 "This cannot be allowed here. It is denied when its time is up."
             )
 

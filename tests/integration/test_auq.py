@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.asks.reach import Reach
-from chatbridge.core.asks.scheduler import LOOK_EVERY
+from chatbridge.core.asks.scheduler import CLOCK_CHECK_SECONDS
 from chatbridge.core.forms.form import (
     AskCancel,
     AskExplain,
@@ -177,7 +177,7 @@ async def test_at_the_deadline_comes_an_error_that_says_so(
     async with world(tmp_path, clock) as hub:
         agent = AuqAgent(hub, timeout=60.0, reach=reach)
         call, ask = await agent.asking(BOTH)
-        await clock.asleep(LOOK_EVERY)
+        await clock.asleep(CLOCK_CHECK_SECONDS)
         clock.advance(60.0)
         assert await call == (golden(name, session=ask.id), True)
         assert (await hub.now(ask)).status is Status.TIMED_OUT

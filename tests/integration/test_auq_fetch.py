@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.asks.reach import Reach
-from chatbridge.core.asks.scheduler import LOOK_EVERY
+from chatbridge.core.asks.scheduler import CLOCK_CHECK_SECONDS
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.forms.form import AnswerAnyway, Choose
 from chatbridge.core.model import Answer, Ask, Project
@@ -111,7 +111,7 @@ async def test_an_answer_after_the_deadline_is_fetched_and_says_so(tmp_path: Pat
     async with world(tmp_path, clock) as hub:
         agent = AuqAgent(hub, timeout=60.0)
         call, ask = await agent.asking(ONE)
-        await clock.asleep(LOOK_EVERY)
+        await clock.asleep(CLOCK_CHECK_SECONDS)
         clock.advance(60.0)
         await call
         await tapped(

@@ -129,7 +129,7 @@ async def test_an_answer_is_kept_if_the_newest_call_was_given_up_in_silence(
     async with world(tmp_path) as hub:
         ask = await hub.ask(link="a", number=1)
         await hub.ask(link="a", number=2)
-        await hub.broker.waiting_calls.count_until(name("a", 2), hub.clock.time() + 5)
+        await hub.broker.waiting_calls.set_counts_until(name("a", 2), hub.clock.time() + 5)
         await hub.broker.waiting_calls.cancel(name("a", 2))
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
         await hub.broker.waiting_calls.delivered(name("a", 1))
@@ -303,7 +303,7 @@ async def test_a_late_cancellation_whose_commit_was_run_again_forbids_nothing(
             hub, hub.store.write(confirmed), waiting_calls.cancel(name("a", 1))
         )
         assert runs == 2
-        waiting_calls.check_wanted(name("a", 1))
+        waiting_calls.check_not_cancelled(name("a", 1))
         assert (await hub.now(ask)).open
 
 

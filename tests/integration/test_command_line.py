@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import __version__, runtime_paths
+from chatbridge import __version__, lock_file
 from chatbridge.__main__ import COMMANDS
 from tests.fakes.program import CHATBRIDGE, bare
 
@@ -28,17 +28,17 @@ sys.stderr.write(" ".join(set(sys.modules) - before))
 """
 HOLDER = """
 import os, signal, sys
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 if sys.argv[2] == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 state = sys.argv[1]
-lock = runtime_paths.acquire_lock(state)
+lock = lock_file.acquire(state)
 path = None
 if sys.argv[2] == "listening":
     path = runtime_paths.socket_path(state)
     listener = runtime_paths.bind_socket(path)
-runtime_paths.write_lock(
-    lock, runtime_paths.LockInfo(pid=os.getpid(), version="1", socket=path, started_by="link")
+lock_file.write(
+    lock, lock_file.LockInfo(pid=os.getpid(), version="1", socket=path, started_by="link")
 )
 print("holds", flush=True)
 signal.pause()
@@ -173,7 +173,7 @@ def test_stop_ends_the_hub_and_waits_for_it(state: Path, manner: str) -> None:
     process = holder(state, manner)
     done = chatbridge(state, "stop")
     assert (done.returncode, done.stdout) == (0, f"The hub (pid {process.pid}) has stopped.\n")
-    os.close(runtime_paths.acquire_lock(str(state)))
+    os.close(lock_file.acquire(str(state)))
     assert process.wait(10) == -signal.SIGTERM
 
 
@@ -182,9 +182,9 @@ def test_stop_never_signals_a_process_that_only_has_the_pid_of_a_dead_hub(state:
     process.kill()
     process.wait()
     innocent = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
-    lock = runtime_paths.acquire_lock(str(state))
-    info = runtime_paths.LockInfo(pid=innocent.pid, version="1", socket=None, started_by="link")
-    runtime_paths.write_lock(lock, info)
+    lock = lock_file.acquire(str(state))
+    info = lock_file.LockInfo(pid=innocent.pid, version="1", socket=None, started_by="link")
+    lock_file.write(lock, info)
     os.close(lock)
     try:
         assert chatbridge(state, "stop").stdout == "The hub is not running.\n"

@@ -212,7 +212,7 @@ async def test_who_ends_an_ask_and_is_cancelled_in_the_middle_of_it_has_ended_it
 
         def ended(ask: Ask) -> Ask:
             leaving.cancel()
-            return asks.timed_out(ask, now=hub.clock.time(), policy=hub.broker.policy)
+            return asks.time_out(ask, now=hub.clock.time(), policy=hub.broker.policy)
 
         leaving = asyncio.ensure_future(hub.broker.change(ask.id, ended))
         with pytest.raises(asyncio.CancelledError):
@@ -227,4 +227,4 @@ async def test_an_ask_that_has_ended_is_on_the_agenda_no_longer(tmp_path: Path) 
             ask, call = await hub.call(number=number, timeout=1e6)
             await hub.inbox.answer(ask.id, BLUE, person=OWNER)
             await hub.broker.waiting_calls.delivered(call.name)
-        assert not len(hub.broker._agenda)
+        assert not len(hub.broker._scheduler)

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from chatbridge.core.delivery.delivery import FIRST_PAUSE, Delivery
-from chatbridge.core.delivery.queue import PASSED_OVER
+from chatbridge.core.delivery.delivery import FIRST_PAUSE_SECONDS, Delivery
+from chatbridge.core.delivery.queue import MAX_PASSED_OVER
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Question
@@ -204,7 +204,7 @@ async def test_approvals_without_end_do_not_keep_a_question_waiting_for_ever(
         for number in range(20):
             await asks_of(hub, "/src/flood", 1, approval(f"make {number}"))
         await asks_of(hub, "/src/shop", 1)
-        assert "shop" in await chat.next(hub, PASSED_OVER + 1)
+        assert "shop" in await chat.next(hub, MAX_PASSED_OVER + 1)
 
 
 async def test_an_agent_that_moves_its_own_deadline_does_not_go_before_others(
@@ -331,7 +331,7 @@ async def test_what_was_sent_but_not_noted_is_not_sent_again_where_delivery_is_b
         async with asyncio.timeout(PATIENCE):
             async with failing(tmp_path, "posts"):
                 serving = asyncio.ensure_future(delivery.serve(chat, ready=ready))
-                await hub.clock.until_asleep(FIRST_PAUSE)
+                await hub.clock.until_asleep(FIRST_PAUSE_SECONDS)
                 serving.cancel()
                 await asyncio.wait({serving})
             serving = asyncio.ensure_future(delivery.serve(chat, ready=ready))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import __version__, runtime_paths
+from chatbridge import __version__, lock_file
 from chatbridge.channels.checks import Finding, Mark
 from chatbridge.channels.matrix.spec import MATRIX
 from chatbridge.channels.telegram.spec import TELEGRAM
@@ -142,11 +142,11 @@ async def test_a_hub_that_accepts_and_never_answers_is_a_problem_and_ends_nothin
 async def test_one_of_another_version_that_does_not_understand_is_named_as_such(
     machine: Machine,
 ) -> None:
-    lock = runtime_paths.acquire_lock(str(machine.state))
-    info = runtime_paths.LockInfo(
+    lock = lock_file.acquire(str(machine.state))
+    info = lock_file.LockInfo(
         pid=os.getpid(), version="0.0.1", socket=None, started_by="link", error=None
     )
-    runtime_paths.write_lock(lock, info)
+    lock_file.write(lock, info)
     try:
         (found,) = await machine.look(HUB)
     finally:
@@ -159,10 +159,10 @@ async def test_one_of_another_version_that_does_not_understand_is_named_as_such(
 
 
 async def test_why_the_last_one_could_not_start_is_told(machine: Machine) -> None:
-    lock = runtime_paths.acquire_lock(str(machine.state))
-    runtime_paths.write_lock(
+    lock = lock_file.acquire(str(machine.state))
+    lock_file.write(
         lock,
-        runtime_paths.LockInfo(
+        lock_file.LockInfo(
             pid=1, version="0", socket=None, started_by="link", error="colour is not a setting. X"
         ),
     )

@@ -15,7 +15,7 @@ from mcp_types import CallToolResult
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Status
 from chatbridge.hub.wiring.hub import digests
-from chatbridge.link.preface import preface
+from chatbridge.link.preface import build_preface
 from chatbridge.settings import load
 from chatbridge.tools.ask_user.tool import AskUser
 from chatbridge.tools.call import ToolCall
@@ -143,7 +143,7 @@ def test_an_agent_that_started_its_hub_is_not_said_to_have_other_settings(
 ) -> None:
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__CHAT_ID", spelt)
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", " 123456:abcdefghijkl ")
-    theirs = preface(None)["settings"]
+    theirs = build_preface(None)["settings"]
     assert digests(load(Path("/nowhere/config.toml"))) == theirs
 
 

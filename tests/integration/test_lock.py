@@ -9,20 +9,20 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file
 from chatbridge.hub.process.lock import Lock
 from tests.fakes.program import bare
 
 TWO_HUBS_OF_LINKS = """
 import fcntl, os, signal, sys
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 
 def say(lock):
     pid = os.getpid()
-    info = runtime_paths.LockInfo(pid=pid, version="1", socket=None, started_by="link")
-    runtime_paths.write_lock(lock, info)
+    info = lock_file.LockInfo(pid=pid, version="1", socket=None, started_by="link")
+    lock_file.write(lock, info)
 
-first = runtime_paths.acquire_lock(sys.argv[1])
+first = lock_file.acquire(sys.argv[1])
 say(first)
 if os.fork() == 0:
     os.close(first)
@@ -46,7 +46,7 @@ def test_a_service_takes_over_though_a_link_starts_another_hub_meanwhile(tmp_pat
             assert hubs.stdout
             assert hubs.stdout.readline() == b"ready\n"
             with Lock(state, started_by="service"):
-                holder = runtime_paths.lock_holder(state)
+                holder = lock_file.find_holder(state)
                 assert holder
                 assert holder.pid == os.getpid()
         finally:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from chatbridge.core.delivery.delivery import Delivery
-from chatbridge.core.delivery.notices import MOST_A_MINUTE, Notices
-from chatbridge.core.delivery.queue import PASSED_OVER, RateLimit
+from chatbridge.core.delivery.notices import MAX_NOTICES_PER_MINUTE, Notices
+from chatbridge.core.delivery.queue import MAX_PASSED_OVER, RateLimit
 from chatbridge.core.errors import RetryLater, ToolInputError, TooManyNotices
 from chatbridge.core.model import Agent, CallName, Level, Project
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
@@ -171,7 +171,7 @@ async def test_a_notice_has_its_turn_though_there_are_always_questions_to_show(
     telegram, clock = chat("telegram"), StillClock()
     telegram.pace = RateLimit(message=1.0, edit=1.0)
     async with desk(tmp_path, telegram, clock=clock) as here:
-        for _ in range(3 * PASSED_OVER):
+        for _ in range(3 * MAX_PASSED_OVER):
             here.delivery.changed(an_ask())
         for number in range(2):
             await here.send(f"done {number}", number)
@@ -179,7 +179,7 @@ async def test_a_notice_has_its_turn_though_there_are_always_questions_to_show(
             while len(telegram.notices) < 2:
                 clock.advance(1.0)
                 await asyncio.sleep(0)
-        assert 2 * PASSED_OVER <= len(telegram.messages) < 3 * PASSED_OVER
+        assert 2 * MAX_PASSED_OVER <= len(telegram.messages) < 3 * MAX_PASSED_OVER
 
 
 async def test_a_page_that_nobody_looks_at_has_reached_nobody(tmp_path: Path) -> None:
@@ -194,20 +194,20 @@ async def test_a_page_that_nobody_looks_at_has_reached_nobody(tmp_path: Path) ->
 async def test_an_agent_that_tells_too_much_is_stopped_and_may_go_on_later(tmp_path: Path) -> None:
     telegram, clock = chat("telegram"), StillClock()
     async with desk(tmp_path, telegram, clock=clock) as here:
-        for number in range(MOST_A_MINUTE):
+        for number in range(MAX_NOTICES_PER_MINUTE):
             await here.notify(f"step {number}", number=number)
         with pytest.raises(TooManyNotices):
             await here.notify("one more step", number=99)
         assert (await here.notify("step 0", number=0))["sent"] == ["telegram"]  # a repeated call
         clock.advance(61)
         assert (await here.notify("one more step", number=99))["sent"] == ["telegram"]
-    assert len(telegram.notices) == MOST_A_MINUTE + 1
+    assert len(telegram.notices) == MAX_NOTICES_PER_MINUTE + 1
 
 
 async def test_who_told_much_may_go_on_though_the_clock_is_set_back(tmp_path: Path) -> None:
     telegram, clock = chat("telegram"), StillClock()
     async with desk(tmp_path, telegram, clock=clock) as here:
-        for number in range(MOST_A_MINUTE):
+        for number in range(MAX_NOTICES_PER_MINUTE):
             await here.notify(f"step {number}", number=number)
         clock.advance(61)
         clock.step(-3600)

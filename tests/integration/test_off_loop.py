@@ -22,7 +22,7 @@ from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.render.approvals import WHOLE, pages_of
 from chatbridge.channels.telegram.render.long_questions import overflow
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.forms.typed_input import interpret, typed
+from chatbridge.core.forms.typed_input import interpret, interpret_beside_buttons
 from chatbridge.core.model import Post, Status, View
 from tests.fakes.inbox import COMMAND, SELECT
 from tests.fakes.loop_watch import calls_in_this_thread
@@ -33,7 +33,7 @@ assert COMMAND.subject
 LONG_COMMAND = replace(COMMAND, subject=replace(COMMAND.subject, code=LONG))
 LONG_SELECT = replace(SELECT, text=f"Which database? {LONG}")
 BOT, ADA, ROOM = "@bot:test", "@ada:test", "!room:test"
-DRAWING = (build_card, overflow, pages_of, interpret, typed)
+DRAWING = (build_card, overflow, pages_of, interpret, interpret_beside_buttons)
 
 
 @pytest.fixture

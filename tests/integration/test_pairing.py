@@ -15,7 +15,7 @@ from chatbridge.channels.telegram.channel import NOBODY, TelegramChannel
 from chatbridge.channels.telegram.inbound.people import LONGEST_NAME
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, TooManyCodes
-from chatbridge.core.pairing import GUESSES_OF_ONE, LASTS, Pairing
+from chatbridge.core.pairing import CODE_SECONDS, MAX_GUESSES_PER_PERSON, Pairing
 from chatbridge.hub.control.pairing import TerminalPairing
 from chatbridge.hub.control.server import Json, Request
 from tests.fakes.clock import StillClock
@@ -123,7 +123,7 @@ async def test_the_link_leads_to_the_bot_with_the_code(bridge: Bridge) -> None:
     async with bridge.pairing() as (code, _):
         name = bridge.api.bot.username
         assert code["link"] == f"https://t.me/{name}?start=p_{code['code']}"
-        assert code["until"] == bridge.clock.time() + LASTS
+        assert code["until"] == bridge.clock.time() + CODE_SECONDS
 
 
 async def test_who_presses_start_is_named_to_the_terminal_and_told_nothing(bridge: Bridge) -> None:
@@ -184,8 +184,8 @@ async def test_after_ten_minutes_the_terminal_is_told_and_the_code_is_nothing(
     ada = bridge.phone("Ada")
     async with bridge.pairing() as (code, then):
         async with asyncio.timeout(PATIENCE):
-            await bridge.clock.until_asleep(LASTS)
-        bridge.clock.advance(LASTS)
+            await bridge.clock.until_asleep(CODE_SECONDS)
+        bridge.clock.advance(CODE_SECONDS)
         assert await then == {"over": True}
         await bridge.brings(ada, f"/start p_{code['code']}")
     assert bridge.said() == []
@@ -224,7 +224,7 @@ async def test_who_has_guessed_too_often_is_not_heard_with_the_right_code_either
 ) -> None:
     ada, eve = bridge.phone("Ada"), bridge.phone("Eve")
     async with bridge.pairing() as (code, then):
-        for guess in range(GUESSES_OF_ONE):
+        for guess in range(MAX_GUESSES_PER_PERSON):
             eve.say(f"/start p_2222222{guess}")
         await bridge.brings(eve, f"/start p_{code['code']}")
         assert not then.done()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import runtime_paths, sockets
+from chatbridge import lock_file, runtime_paths, sockets
 from chatbridge.core.errors import HubAlreadyRunning, SettingsError, SocketUnusable
 
 
@@ -93,7 +93,7 @@ def test_a_new_directory_is_private(short: Path) -> None:
 def test_a_directory_that_others_can_write_to_is_refused(short: Path) -> None:
     short.chmod(0o770)
     with pytest.raises(SettingsError, match=r"mode 0770.*chmod 700"):
-        runtime_paths.acquire_lock(str(short))
+        lock_file.acquire(str(short))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
@@ -113,18 +113,18 @@ def test_a_directory_that_cannot_be_made_is_named(short: Path) -> None:
 
 def test_the_lock_is_held_by_one_and_the_next_hears_by_whom(short: Path) -> None:
     state = str(short)
-    lock = runtime_paths.acquire_lock(state)
-    info = runtime_paths.LockInfo(pid=os.getpid(), version="1", socket="/s", started_by="person")
-    runtime_paths.write_lock(lock, info)
+    lock = lock_file.acquire(state)
+    info = lock_file.LockInfo(pid=os.getpid(), version="1", socket="/s", started_by="person")
+    lock_file.write(lock, info)
     with pytest.raises(HubAlreadyRunning, match=f"pid {os.getpid()}"):
-        runtime_paths.acquire_lock(state)
+        lock_file.acquire(state)
     info.web = "http://127.0.0.1:8787"
-    runtime_paths.write_lock(lock, info)
-    found = runtime_paths.read_lock(state)
+    lock_file.write(lock, info)
+    found = lock_file.read(state)
     assert found is not None
     assert (found.pid, found.socket, found.web) == (os.getpid(), "/s", info.web)
     os.close(lock)
-    os.close(runtime_paths.acquire_lock(state))
+    os.close(lock_file.acquire(state))
 
 
 def test_a_full_disk_does_not_take_away_what_the_lock_file_says(
@@ -134,34 +134,34 @@ def test_a_full_disk_does_not_take_away_what_the_lock_file_says(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     state = str(short)
-    lock = runtime_paths.acquire_lock(state)
-    info = runtime_paths.LockInfo(pid=17, version="1", socket="/s", started_by="person")
-    runtime_paths.write_lock(lock, info)
+    lock = lock_file.acquire(state)
+    info = lock_file.LockInfo(pid=17, version="1", socket="/s", started_by="person")
+    lock_file.write(lock, info)
     size = os.fstat(lock).st_size
     info.web = "http://127.0.0.1:8787"
     with monkeypatch.context() as broken:
         broken.setattr(os, "pwrite", full)
         with pytest.raises(OSError, match="No space"):
-            runtime_paths.write_lock(lock, info)
-    found = runtime_paths.read_lock(state)
+            lock_file.write(lock, info)
+    found = lock_file.read(state)
     assert found is not None
     assert found.pid == 17
-    runtime_paths.write_lock(lock, info)
+    lock_file.write(lock, info)
     assert os.fstat(lock).st_size == size, "it needs room that may not be there"
     os.close(lock)
 
 
 def test_a_lock_is_known_to_be_held_without_trying_it(short: Path) -> None:
     state = str(short)
-    assert runtime_paths.lock_holder(state) is None
-    lock = runtime_paths.acquire_lock(state)
-    info = runtime_paths.LockInfo(pid=os.getpid(), version="1", socket=None, started_by="person")
-    runtime_paths.write_lock(lock, info)
-    holder = runtime_paths.lock_holder(state)
+    assert lock_file.find_holder(state) is None
+    lock = lock_file.acquire(state)
+    info = lock_file.LockInfo(pid=os.getpid(), version="1", socket=None, started_by="person")
+    lock_file.write(lock, info)
+    holder = lock_file.find_holder(state)
     assert holder is not None
     assert holder.pid == os.getpid()
     os.close(lock)
-    assert runtime_paths.lock_holder(state) is None
+    assert lock_file.find_holder(state) is None
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_lock_is_known_to_be_held_without_trying_it(short: Path) -> None:
 )
 def test_a_half_written_lock_file_says_nothing(short: Path, content: bytes) -> None:
     (short / "hub.lock").write_bytes(content)
-    assert runtime_paths.read_lock(str(short)) is None
+    assert lock_file.read(str(short)) is None
 
 
 def test_a_socket_path_that_is_too_long_is_refused_with_its_length(

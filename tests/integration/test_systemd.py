@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file
 from chatbridge.core.errors import SocketUnusable, StoreError
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.process.systemd import Systemd
@@ -118,7 +118,7 @@ def test_a_service_is_ready_is_fed_serves_the_passed_socket_and_leaves_it_alone(
             assert news.hear() == {"WATCHDOG": "1"}
             assert news.hear() == {"WATCHDOG": "1"}
             assert link.receive()["id"] == 1
-            holder = runtime_paths.lock_holder(str(home.state))
+            holder = lock_file.find_holder(str(home.state))
             assert holder
             assert (holder.pid, holder.socket) == (process.pid, str(path))
             process.send_signal(signal.SIGTERM)

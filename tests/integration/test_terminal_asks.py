@@ -59,7 +59,7 @@ async def test_an_approval_is_listed_as_one(tmp_path: Path) -> None:
 
 
 def test_a_short_id_grows_until_no_other_begins_like_it() -> None:
-    bare = asks.opened(request(), now=0.0, deadline=None)
+    bare = asks.open_ask(request(), now=0.0, deadline=None)
 
     def ask(id: str) -> Ask:
         return replace(bare, id=id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from chatbridge.core.asks.deadlines import Due
-from chatbridge.core.asks.scheduler import FEW, Scheduler
+from chatbridge.core.asks.scheduler import MAX_STALE_ENTRIES, Scheduler
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0
@@ -24,7 +24,7 @@ class Running:
         self.told: list[tuple[Due, str]] = []
 
     async def __aenter__(self) -> Running:
-        self._task = asyncio.ensure_future(self.agenda.run(self._act, stepped=nothing))
+        self._task = asyncio.ensure_future(self.agenda.run(self._act, on_clock_step=nothing))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -44,7 +44,7 @@ class Running:
 async def test_only_what_still_counts_is_told_and_the_nearest_first() -> None:
     async with Running() as it:
         now = it.clock.time()
-        it.agenda.replace("one", [(now + 50, Due.DEADLINE), (now + 10, Due.TURN)])
+        it.agenda.replace("one", [(now + 50, Due.DEADLINE), (now + 10, Due.REDRAW)])
         it.agenda.replace("two", [(now + 20, Due.DEADLINE)])
         it.agenda.replace("three", [(now + 30, Due.DEADLINE)])
         it.agenda.replace("one", [(now + 40, Due.DEADLINE)])
@@ -62,10 +62,10 @@ async def test_what_has_ended_takes_no_room_until_its_time_would_have_come() -> 
         agenda.replace(f"open {number}", [(1e12, Due.DEADLINE)])
     largest = 0
     for number in range(5_000):
-        agenda.replace(str(number), [(1e12, Due.DEADLINE), (1e12, Due.TURN)])
+        agenda.replace(str(number), [(1e12, Due.DEADLINE), (1e12, Due.REDRAW)])
         largest = max(largest, len(agenda))
         agenda.replace(str(number), [])
-    assert largest <= 2 * 10 + FEW + 2
+    assert largest <= 2 * 10 + MAX_STALE_ENTRIES + 2
     assert agenda.has("open 9", Due.DEADLINE)
     assert not agenda.has("4999", Due.DEADLINE)
 
@@ -74,4 +74,4 @@ async def test_a_deadline_that_is_moved_again_and_again_takes_no_room() -> None:
     agenda = Scheduler(StillClock())
     for number in range(5_000):
         agenda.replace("one", [(1e12 + number, Due.DEADLINE)])
-    assert len(agenda) <= FEW + 2
+    assert len(agenda) <= MAX_STALE_ENTRIES + 2

@@ -42,7 +42,7 @@ def opened(arguments: Json) -> Ask:
         dialect="auq",
         questions=parse(arguments, Limits(questions=5, options=5)).questions,
     )
-    return replace(transitions.opened(request, now=NOW, deadline=None), id=SESSION)
+    return replace(transitions.open_ask(request, now=NOW, deadline=None), id=SESSION)
 
 
 def closed(arguments: Json, status: Status, *answers: Answer, reason: str | None = None) -> Ask:

@@ -43,7 +43,7 @@ def ask(project: str, agent: str, *questions: Question, left: float | None, titl
         title=title or None,
         questions=questions,
     )
-    opened = transitions.opened(request, now=NOW, deadline=None if left is None else NOW + left)
+    opened = transitions.open_ask(request, now=NOW, deadline=None if left is None else NOW + left)
     return replace(opened, id=f"{project}-and-more")
 
 

@@ -93,13 +93,6 @@ def test_every_line_about_a_contract_names_tests_that_exist_or_says_why_there_is
             assert test in functions_of(ROOT / file), f"{file}::{test}"
 
 
-def test_every_module_is_in_the_architecture() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    package = ROOT / "chatbridge"
-    for file in package.rglob("*.py"):
-        assert file.name == "__init__.py" or f"`{file.name}`" in text, file.name
-
-
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
 def test_every_module_that_a_page_names_by_its_folder_is_there(page: Path) -> None:
     for name in MODULE.findall(page.read_text()):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chatbridge import bounded_read, runtime_paths, settings
+from chatbridge import bounded_read, lock_file, settings
 from chatbridge.channels.web.channel import web_token
 from chatbridge.cli import config_file
 from chatbridge.cli.connect.document import Document, Entry
@@ -24,7 +24,7 @@ from chatbridge.commands.operations.runner_port import End
 from chatbridge.commands.runner import records
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.hub.http import tokens
-from chatbridge.link.root import FILE, read_file
+from chatbridge.link.root import PROJECT_FILE, read_file
 from chatbridge.projects import ProjectSettings, settings_of
 
 LONG = "9" * 5_000
@@ -87,14 +87,14 @@ def test_what_stands_in_a_files_place_holds_nobody_up(
         settings.load(tmp_path / "config.toml")
     with pytest.raises(SettingsError, match=str(tmp_path / "config.toml")):
         config_file.change(tmp_path / "config.toml", {("enabled",): True})
-    plant(tmp_path / FILE)
+    plant(tmp_path / PROJECT_FILE)
     with caplog.at_level(logging.WARNING):
         assert settings_of(str(tmp_path)) == ProjectSettings()
-    assert f"{tmp_path / FILE} is not used" in caplog.text
+    assert f"{tmp_path / PROJECT_FILE} is not used" in caplog.text
     assert read_file(str(tmp_path)) is None
     plant(tmp_path / "hub.lock")
-    assert runtime_paths.read_lock(str(tmp_path)) is None
-    assert runtime_paths.lock_holder(str(tmp_path)) is None
+    assert lock_file.read(str(tmp_path)) is None
+    assert lock_file.find_holder(str(tmp_path)) is None
     plant(Path(tokens.used_path(str(tmp_path))))
     assert tokens.listed(str(tmp_path)) == []
     plant(tmp_path / f"o{records.RUNNING}")
@@ -133,10 +133,10 @@ def test_a_configuration_that_no_human_being_wrote_is_named(tmp_path: Path, cont
 def test_a_project_file_that_no_human_being_wrote_changes_nothing(
     tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / FILE).write_text(f"enabled = false\n{content}")
+    (tmp_path / PROJECT_FILE).write_text(f"enabled = false\n{content}")
     with caplog.at_level(logging.WARNING):
         assert settings_of(str(tmp_path)) == ProjectSettings()
-    assert f"{tmp_path / FILE} is not used" in caplog.text
+    assert f"{tmp_path / PROJECT_FILE} is not used" in caplog.text
 
 
 def test_a_project_file_has_room_for_what_it_may_say_and_not_for_more(
@@ -144,9 +144,9 @@ def test_a_project_file_has_room_for_what_it_may_say_and_not_for_more(
 ) -> None:
     """TOML's reader takes a time that grows with the square of a key's dots: with 64 KB of them
     many seconds, on the hub's one loop, at every call."""
-    (tmp_path / FILE).write_text("enabled = false\n" + "#" * 4_080)
+    (tmp_path / PROJECT_FILE).write_text("enabled = false\n" + "#" * 4_080)
     assert settings_of(str(tmp_path)) == ProjectSettings(enabled=False)
-    (tmp_path / FILE).write_text("a." * 32_000 + "a=1")
+    (tmp_path / PROJECT_FILE).write_text("a." * 32_000 + "a=1")
     assert settings_of(str(tmp_path)) == ProjectSettings()
     assert "it is larger than 4,096 bytes" in caplog.text
 
@@ -195,8 +195,8 @@ def test_a_list_that_is_nested_too_deeply_is_a_mistake_like_any_other(tmp_path: 
 )
 def test_a_damaged_file_of_ours_says_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "hub.lock").write_text(content)
-    assert runtime_paths.read_lock(str(tmp_path)) is None
-    assert runtime_paths.lock_holder(str(tmp_path)) is None
+    assert lock_file.read(str(tmp_path)) is None
+    assert lock_file.find_holder(str(tmp_path)) is None
     for name in (f"o{records.RUNNING}", f"p{records.END}"):
         (tmp_path / name).write_text(content)
     assert records.settle(str(tmp_path), held=set(), place="p", now=0.0) == []
@@ -205,10 +205,10 @@ def test_a_damaged_file_of_ours_says_nothing(tmp_path: Path, content: str) -> No
 @pytest.mark.parametrize("socket", ["\ud800", "/a\0b", "relative", ["/a"], ""])
 def test_a_lock_file_with_an_impossible_socket_names_none(tmp_path: Path, socket: object) -> None:
     (tmp_path / "hub.lock").write_text(json.dumps({"pid": 1, "socket": socket}))
-    found = runtime_paths.read_lock(str(tmp_path))
+    found = lock_file.read(str(tmp_path))
     assert found is not None
     assert found.socket is None
-    assert runtime_paths.lock_holder(str(tmp_path)) is None
+    assert lock_file.find_holder(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(

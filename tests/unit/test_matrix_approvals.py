@@ -16,7 +16,7 @@ from chatbridge.channels.matrix.render.html import Words
 from chatbridge.channels.matrix.render.reactions import keys
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card, Role
-from chatbridge.core.cards.phrases import clock_time, only_there
+from chatbridge.core.cards.phrases import clock_time, format_only_on
 from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.model import ALLOW, Answer, Ask, Outcome, Question, Status, Subject, View
@@ -170,8 +170,8 @@ def test_a_room_that_may_not_settle_it_says_where() -> None:
     assert plain(drawing.body).endswith(f"\nAllow or deny this in Telegram.\n{ENDS}")
     assert "terraform apply plan.out" in drawing.body
     assert seeds(shown) == ""
-    assert only_there(("telegram", "web")) == "Allow or deny this in Telegram or the web inbox."
-    assert only_there(()).startswith("This cannot be allowed here.")
+    assert format_only_on(("telegram", "web")) == "Allow or deny this in Telegram or the web inbox."
+    assert format_only_on(()).startswith("This cannot be allowed here.")
 
 
 def test_an_agent_that_is_not_waiting_gets_no_promise() -> None:

@@ -11,7 +11,7 @@ from chatbridge.channels.matrix.render.reactions import key_for, keys
 from chatbridge.core.asks import transitions
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.emoji_shortcuts import is_sign, normal
+from chatbridge.core.forms.emoji_shortcuts import is_shortcut, normal
 from chatbridge.core.model import Ask, Outcome, Status
 from tests import strategies as some
 from tests.matrix_asks import card, go
@@ -99,7 +99,7 @@ def test_every_key_is_different_and_does_something(shown: Ask) -> None:
     assert len({normal(key.emoji) for key in found}) == len(found)
     for key in found:
         assert key_for(card(shown), normal(key.emoji)) == key
-        assert is_sign(key.emoji)
+        assert is_shortcut(key.emoji)
         assert not isinstance(key.action, AskAction)
         step = transitions.apply_event(shown, key.action)
         missing = step is form.NONE_PICKED and isinstance(key.action, form.Done | form.Back)

@@ -45,7 +45,7 @@ def opened(dialect: str, *questions: Question) -> Ask:
         dialect=dialect,
         questions=questions,
     )
-    return transitions.opened(request, now=NOW, deadline=None)
+    return transitions.open_ask(request, now=NOW, deadline=None)
 
 
 def ended(ask: Ask, status: Status, *answers: Answer, reason: str | None = None) -> Ask:

@@ -11,7 +11,7 @@ from chatbridge.channels.telegram.outbound import announcer
 from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.cards.card import APPROVAL_GLYPH
 from chatbridge.core.cards.card import GLYPHS as CARDS
-from chatbridge.core.cards.operation_summary import ended
+from chatbridge.core.cards.operation_summary import summarize_operation
 from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
 from chatbridge.core.model import GLYPHS as NOTICES
 from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
@@ -21,7 +21,9 @@ CALL = CallName(link="l", request="1")
 
 def test_no_card_notice_or_operation_has_the_glyph_of_a_remark() -> None:
     ends = [
-        ended(OperationEnd(id="o", title="make", succeeded=succeeded, how="", took=1.0)).glyph
+        summarize_operation(
+            OperationEnd(id="o", title="make", succeeded=succeeded, how="", took=1.0)
+        ).glyph
         for succeeded in (True, False)
     ]
     assert REMARK_GLYPH not in {*CARDS.values(), *NOTICES.values(), *ends, APPROVAL_GLYPH, "⏳"}

@@ -16,7 +16,7 @@ from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.channels.matrix.spec import MATRIX
 from chatbridge.core.errors import SettingsError
 from chatbridge.hub.wiring.hub import digests
-from chatbridge.link.preface import preface
+from chatbridge.link.preface import build_preface
 from chatbridge.settings import Settings, load, settings_type
 
 SECRET = "hunter2-hunter2-hunter2"
@@ -326,7 +326,7 @@ def test_a_hub_and_a_link_with_the_same_account_agree_wherever_it_is_set(
     }
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    of_link = preface(None)["settings"]
+    of_link = build_preface(None)["settings"]
     assert isinstance(of_link, dict)
     assert of_file == of_link == digests(load())
     assert set(of_link) == set(variables)

@@ -17,7 +17,7 @@ from chatbridge.channels.telegram.render.card import (
 from chatbridge.channels.telegram.render.html import time_tag
 from chatbridge.channels.telegram.render.long_questions import Overflow, overflow
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.phrases import UNSENT, clock_time, only_there
+from chatbridge.core.cards.phrases import UNSENT, clock_time, format_only_on
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import advance
 from chatbridge.core.forms.events import AskSession, ShowAll
@@ -271,7 +271,7 @@ def test_where_it_cannot_be_settled_the_card_says_where_it_can() -> None:
     assert "\n\nAllow or deny this in Matrix.\nDenied if" in read_plainly(drawing.html)
     assert APPLY in drawing.html
     assert drawing.rows == ()
-    assert only_there(["matrix", "web"]) == "Allow or deny this in Matrix or the web inbox."
+    assert format_only_on(["matrix", "web"]) == "Allow or deny this in Matrix or the web inbox."
 
 
 def test_the_last_line_stands_out_when_time_runs_out() -> None:

@@ -38,7 +38,7 @@ def ask(kind: QuestionType, *, required: bool) -> Ask:
         options=tuple(Option(label=label) for label in LABELS) if choosing else (),
         required=required,
     )
-    return transitions.opened(request(question), now=0.0, deadline=None)
+    return transitions.open_ask(request(question), now=0.0, deadline=None)
 
 
 def fits(one: Ask, answers: tuple[Answer, ...]) -> bool:

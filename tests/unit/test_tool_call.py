@@ -25,7 +25,7 @@ REQUEST = AskRequest(
     dialect="questions",
     questions=(Question(id="q", text="?"),),
 )
-ASK = transitions.opened(REQUEST, now=0.0, deadline=None)
+ASK = transitions.open_ask(REQUEST, now=0.0, deadline=None)
 
 
 class Beats:

@@ -13,7 +13,7 @@ from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.forms.form import Choose, Event, Text
-from chatbridge.core.forms.typed_input import Unclear, interpret, typed
+from chatbridge.core.forms.typed_input import Unclear, interpret, interpret_beside_buttons
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, View
 from tests import strategies as some
 from tests.telegram_asks import approval, ask, stepped
@@ -175,7 +175,7 @@ def test_every_reply_is_taken_or_refused_kindly(shown: Ask, said: str) -> None:
 
 @given(approvals(), _words | some.texts)
 def test_beside_buttons_a_text_is_a_reason_or_nothing(shown: Ask, said: str) -> None:
-    events = typed(shown, said)
+    events = interpret_beside_buttons(shown, said)
     assert events == (Text(text=said, step=shown.draft.step),)
     if shown.open and shown.draft.view is not View.OTHER:
         assert isinstance(steps.apply_event(shown, events[0]), form.Refused)

@@ -14,7 +14,7 @@ from chatbridge.channels.chat.keyboard import MOST_OPTIONS
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card, Role, State
-from chatbridge.core.cards.phrases import UNSENT, only_there
+from chatbridge.core.cards.phrases import UNSENT, format_only_on
 from chatbridge.core.forms import emoji_shortcuts
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import clipped, one_line
@@ -49,7 +49,7 @@ class ReactionView:
 def _last_change(card: Card) -> Line:
     by = card.changed_by
     who = (by.name or outcome_text.where(by)) if by else ""
-    return ("Last change: ", Name(clipped(one_line(who), outcome_text.NAME)))
+    return ("Last change: ", Name(clipped(one_line(who), outcome_text.MAX_NAME_CHARACTERS)))
 
 
 def _declared(card: Card) -> Line:
@@ -122,7 +122,7 @@ def _question_hints(card: Card, *, private: bool) -> Iterator[Line]:
 
 def _approval_hints(card: Card, *, private: bool, now: float, unsent: bool) -> Iterator[Line]:
     if card.only_on:
-        yield (only_there(card.only_on),)
+        yield (format_only_on(card.only_on),)
     elif unsent and card.view is not View.OTHER:
         yield (UNSENT,)
     elif card.view is View.OTHER:

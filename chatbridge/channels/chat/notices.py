@@ -33,7 +33,7 @@ from chatbridge.channels.chat.document import (
 from chatbridge.channels.chat.keyboard import PRIVATE, beside_ours, fitted, in_rows
 from chatbridge.channels.chat.outcome import AGENT_LENGTH, PROJECT_LENGTH
 from chatbridge.core.cards.card import State
-from chatbridge.core.cards.operation_summary import Ended
+from chatbridge.core.cards.operation_summary import OperationSummary
 from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
 from chatbridge.core.cards.row import Row, Rows
 from chatbridge.core.exact_text import exact_line
@@ -219,7 +219,7 @@ def notice_heading(notice: Notice) -> Line:
     return (f"{GLYPHS[notice.level]} ", level, " · ", project, " · ", agent)
 
 
-def operation_heading(notice: Notice, end: Ended) -> Lines:
+def operation_heading(notice: Notice, end: OperationSummary) -> Lines:
     """Which command ended, how, and in which project."""
     title = Strong(Name(clipped(end.title, COMMAND_LENGTH)))
     first: Line = (f"{end.glyph} ", title, f" {end.word} · ", _project(notice.project))

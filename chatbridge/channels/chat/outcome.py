@@ -91,11 +91,11 @@ def _sentence(sentence: outcome_text.Sentence) -> Line:
 
 def _part(part: outcome_text.Part) -> Inline:
     match part:
-        case outcome_text.At(time=at):
+        case outcome_text.Time(time=at):
             return Time(at)
         case outcome_text.Untrusted(text=text, limit=limit):
             return Name(clipped(text, limit))
-        case outcome_text.Given(line=line):
+        case outcome_text.AnswerLine(line=line):
             return answer(line, ONE_ANSWER)
         case str():
             return part

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from chatbridge.channels.web.request_parsing import Refusal
 from chatbridge.core.asks.serialize import agent_object, iso
-from chatbridge.core.cards.operation_summary import ended, output_name
+from chatbridge.core.cards.operation_summary import output_name, summarize_operation
 from chatbridge.core.model import GLYPHS, Level, Notice, OperationEnd
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import AskActions
@@ -31,7 +31,7 @@ def shown(notice: Notice) -> dict[str, Any]:
     """A notice for a template: `message` is markdown, the rest is plain. `ended` says how an
     operation ended, in place of a title and a message; `output` is where its whole output is."""
     label, operation = notice.project.label, notice.operation
-    end = ended(operation) if operation else None
+    end = summarize_operation(operation) if operation else None
     return {
         "id": notice.id,
         "level": notice.level.value,

@@ -23,7 +23,7 @@ from chatbridge.channels.web.request_parsing import events_of, parse_event, read
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.cards.phrases import ended_sentence, only_there
+from chatbridge.core.cards.phrases import format_end, format_only_on
 from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.forms import form
@@ -126,9 +126,9 @@ class Pages:
             refused = await self._do(ask_id, action, fields.get("text", ""), person)
         except AskEnded:
             ended = await self.inbox.ask(ask_id)
-            status, toast = 409, ended_sentence(ended, now=self.clock.time())
+            status, toast = 409, format_end(ended, now=self.clock.time())
         except NotHere as error:
-            status, toast = 403, only_there(error.channels)
+            status, toast = 403, format_only_on(error.channels)
         else:
             if refused is not None:
                 status, toast = 409 if refused is form.STALE else 422, refused.why

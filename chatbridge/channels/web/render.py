@@ -36,7 +36,7 @@ from chatbridge.core.cards.outcome_text import (
     page_heading,
     page_remark,
 )
-from chatbridge.core.cards.phrases import clock_time, local_time, only_there
+from chatbridge.core.cards.phrases import clock_time, format_only_on, local_time
 from chatbridge.core.cards.row import Rows
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.text import one_line
@@ -150,7 +150,7 @@ class Templates:
             "page_remark": page_remark,
             "given_reason": given_reason,
             "is_forgotten": is_forgotten,
-            "only_there": only_there,
+            "format_only_on": format_only_on,
             "subject": approval_html,
             "REALLY": REALLY,
             "MARKED": MARKED,

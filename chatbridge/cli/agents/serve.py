@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 
 USUAL = "127.0.0.1:8788"
@@ -31,7 +31,7 @@ def serve(address: str, *, config: Path | None) -> None:
     from chatbridge.hub.process.lock import Lock
 
     state = runtime_paths.state_dir()
-    holder = runtime_paths.lock_holder(state)
+    holder = lock_file.find_holder(state)
     if holder is not None and holder.started_by != "link":
         who = "as a service" if holder.started_by == "service" else "in another terminal"
         raise SettingsError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 from chatbridge.channels.checks import HubState
 from chatbridge.cli.hub.hub_client import HubClient, connection
 from chatbridge.cli.ui.wording import shown
@@ -76,8 +76,8 @@ class DoctorContext:
         return shown(path)
 
     async def _look(self) -> HubState:
-        info = await asyncio.to_thread(runtime_paths.read_lock, str(self.state))
-        holder = await asyncio.to_thread(runtime_paths.lock_holder, str(self.state))
+        info = await asyncio.to_thread(lock_file.read, str(self.state))
+        holder = await asyncio.to_thread(lock_file.find_holder, str(self.state))
         pid, version = (holder.pid, holder.version) if holder else (None, None)
         try:
             sock = await asyncio.to_thread(connection, start=False)

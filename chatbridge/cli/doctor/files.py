@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
 from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext
@@ -129,7 +129,7 @@ def _files(context: DoctorContext) -> list[Finding]:
 
 
 def _socket(context: DoctorContext) -> Iterator[Finding]:
-    info = runtime_paths.lock_holder(str(context.state))
+    info = lock_file.find_holder(str(context.state))
     if info is None or info.socket is None:
         return
     path = Path(info.socket)

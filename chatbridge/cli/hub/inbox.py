@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import ask_hub, connection
 from chatbridge.cli.ui.running import new_parser, run
 from chatbridge.core.errors import ChatbridgeError
@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
 def _inbox(*, opens: bool) -> int:
     state = runtime_paths.state_dir()
     with connection(start=True) as sock:
-        if search.wanted() and sock.getpeername() == search.SOCKET:
+        if search.is_machine_hub_wanted() and sock.getpeername() == search.MACHINE_SOCKET:
             raise ChatbridgeError(OF_A_MACHINE)
     address = inbox_address(state)
     seen_at = _outside() or address
@@ -80,7 +80,7 @@ def inbox_address(state: str) -> str:
 
 
 def _announced(state: str) -> str | None:
-    info = runtime_paths.read_lock(state)
+    info = lock_file.read(state)
     return info.web if info is not None else None
 
 

@@ -7,7 +7,7 @@ import os
 import select
 import signal
 
-from chatbridge import runtime_paths
+from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import connection
 from chatbridge.cli.service import manager
 from chatbridge.cli.ui.running import new_parser, run
@@ -38,7 +38,7 @@ def end_hub(state: str) -> int | None:
 
     :raises ChatbridgeError: it still runs.
     """
-    named = runtime_paths.read_lock(state)
+    named = lock_file.read(state)
     try:
         # The handle comes first, then the check: the process that is signalled is the one checked.
         process = os.pidfd_open(named.pid) if named is not None else None
@@ -47,7 +47,7 @@ def end_hub(state: str) -> int | None:
     if named is None or process is None:
         return None
     try:
-        holder = runtime_paths.lock_holder(state)
+        holder = lock_file.find_holder(state)
         if holder is None or holder.pid != named.pid:
             return None
         if holder.started_by == "service" and _ended_as_service(holder.pid):
@@ -87,7 +87,7 @@ def restart_hub(*, start: bool = True) -> bool:
     :raises ChatbridgeError: it cannot be stopped, or does not come up; the message says why.
     """
     state = runtime_paths.state_dir()
-    holder = runtime_paths.lock_holder(state)
+    holder = lock_file.find_holder(state)
     if holder is not None and holder.started_by == "service" and manager.runs(holder.pid):
         manager.restart()
     elif not _ended(state) and not start:

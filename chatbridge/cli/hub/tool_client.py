@@ -18,7 +18,7 @@ from typing import Any
 
 from chatbridge import __version__
 from chatbridge.link.loop import Link
-from chatbridge.link.preface import preface
+from chatbridge.link.preface import build_preface
 from chatbridge.link.relay import Relay, Request
 from chatbridge.link.search import FIRST_LIMIT
 
@@ -172,7 +172,7 @@ def _become_link(
             signal.signal(number, lambda *_: None)
         named = {"link": name} if name else {}
         label = os.environ.get("CHATBRIDGE_LABEL") or None
-        Link(relay({**preface(label), **named}), wake).run()
+        Link(relay({**build_preface(label), **named}), wake).run()
     except BaseException as error:  # noqa: BLE001 - whatever it was, this child ends here
         os.write(2, f"chatbridge: the link failed: {error}\n".encode(errors="replace"))
     finally:

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from chatbridge import markdown
 from chatbridge.core.cards.build import answer_text
-from chatbridge.core.exact_text import told_apart
+from chatbridge.core.exact_text import distinguish_labels
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Option, Question, QuestionType, View, new_draft
 from chatbridge.core.text import one_line, prose, split_recommended
@@ -80,7 +80,7 @@ class TerminalForm:
         at = self._draft.at
         question = self.questions[at]
         lines = [f"{self._title} · {at + 1} of {len(self.questions)}", "", _plain(question), ""]
-        labels = told_apart([option.label for option in question.choices])
+        labels = distinguish_labels([option.label for option in question.choices])
         for number, option in enumerate(question.choices, 1):
             lines.append(f"  {number}  {labels[number - 1]}")
             if option.description:

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 
-from chatbridge import __version__, runtime_paths
+from chatbridge import __version__, lock_file, runtime_paths
 from chatbridge.cli.service import manager
 from chatbridge.cli.service.install import install, uninstall
 from chatbridge.cli.ui.running import FAILED, new_parser, printable, run
@@ -80,7 +80,7 @@ def _status(_options: argparse.Namespace, _rest: list[str]) -> int:
 
 def _hub_lines() -> list[str]:
     """What runs, against what is installed."""
-    holder = runtime_paths.lock_holder(runtime_paths.state_dir())
+    holder = lock_file.find_holder(runtime_paths.state_dir())
     if holder is None:
         return []
     lines = [f"✓ hub        version {holder.version}, pid {holder.pid}"]
@@ -107,7 +107,7 @@ def _logs(_options: argparse.Namespace, rest: list[str]) -> int:
 
 def _restart(_options: argparse.Namespace, _rest: list[str]) -> int:
     _check_installed()
-    before = runtime_paths.lock_holder(runtime_paths.state_dir())
+    before = lock_file.find_holder(runtime_paths.state_dir())
     manager.restart()
     was = f" (it was {before.version})" if before and before.version != __version__ else ""
     print(f"✓ the hub runs again, version {__version__}{was}")

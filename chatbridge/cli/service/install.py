@@ -89,10 +89,10 @@ def _write(say: Say) -> bool:
 
 def _machine_has_one() -> bool:
     try:
-        search.connect().close()
+        search.connect_machine_hub().close()
     except (OSError, ChatbridgeError):
         return False
-    return search.wanted()
+    return search.is_machine_hub_wanted()
 
 
 def _linger(wanted: bool | None, say: Say) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from chatbridge.commands.definitions.definition import Approve
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.broker import Broker
-from chatbridge.core.asks.waiting_calls import FETCHED_WITHIN
+from chatbridge.core.asks.waiting_calls import APPROVAL_FETCH_SECONDS
 from chatbridge.core.bounds import MAX_CHARACTERS, off_loop
 from chatbridge.core.cards.build import COMMANDS
 from chatbridge.core.errors import (
@@ -119,7 +119,7 @@ class Gate:
         """Withdraw an approval that is still open. :raises StoreError:"""
 
         def change(ask: Ask) -> Ask:
-            return transitions.withdrawn(ask, now=self._clock.time()) if ask.open else ask
+            return transitions.withdraw(ask, now=self._clock.time()) if ask.open else ask
 
         with suppress(UnknownAsk, AskEnded):
             await self._broker.change(ask_id, change)
@@ -158,7 +158,7 @@ class Gate:
                 (answer,) = ask.outcome.answers
                 if answer.values and answer.values[0] in _ALLOWING:
                     # No hub was there to hear it: what it was meant for may be long over.
-                    late = self._clock.time() - ask.outcome.at > FETCHED_WITHIN
+                    late = self._clock.time() - ask.outcome.at > APPROVAL_FETCH_SECONDS
                     return Verdict(allowed=False, reason=TOO_OLD) if late else Verdict(allowed=True)
                 return _refused(DENIED, answer.custom_text)
             case Status.TIMED_OUT:

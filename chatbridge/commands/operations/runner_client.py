@@ -19,7 +19,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Self, get_args
 
-from chatbridge import runtime_paths, safe_json, sockets
+from chatbridge import lock_file, runtime_paths, safe_json, sockets
 from chatbridge.commands.operations.runner_port import End, How, NotHandedOver, Order
 from chatbridge.commands.runner import PROTOCOL, records, start
 from chatbridge.commands.runner.connection import MAX_LINE
@@ -283,7 +283,7 @@ class RunnerClient:
         """End everything if there is no runner. False: there is one."""
 
         def settle() -> list[records.Record] | None:
-            lock = runtime_paths.try_lock(start.lock_path(self._state))
+            lock = lock_file.try_lock(start.lock_path(self._state))
             if lock is None:
                 return None
             try:

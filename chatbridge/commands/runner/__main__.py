@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-from chatbridge import runtime_paths, sockets
+from chatbridge import lock_file, runtime_paths, sockets
 from chatbridge.commands.runner import PROTOCOL, records, start
 from chatbridge.core.errors import ChatbridgeError
 
@@ -30,7 +30,7 @@ def main(words: list[str]) -> int:
     os.umask(0o022)  # the commands': files of the runner's own are made with their modes
     try:
         runtime_paths.make_private(state)
-        lock = runtime_paths.try_lock(start.lock_path(state))
+        lock = lock_file.try_lock(start.lock_path(state))
         if lock is None:
             return 0  # another was quicker
         path = start.socket_path(state)

@@ -10,7 +10,7 @@ import os
 import sys
 
 import chatbridge
-from chatbridge import runtime_paths, sockets
+from chatbridge import bounded_read, runtime_paths, sockets
 from chatbridge.digests import sha256_hex
 
 INHERITED = ("CHATBRIDGE_RUNTIME_DIR", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH", "TZ")
@@ -36,7 +36,7 @@ def socket_path(state: str) -> str:
 
 def holder(state: str) -> tuple[str, int | None]:
     """Where the runner listens, or would, and its process as far as the lock file says so."""
-    found = runtime_paths.read_json(lock_path(state))
+    found = bounded_read.read_json(lock_path(state))
     path, pid = found.get("socket"), found.get("pid")
     return (
         path if isinstance(path, str) else socket_path(state),

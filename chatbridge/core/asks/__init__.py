@@ -1,0 +1,14 @@
+"""The life of an ask, from the call that opens it to the answer that its caller receives.
+
+Modules:
+
+    broker: opens asks, applies changes in transactions, wakes the callers
+    transitions: the state changes of an ask, as pure functions
+    waiting_calls: the callers of an ask, and delivery to them
+    deadlines: what is due for an ask, and when
+    scheduler: a timer for all asks
+    ask_service: what channels may read and change
+    answers: checks of complete answers
+    reach: which channels have shown an ask
+    serialize: asks as JSON
+"""

@@ -73,9 +73,9 @@ def parse_answers(
 
 
 def check_answers(questions: Sequence[Question], given: dict[str, Answer]) -> tuple[Answer, ...]:
-    """Whole answers by question id, as scripts send them: in the questions' order, or refused.
+    """Check answers by question id and return them in the order of the questions.
 
-    :raises InvalidAnswer: with the path of the field that does not fit.
+    :raises InvalidAnswer: with the path of the invalid field.
     """
     ids = [q.id for q in questions]
     for i, unknown in enumerate(given):

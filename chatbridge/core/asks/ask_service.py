@@ -1,4 +1,4 @@
-"""The intake: what a person did, put in by a channel. Implements `ports.Inbox` for all of them."""
+"""The ask service: what channels may read and change. Implements `ports.AskActions`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.broker import Broker
-from chatbridge.core.cards.operation_summary import without_sequences
+from chatbridge.core.cards.operation_summary import strip_escapes
 from chatbridge.core.cards.phrases import NOWHERE
 from chatbridge.core.cards.row import Past, Row, Rows
-from chatbridge.core.delivery.delivery import REPAIR_FOR
+from chatbridge.core.delivery.delivery import REPAIR_SECONDS
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, ChannelState, Notice, Person, Post
@@ -20,8 +20,7 @@ from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 
 Outputs = Callable[[str], Awaitable[bytes | None]]
-"""Reads what an operation printed, by its id or any text that somebody gives as one; None if there
-is nothing, or nothing any more."""
+"""Reads the output of an operation by its id, which may be any text; None if there is none."""
 
 
 async def _no_output(_operation_id: str) -> None:
@@ -90,20 +89,18 @@ class AskService:
                 return replace(ask, draft=replace(draft, by=person), revision=ask.revision + 1)
             case form.Answered(draft=draft, answers=answers):
                 filled = replace(ask, draft=draft)
-                return transitions.answered(
-                    filled, answers, by=person, now=now, policy=self._policy
-                )
+                return transitions.answer(filled, answers, by=person, now=now, policy=self._policy)
             case form.Cancelled() if not ask.open:
-                return transitions.late_form_closed(ask)
+                return transitions.close_late_form(ask)
             case form.Cancelled(reason=reason):
-                return transitions.cancelled(ask, reason=reason, by=person, now=now)
+                return transitions.cancel(ask, reason=reason, by=person, now=now)
 
     async def answer(self, ask_id: str, answers: tuple[Answer, ...], *, person: Person) -> Ask:
         now = self._clock.time()
 
         def change(ask: Ask) -> Ask:
             self._check_place(ask, person)
-            return transitions.answered(ask, answers, by=person, now=now, policy=self._policy)
+            return transitions.answer(ask, answers, by=person, now=now, policy=self._policy)
 
         return await self._broker.change(ask_id, change)
 
@@ -112,7 +109,7 @@ class AskService:
 
         def change(ask: Ask) -> Ask:
             self._check_place(ask, person)
-            return transitions.cancelled(ask, reason=reason, by=person, now=now)
+            return transitions.cancel(ask, reason=reason, by=person, now=now)
 
         return await self._broker.change(ask_id, change)
 
@@ -121,12 +118,12 @@ class AskService:
     ) -> Ask:
         def change(ask: Ask) -> Ask:
             self._check_place(ask, person)
-            return transitions.extended(ask, latest=self.latest_deadline(ask), policy=self._policy)
+            return transitions.extend(ask, latest=self.latest_deadline(ask), policy=self._policy)
 
         return await self._broker.change(ask_id, change, notes=_noted(cursor))
 
     async def discard(self, ask_id: str, *, cursor: ChannelState | None = None) -> Ask:
-        return await self._broker.change(ask_id, transitions.discarded, notes=_noted(cursor))
+        return await self._broker.change(ask_id, transitions.discard, notes=_noted(cursor))
 
     async def redraw(self, ask_id: str) -> None:
         with suppress(UnknownAsk, AskEnded):
@@ -136,7 +133,7 @@ class AskService:
         await self._broker.show_again(ask_id)
 
     async def behind(self, *, surface: str) -> Sequence[Ask]:
-        since = self._clock.time() - REPAIR_FOR
+        since = self._clock.time() - REPAIR_SECONDS
         return await self._store.behind(surface=surface, since=since)
 
     async def post(self, ask_id: str, *, surface: str) -> Post | None:
@@ -180,8 +177,8 @@ class AskService:
             raise NotHere(ask.id, channels=channels)
 
     def _channels(self, ask: Ask | Row) -> tuple[str, ...]:
-        """Where an approval may be settled: both when it was asked and now. A hub with other
-        settings cannot bring it to a channel that its owner did not see it on."""
+        """Channels that may settle an approval, by the settings both then and now. Changed
+        settings cannot add a channel to an approval that was asked before."""
         now = self._policy.approval_channels
         return tuple(sorted(now.intersection(ask.approval_channels or now)))
 
@@ -190,7 +187,7 @@ class AskService:
 
     async def output(self, operation_id: str) -> bytes | None:
         content = await self._outputs(operation_id)
-        return None if content is None else await asyncio.to_thread(without_sequences, content)
+        return None if content is None else await asyncio.to_thread(strip_escapes, content)
 
     def latest_deadline(self, ask: Ask) -> float:
         longest = ask.created_at + self._policy.max_timeout

@@ -1,8 +1,8 @@
-"""The broker: the life of an ask, from the call that opens it to the end that its caller is told.
+"""The broker: opens asks for calls, applies every change to them, and wakes the waiting calls.
 
-Every change is decided inside one store transaction and takes effect after its commit: waiting
-calls wake, delivery is told. The broker knows no tool and no channel. How an ask changes is in
-`asks`, who waits for it in `waiting_calls`, what time does to it in `due`.
+Each change is decided inside one store transaction. Its effects follow the commit. The broker knows
+no tool and no channel: `transitions` has the changes, `waiting_calls` the callers, `deadlines` what
+is due when.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 
 from chatbridge.core.asks import transitions
-from chatbridge.core.asks.deadlines import Due, all_due, apply_due, overtaken
+from chatbridge.core.asks.deadlines import Due, all_due, apply_due, is_redraw_due
 from chatbridge.core.asks.scheduler import Scheduler
 from chatbridge.core.asks.waiting_calls import WaitingCalls
-from chatbridge.core.bounds import bounded_request
+from chatbridge.core.bounds import bound_request
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -26,18 +26,23 @@ from chatbridge.core.errors import (
     UnknownAsk,
 )
 from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState, is_approval
-from chatbridge.core.policy import FOR_APPROVALS, OVERALL, TOGETHER, Policy
+from chatbridge.core.policy import (
+    APPROVAL_LIMIT_FACTOR,
+    PARTY_LIMIT_FACTOR,
+    TOTAL_LIMIT_FACTOR,
+    Policy,
+)
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
-from chatbridge.core.tasks import BackgroundTasks
+from chatbridge.core.tasks import BackgroundTasks, race
 from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
 
-RETRY = 1.0
-"""How long after a store error something that was due is tried again."""
+RETRY_SECONDS = 1.0
+"""Pause before something due is tried again after a store error."""
 _Found = tuple[Ask, Call, Call | None]
-"""What a call waits for, the call, and the one of the same link that it supersedes."""
+"""An ask, the call that waits for it, and the call of the same link that this one supersedes."""
 
 
 class Broker:
@@ -50,17 +55,15 @@ class Broker:
         changed: Callable[[Ask], None],
         drained: Callable[[], Awaitable[None]],
     ) -> None:
-        """`changed` is told of every change; `drained` returns once each reachable channel has put
-        in what its service had kept for it."""
+        """`changed` is called after every change. `drained` returns once each reachable channel
+        has processed the backlog of its service."""
         self.policy = policy
-        self.waiting_calls = WaitingCalls(
-            store, clock=clock, policy=policy, committed=self._committed
-        )
+        self.waiting_calls = WaitingCalls(store, clock=clock, policy=policy, committed=self._notify)
         self._store = store
         self._clock = clock
         self._drained = drained
-        self._announce = changed
-        self._agenda = Scheduler(clock)
+        self._changed = changed
+        self._scheduler = Scheduler(clock)
         self._waiting: dict[str, set[asyncio.Future[Ask]]] = {}
 
     # ── calls ─────────────────────────────────────────────────────────────────────────────────────
@@ -73,23 +76,25 @@ class Broker:
         counts_for: float | None = None,
         shared_link: bool = False,
     ) -> tuple[Ask, Call]:
-        """The ask that this call waits for: its own of before, a kept answer, an open one with the
-        same words that its link waits for or whose caller has gone, or a new one. An approval has
-        no twins: nobody allows more than they saw.
+        """Return the ask that this call waits for, and the call.
+
+        A repeated call gets its ask of before. Otherwise the call gets a kept answer, or an open
+        ask with the same content that its link waits for or that has no caller, or a new ask. An
+        approval is always new: nobody allows more than they saw.
 
         A response that is written more than `counts_for` seconds from now reaches nobody.
-        `shared_link`: the link is that of several agents.
+        `shared_link`: several agents use the link.
 
         :raises ToolInputError: its texts are too long.
         :raises TooManyOpenAsks:
         """
-        request = await bounded_request(request)
+        request = await bound_request(request)
         now = self._clock.time()
         timeout = request.timeout if request.timeout is not None else self.policy.default_timeout
         deadline = min(now + max(timeout, self.policy.min_timeout), _latest(request))
         until = None if counts_for is None else now + counts_for
         endless = math.isinf(deadline)
-        fresh = transitions.opened(
+        fresh = transitions.open_ask(
             request,
             now=now,
             deadline=None if endless else deadline,
@@ -101,9 +106,9 @@ class Broker:
         )
 
         async def work(tx: Transaction) -> _Found:
-            self.waiting_calls.check_wanted(name)
+            self.waiting_calls.check_not_cancelled(name)
             if not await tx.is_new(name, fingerprint=request.fingerprint):
-                earlier = await self._earlier(tx, fresh, first, shared_link=shared_link)
+                earlier = await self._find_earlier(tx, fresh, first, shared_link=shared_link)
                 if earlier is not None:
                     return earlier
             await self._check_flood(tx, request, link=None if shared_link else name.link)
@@ -111,18 +116,18 @@ class Broker:
             await tx.save_call(first)
             return fresh, first, None
 
-        ask, call, _ = await self._store.write(work, then=self._found)
+        ask, call, _ = await self._store.write(work, then=self._notify_found)
         return ask, call
 
-    async def _earlier(
+    async def _find_earlier(
         self, tx: Transaction, fresh: Ask, call: Call, *, shared_link: bool
     ) -> _Found | None:
-        """What this call goes on with instead of the `fresh` ask that it would open."""
+        """Return the earlier ask that this call continues instead of opening `fresh`."""
         known = await self.waiting_calls.resume(tx, call.name, fresh.fingerprint)
         if known is not None:
             return (*known, None)
         if fresh.approval:
-            return None  # nothing goes on with another's approval: its ticket stays its caller
+            return None  # no call continues another's approval
         mine = await self.waiting_calls.take_over(
             tx, call.name, fresh.fingerprint, shared=shared_link
         )
@@ -130,7 +135,7 @@ class Broker:
         if kept := await tx.kept_twin(**content, now=call.started_at):
             ask, call = kept, replace(call, ask_id=kept.id, late=True)
         elif twin := mine[0] if mine else await tx.open_twin(**content):
-            ask = transitions.prolonged(transitions.joined(twin), fresh.deadline)
+            ask = transitions.extend_to(transitions.clear_orphaned(twin), fresh.deadline)
             if ask.revision == twin.revision and not mine:
                 ask = transitions.bump_revision(ask)
             call = replace(call, ask_id=twin.id)
@@ -149,9 +154,9 @@ class Broker:
         tools: Collection[str] | None = None,
         counts_for: float | None = None,
     ) -> tuple[Ask, Call]:
-        """One more caller of an ask, by its id. An approval has the one that asked for it.
+        """Add a caller to an ask, by its id. An approval takes no further callers.
 
-        :raises UnknownAsk: there is none of this id in this project, or none of these tools.
+        :raises UnknownAsk: no ask of this project and these tools has this id.
         """
         now = self._clock.time()
 
@@ -169,7 +174,7 @@ class Broker:
             mine = [c for c in await tx.live_calls(ask_id) if c.name.link == name.link]
             ids = mine[-1].question_ids if mine else tuple(q.id for q in ask.questions)
             for used in (c for c in mine if c.ticket and c.delivered_at is not None):
-                await tx.save_call(replace(used, ended_at=now))  # this call goes on with it
+                await tx.save_call(replace(used, ended_at=now))  # this call continues it
             late = ask.late is not None
             call = Call(
                 name=name,
@@ -184,17 +189,17 @@ class Broker:
             return await self.waiting_calls.rejoin(tx, ask), call, waited[-1] if waited else None
 
         try:
-            ask, call, _ = await self._store.write(work, then=self._found)
+            ask, call, _ = await self._store.write(work, then=self._notify_found)
             return ask, call
         except UnknownAsk:
             here = [ask.id for ask in await self._store.open_asks() if fits(ask)]
             raise UnknownAsk(ask_id, known=tuple(here)) from None
 
-    def _found(self, found: _Found) -> None:
-        ask, _, superseded = found
-        if superseded is not None:
-            self.waiting_calls.superseded(superseded)
-        self._committed(ask)
+    def _notify_found(self, found: _Found) -> None:
+        ask, _, note_superseded = found
+        if note_superseded is not None:
+            self.waiting_calls.note_superseded(note_superseded)
+        self._notify(ask)
 
     async def ended(self, ask_id: str) -> Ask:
         """Wait until this ask has ended, however long that takes."""
@@ -218,9 +223,9 @@ class Broker:
         def ended(ask: Ask) -> Ask:
             if not ask.open:
                 return ask
-            if ask.deadline is not None:  # what cards say of it must not be yet to come
+            if ask.deadline is not None:  # cards must not show a deadline in the future
                 ask = replace(ask, deadline=min(ask.deadline, now))
-            return transitions.timed_out(ask, now=now, policy=self.policy)
+            return transitions.time_out(ask, now=now, policy=self.policy)
 
         return await self.change(ask_id, ended)
 
@@ -229,7 +234,7 @@ class Broker:
         return await self._store.allowed_in_session(link=name.link, fingerprint=request.fingerprint)
 
     async def _check_flood(self, tx: Transaction, request: AskRequest, *, link: str | None) -> None:
-        """`link`: None if it is that of several agents, who are then counted as all of theirs."""
+        """`link`: None if several agents share it. Then only the limits of their party count."""
         limit, project = self.policy.max_open_asks, request.project
         of_party = await tx.count_open_asks(party=project.party)
         if link is not None and of_party >= limit:
@@ -239,10 +244,12 @@ class Broker:
                     f"{a.id}: {shortened(one_line(a.questions[0].text[:200]), 60)}" for a in mine
                 )
                 raise TooManyOpenAsks(limit=limit, open_asks=tuple(listed))
-        more = FOR_APPROVALS if is_approval(request.questions) and not project.outsider else 1
-        if of_party >= TOGETHER * limit * more:
-            raise TooManyOpenAsks(limit=TOGETHER * limit * more)
-        overall = OVERALL * limit * more
+        more = (
+            APPROVAL_LIMIT_FACTOR if is_approval(request.questions) and not project.outsider else 1
+        )
+        if of_party >= PARTY_LIMIT_FACTOR * limit * more:
+            raise TooManyOpenAsks(limit=PARTY_LIMIT_FACTOR * limit * more)
+        overall = TOTAL_LIMIT_FACTOR * limit * more
         if not project.outsider and await tx.count_open_asks() >= overall:
             raise TooManyOpenAsks(limit=overall)
 
@@ -251,8 +258,8 @@ class Broker:
     async def change(
         self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
     ) -> Ask:
-        """Apply `change` to an ask in one transaction. Notes are saved even if the ask refuses:
-        what was read has been dealt with.
+        """Apply `change` to an ask in one transaction. Notes are saved even if the change is
+        refused, because the input was processed.
 
         :raises UnknownAsk:
         :raises AskEnded: another change came first.
@@ -272,8 +279,8 @@ class Broker:
                 return after, False
             if (
                 before.open
-                and transitions.undelivered(after)
-                and not await self._waited_for(tx, ask_id)
+                and transitions.is_undelivered(after)
+                and not await self._has_caller(tx, ask_id)
             ):
                 after = replace(after, kept=True)
             if not await tx.save_ask(after, was=before.status):
@@ -282,27 +289,27 @@ class Broker:
 
         def tell(result: tuple[Ask, bool] | ChatbridgeError) -> None:
             if not isinstance(result, ChatbridgeError) and result[1]:
-                self._committed(result[0])
+                self._notify(result[0])
 
         result = await self._store.write(work, then=tell)
         if isinstance(result, ChatbridgeError):
             raise result
         return result[0]
 
-    async def _waited_for(self, tx: Transaction, ask_id: str) -> bool:
-        """Whether the ask has a caller. One that waits here is known without the store; the others
-        hold a ticket, or have not come back yet after a start."""
+    async def _has_caller(self, tx: Transaction, ask_id: str) -> bool:
+        """Whether the ask has a caller: one that waits in this process, holds a ticket, or has not
+        reconnected yet after a start."""
         return ask_id in self._waiting or bool(await tx.live_calls(ask_id))
 
     async def show_again(self, ask_id: str) -> None:
-        """Let every surface look whether it shows the ask as it is."""
+        """Let every surface check whether it shows the current revision."""
         ask = await self._store.ask(ask_id)
         if ask is not None:
-            self._announce(ask)
+            self._changed(ask)
 
-    def _committed(self, ask: Ask) -> None:
+    def _notify(self, ask: Ask) -> None:
         self._schedule(ask)
-        self._announce(ask)
+        self._changed(ask)
         if not ask.open:
             for future in self._waiting.pop(ask.id, ()):
                 if not future.done():
@@ -311,18 +318,20 @@ class Broker:
     # ── time ──────────────────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
-        """Apply deadlines until cancelled; open asks of before count on."""
-        while not await self._recalled():
-            await self._clock.sleep(RETRY)
-        beside = BackgroundTasks("links of before the start")
-        beside.spawn(self.waiting_calls.forget_absent_links())
+        """Apply what is due until cancelled, also to asks of before the start."""
+        while not await self._load_schedule():
+            await self._clock.sleep(RETRY_SECONDS)
+        tasks = BackgroundTasks("links of before the start")
+        tasks.spawn(self.waiting_calls.expire_absent_links())
         try:
-            await self._agenda.run(self._act, stepped=self._hold_deadlines, look=self._store.look)
+            await self._scheduler.run(
+                self._apply_due, on_clock_step=self._wait_for_channels, on_wake=self._store.look
+            )
         finally:
-            await beside.end()
+            await tasks.end()
 
-    async def _recalled(self) -> bool:
-        """Whether what was due before the start is on the agenda again."""
+    async def _load_schedule(self) -> bool:
+        """Schedule what is due for stored asks. Return whether the store could be read."""
         try:
             open_asks = await self._store.open_asks()
             undelivered = await self._store.unsettled_delivery()
@@ -333,15 +342,15 @@ class Broker:
         for ask in open_asks:
             # Added, not replaced: the ask may have changed since it was read.
             for when, due in all_due(ask, now=now, policy=self.policy):
-                self._agenda.add(when, due, ask.id)
-            if overtaken(ask, now=now):  # perhaps while no hub was there
-                self._agenda.add(now, Due.TURN, ask.id)
+                self._scheduler.add(when, due, ask.id)
+            if is_redraw_due(ask, now=now):  # perhaps while no hub was running
+                self._scheduler.add(now, Due.REDRAW, ask.id)
         for ask in undelivered:
-            self._schedule(ask, patience=self.policy.return_within)
+            self._schedule(ask, extra_seconds=self.policy.return_within)
         return True
 
     async def sweep(self) -> int:
-        """Forget what ended long ago. A failing sweep is a warning and hurts nothing."""
+        """Remove asks that ended long ago and return their number. A failure is only logged."""
         age = max(self.policy.retention, self.policy.late_answer_ttl)
         try:
             count = await self._store.sweep(before=self._clock.time() - age)
@@ -351,17 +360,11 @@ class Broker:
         log.info("swept %d ended asks", count)
         return count
 
-    async def _hold_deadlines(self) -> None:
-        """What the person did before the deadline may still be on its way to us."""
-        drained = asyncio.ensure_future(self._drained())
-        limit = asyncio.ensure_future(self._clock.sleep(self.policy.drain_within))
-        try:
-            await asyncio.wait({drained, limit}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            drained.cancel()
-            limit.cancel()
+    async def _wait_for_channels(self) -> None:
+        """Wait for the channels' backlog: it may hold answers from before the deadline."""
+        await race(self._clock.sleep(self.policy.drain_within), self._drained())
 
-    async def _act(self, due: Due, ask_id: str) -> None:
+    async def _apply_due(self, due: Due, ask_id: str) -> None:
         now = self._clock.time()
 
         def change(ask: Ask) -> Ask:
@@ -370,27 +373,27 @@ class Broker:
         try:
             ask = await self._store.ask(ask_id)
             if ask is None or change(ask) is ask:
-                return  # as nearly always: it was answered and heard long before
+                return  # the usual case: the ask has ended and was delivered
             await self.change(ask_id, change)
         except (UnknownAsk, AskEnded):
             return
         except StoreError as error:
             log.warning("ask %s: %s not applied, trying again: %s", ask_id, due, error)
-            self._agenda.add(now + RETRY, due, ask_id)
+            self._scheduler.add(now + RETRY_SECONDS, due, ask_id)
         except Exception:
-            # An error of ours: the same again would fail again, and the others have their times.
+            # A bug: a retry would fail again, and other asks are due.
             log.exception("ask %s: %s not applied", ask_id, due)
 
-    def _schedule(self, ask: Ask, *, patience: float = 0.0) -> None:
-        """From now on, only what is still to come. An answer that is being handed over has its time
-        from the moment in which it was given."""
-        if not (transitions.undelivered(ask) and self._agenda.has(ask.id, Due.HANDOVER)):
+    def _schedule(self, ask: Ask, *, extra_seconds: float = 0.0) -> None:
+        """Replace what is scheduled for this ask. A handover that is scheduled already keeps its
+        time, which counts from the moment of the answer."""
+        if not (transitions.is_undelivered(ask) and self._scheduler.has(ask.id, Due.HANDOVER)):
             now = self._clock.time()
-            due = all_due(ask, now=now, policy=self.policy, patience=patience)
-            self._agenda.replace(ask.id, due)
+            due = all_due(ask, now=now, policy=self.policy, extra_seconds=extra_seconds)
+            self._scheduler.replace(ask.id, due)
 
 
 def _latest(request: AskRequest) -> float:
-    """An approval ends with its call, whatever the owner's floor."""
+    """The latest deadline: an approval ends with its call, even below the minimum time-out."""
     subject = request.questions[0].subject
     return math.inf if subject is None or subject.latest is None else subject.latest

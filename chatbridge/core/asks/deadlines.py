@@ -1,4 +1,4 @@
-"""What time does to an ask: what is due for it and when, and what it becomes then. Pure."""
+"""Deadlines: what is due for an ask and when, and how to apply it. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,78 +14,80 @@ class Due(StrEnum):
     DEADLINE = "deadline"
     ORPHANED = "orphaned"
     HANDOVER = "handover"
-    TURN = "turn"
-    """The card has to be drawn anew, because the deadline comes near."""
+    REDRAW = "redraw"
+    """The card has to be drawn again, because the deadline is near."""
 
 
 def all_due(
-    ask: Ask, *, now: float, policy: Policy, patience: float = 0.0
+    ask: Ask, *, now: float, policy: Policy, extra_seconds: float = 0.0
 ) -> Iterator[tuple[float, Due]]:
-    """All that is to come, with its wall time. `patience` is added to the time in which an answer
-    is to be handed over."""
+    """Yield everything that is still due, with its wall time. `extra_seconds` is added to the time
+    in which an answer has to be handed over."""
     if ask.open:
         if ask.deadline is not None:
             yield ask.deadline, Due.DEADLINE
-        for turn in turns(ask):
+        for turn in redraw_times(ask):
             if turn > now:
-                yield turn, Due.TURN
+                yield turn, Due.REDRAW
         if ask.orphaned_since is not None and not ask.orphaned:
             yield ask.orphaned_since + policy.orphaned_after, Due.ORPHANED
-    elif transitions.undelivered(ask):
-        yield now + policy.handover_within + patience, Due.HANDOVER
+    elif transitions.is_undelivered(ask):
+        yield now + policy.handover_within + extra_seconds, Due.HANDOVER
 
 
-def overtaken(ask: Ask, *, now: float) -> bool:
-    """Whether its card should have been drawn anew before."""
-    return any(turn <= now for turn in turns(ask))
+def is_redraw_due(ask: Ask, *, now: float) -> bool:
+    """Whether the card should have been drawn again by now."""
+    return any(turn <= now for turn in redraw_times(ask))
 
 
 def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
-    """The ask afterwards; the same one if there is nothing to be done, or no more."""
+    """Return the changed ask, or the same object if nothing has to be done."""
     if due is Due.DEADLINE and ask.open and ask.deadline and ask.deadline <= now:
-        return transitions.timed_out(ask, now=now, policy=policy)
+        return transitions.time_out(ask, now=now, policy=policy)
     if due is Due.ORPHANED and ask.open and ask.orphaned_since and not ask.orphaned:
         if ask.orphaned_since + policy.orphaned_after > now:
             return ask
-        return transitions.withdrawn(ask, now=now) if ask.approval else transitions.orphaned(ask)
-    if due is Due.HANDOVER and transitions.undelivered(ask):
-        return transitions.kept(ask)
-    if due is Due.TURN and ask.open and overtaken(ask, now=now):
+        return (
+            transitions.withdraw(ask, now=now) if ask.approval else transitions.mark_orphaned(ask)
+        )
+    if due is Due.HANDOVER and transitions.is_undelivered(ask):
+        return transitions.keep(ask)
+    if due is Due.REDRAW and ask.open and is_redraw_due(ask, now=now):
         return transitions.bump_revision(ask)
     return ask
 
 
 SOON_SHARE = 0.2
-SOON_AT_MOST = 10 * 60.0
+SOON_MAX_SECONDS = 10 * 60.0
 MORE_TIME_BEFORE = 15 * 60.0
-REMIND_BEFORE = 10 * 60.0
-REMIND_FROM = 30 * 60.0
+REMIND_BEFORE_SECONDS = 10 * 60.0
+REMIND_MIN_TIMEOUT_SECONDS = 30 * 60.0
 
 
 def soon_at(ask: Ask) -> float | None:
-    """From when on the card says that the time runs out."""
-    return soon(created_at=ask.created_at, deadline=ask.deadline)
+    """When the card starts to say that time is running out."""
+    return compute_soon_at(created_at=ask.created_at, deadline=ask.deadline)
 
 
-def soon(*, created_at: float, deadline: float | None) -> float | None:
+def compute_soon_at(*, created_at: float, deadline: float | None) -> float | None:
     if deadline is None:
         return None
-    return deadline - min((deadline - created_at) * SOON_SHARE, SOON_AT_MOST)
+    return deadline - min((deadline - created_at) * SOON_SHARE, SOON_MAX_SECONDS)
 
 
 def more_time_at(ask: Ask) -> float | None:
-    """From when on a chat's card offers more time."""
+    """When a chat's card starts to offer more time."""
     return None if ask.deadline is None else ask.deadline - MORE_TIME_BEFORE
 
 
 def remind_at(ask: Ask) -> float | None:
-    """When a person who has not begun to answer is reminded; None for a short ask."""
-    if ask.deadline is None or ask.deadline - ask.created_at < REMIND_FROM:
+    """When to remind a person who has not begun to answer; None for a short ask."""
+    if ask.deadline is None or ask.deadline - ask.created_at < REMIND_MIN_TIMEOUT_SECONDS:
         return None
-    return ask.deadline - REMIND_BEFORE
+    return ask.deadline - REMIND_BEFORE_SECONDS
 
 
-def turns(ask: Ask) -> tuple[float, ...]:
-    """The times at which a card has to be drawn anew."""
+def redraw_times(ask: Ask) -> tuple[float, ...]:
+    """The times at which the card has to be drawn again."""
     times = (more_time_at(ask), remind_at(ask), soon_at(ask))
     return tuple(sorted({t for t in times if t is not None and t > ask.created_at}))

@@ -1,4 +1,4 @@
-"""Whether anybody could see a question: a different thing from whether anybody answered it."""
+"""Which channels have shown an ask, and why the others have not."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 
 from chatbridge.core.text import one_line, shortened, title_of
 
-WHY = 160
+MAX_REASON_CHARACTERS = 160
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
     shown: tuple[str, ...] = ()
-    """The channels that have shown it."""
+    """Channels that have shown it."""
     missing: tuple[tuple[str, str], ...] = ()
-    """The channels that have not, each with the reason."""
+    """Channels that have not shown it, each with the reason."""
     confined: str | None = None
-    """Why the channels that have not cannot: the hub itself is in a sandbox. And what to do."""
+    """Set if the hub itself runs in a sandbox: why this blocks the channels, and what to do."""
     unsure: bool = False
-    """It may be on its way to one of them just now, or that is not known."""
+    """A channel may be showing it right now, or its state is unknown."""
     coming: bool = False
-    """A chat that works has not shown it yet, perhaps because others come first."""
+    """A working chat has not shown it yet, perhaps because other cards come first."""
 
     @property
     def nobody(self) -> str | None:
-        """Said to the agent when nobody can have seen it."""
+        """The message for the agent if nobody can have seen the ask."""
         if self.shown or self.unsure:
             return None
         if not self.missing:
@@ -42,8 +42,8 @@ class Reach:
 
 UNSURE = Reach(unsure=True)
 Reached = Callable[[str], Awaitable[Reach]]
-"""How far the ask of this id has come."""
+"""Returns the reach of the ask with this id."""
 
 
 def _short(why: str) -> str:
-    return shortened(one_line(why), WHY).rstrip(".")
+    return shortened(one_line(why), MAX_REASON_CHARACTERS).rstrip(".")

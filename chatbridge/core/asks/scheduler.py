@@ -1,8 +1,7 @@
-"""What is due when: one heap and one sleeper for all asks.
+"""A timer for all asks: one heap of entries and one sleeping task.
 
-Owns wall-clock time: it notices a resumed machine and a stepped clock. What is due is decided by
-the broker when it is told; an entry here is only a reason to look. Entries that were replaced stay
-in the heap until they are more than half of it.
+Works in wall-clock time and detects a resumed machine and a stepped clock. An entry only makes the
+broker check the ask. Replaced entries stay in the heap until they are more than half of it.
 """
 
 from __future__ import annotations
@@ -13,14 +12,15 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from chatbridge.core.asks.deadlines import Due
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import race
 
-LOOK_EVERY = 30.0
-"""A suspended machine's sleep goes on where it stopped: look at the wall clock this often."""
-STEP = 5.0
-"""By how much wall time may run apart from monotonic time before it counts as a step."""
-AT_ONCE = 200
-FEW = 100
-"""So many replaced entries cost nothing."""
+CLOCK_CHECK_SECONDS = 30.0
+"""Interval of wall clock checks: a sleep does not count the time of a suspended machine."""
+CLOCK_STEP_SECONDS = 5.0
+"""Difference between wall and monotonic time that counts as a clock step."""
+MAX_BATCH = 200
+MAX_STALE_ENTRIES = 100
+"""Replaced entries that are tolerated before the heap is rebuilt."""
 
 
 class Scheduler:
@@ -28,14 +28,14 @@ class Scheduler:
         self._clock = clock
         self._entries: list[tuple[float, Due, str]] = []
         self._live: dict[str, set[tuple[float, Due]]] = {}
-        """Of each ask, the entries that count."""
+        """Valid entries of each ask."""
         self._count = 0
-        """How many these are."""
+        """Number of valid entries."""
         self._changed = asyncio.Event()
         self._sleeping_until = 0.0
 
     def __len__(self) -> int:
-        """How many entries the heap has."""
+        """Number of entries in the heap, valid or not."""
         return len(self._entries)
 
     def add(self, when: float, due: Due, ask_id: str) -> None:
@@ -49,7 +49,7 @@ class Scheduler:
             self._changed.set()
 
     def replace(self, ask_id: str, entries: Iterable[tuple[float, Due]]) -> None:
-        """Nothing but these is due for this ask."""
+        """Replace all entries of this ask."""
         wanted = set(entries)
         live = self._live.get(ask_id, set())
         self._count -= len(live - wanted)
@@ -58,7 +58,7 @@ class Scheduler:
             self._live.pop(ask_id, None)
         for when, due in wanted:
             self.add(when, due, ask_id)
-        if not self._count or len(self._entries) > 2 * self._count + FEW:
+        if not self._count or len(self._entries) > 2 * self._count + MAX_STALE_ENTRIES:
             self._entries = [
                 (when, due, each) for each, live in self._live.items() for when, due in live
             ]
@@ -69,31 +69,33 @@ class Scheduler:
 
     async def run(
         self,
-        act: Callable[[Due, str], Awaitable[None]],
+        on_due: Callable[[Due, str], Awaitable[None]],
         *,
-        stepped: Callable[[], Awaitable[None]],
-        look: Callable[[], None] = lambda: None,
+        on_clock_step: Callable[[], Awaitable[None]],
+        on_wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """Call `act` for what is due, until cancelled; first `stepped`, and after every step;
-        `look` whenever it looks at the clock."""
-        apart = self._apart()
-        await stepped()
+        """Call `on_due` for each due entry, until cancelled.
+
+        `on_clock_step` is called first and after every clock step, `on_wake` at every clock check.
+        """
+        offset = self._clock_offset()
+        await on_clock_step()
         while True:
             await self._sleep()
-            look()
-            if abs(self._apart() - apart) > STEP:
-                await stepped()
-            apart = self._apart()
-            while due := self._take_due():
-                await asyncio.gather(*(act(kind, ask_id) for _, kind, ask_id in due))
+            on_wake()
+            if abs(self._clock_offset() - offset) > CLOCK_STEP_SECONDS:
+                await on_clock_step()
+            offset = self._clock_offset()
+            while due := self._pop_due():
+                await asyncio.gather(*(on_due(kind, ask_id) for _, kind, ask_id in due))
 
-    def _apart(self) -> float:
+    def _clock_offset(self) -> float:
         return self._clock.time() - self._clock.monotonic()
 
-    def _take_due(self) -> Sequence[tuple[float, Due, str]]:
+    def _pop_due(self) -> Sequence[tuple[float, Due, str]]:
         now = self._clock.time()
         due: list[tuple[float, Due, str]] = []
-        while self._entries and self._entries[0][0] <= now and len(due) < AT_ONCE:
+        while self._entries and self._entries[0][0] <= now and len(due) < MAX_BATCH:
             when, kind, ask_id = heapq.heappop(self._entries)
             live = self._live.get(ask_id, set())
             if (when, kind) in live:
@@ -105,18 +107,12 @@ class Scheduler:
         return due
 
     async def _sleep(self) -> None:
-        """Until the next entry, a nearer one that is added, or the next look at the clock."""
+        """Sleep until the next entry, an earlier one that is added, or the next clock check."""
         self._changed.clear()
         if not self._entries:
             self._sleeping_until = float("inf")
             await self._changed.wait()
             return
-        pause = min(max(self._entries[0][0] - self._clock.time(), 0.0), LOOK_EVERY)
+        pause = min(max(self._entries[0][0] - self._clock.time(), 0.0), CLOCK_CHECK_SECONDS)
         self._sleeping_until = self._entries[0][0]
-        changed = asyncio.ensure_future(self._changed.wait())
-        asleep = asyncio.ensure_future(self._clock.sleep(pause))
-        try:
-            await asyncio.wait({changed, asleep}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            changed.cancel()
-            asleep.cancel()
+        await race(self._clock.sleep(pause), self._changed.wait())

@@ -1,4 +1,4 @@
-"""An ask as JSON, for scripts: the form that the inbox's API has and the commands' `--json`."""
+"""Asks as JSON objects, for the inbox's API and the commands' `--json`."""
 
 from __future__ import annotations
 

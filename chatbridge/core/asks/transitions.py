@@ -1,6 +1,6 @@
-"""How an ask changes: pure steps from one state to the next, each for one reason.
+"""State changes of an ask, as pure functions that return the changed ask.
 
-The broker decides when; nothing here waits, reads a clock or touches a store.
+The broker decides when to apply them. Nothing here waits, reads a clock or touches a store.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from chatbridge.core.model import (
 from chatbridge.core.policy import Policy
 
 
-def opened(
+def open_ask(
     request: AskRequest,
     *,
     now: float,
@@ -52,7 +52,7 @@ def opened(
 
 
 def apply_event(ask: Ask, event: form.Event) -> form.Step:
-    """What an event of the form leads to.
+    """Apply a form event to the draft of an ask.
 
     :raises AskEnded: the ask takes no more input.
     """
@@ -67,16 +67,14 @@ def apply_event(ask: Ask, event: form.Event) -> form.Step:
 
 
 def takes_late_answer(ask: Ask) -> bool:
-    """A timed-out ask takes one late answer, unless a declared default has answered it. A late
-    approval would approve nothing."""
+    """Whether this is a timed-out ask without a late answer and without a declared default. A late
+    approval would have no effect."""
     decided = ask.approval or bool(ask.outcome and ask.outcome.answers)
     return ask.status is Status.TIMED_OUT and ask.late is None and not decided
 
 
-def answered(
-    ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy
-) -> Ask:
-    """Answered in time, or, after a time-out, late.
+def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy) -> Ask:
+    """Answer the ask, in time or after its time-out.
 
     :raises AskEnded:
     """
@@ -94,29 +92,29 @@ def answered(
     raise AskEnded(ask.id, status=ask.status)
 
 
-def cancelled(ask: Ask, *, reason: str | None, by: Person, now: float) -> Ask:
+def cancel(ask: Ask, *, reason: str | None, by: Person, now: float) -> Ask:
     """:raises AskEnded:"""
     if not ask.open:
         raise AskEnded(ask.id, status=ask.status)
     return _ended(ask, Status.CANCELLED, Outcome(at=now, reason=reason, by=by))
 
 
-def late_form_closed(ask: Ask) -> Ask:
-    """Cancelling a late answer leaves the ask timed out, as it was."""
+def close_late_form(ask: Ask) -> Ask:
+    """Close the form of a late answer. The ask stays timed out."""
     draft = replace(new_draft(ask.questions), step=ask.draft.step + 1)
     return replace(ask, draft=draft, revision=ask.revision + 1)
 
 
-def timed_out(ask: Ask, *, now: float, policy: Policy) -> Ask:
+def time_out(ask: Ask, *, now: float, policy: Policy) -> Ask:
     answers = _declared_answers(ask) if policy.declared_defaults else ()
     return _ended(ask, Status.TIMED_OUT, Outcome(at=now, answers=answers))
 
 
-def withdrawn(ask: Ask, *, now: float) -> Ask:
+def withdraw(ask: Ask, *, now: float) -> Ask:
     return _ended(ask, Status.WITHDRAWN, Outcome(at=now))
 
 
-def extended(ask: Ask, *, latest: float, policy: Policy) -> Ask:
+def extend(ask: Ask, *, latest: float, policy: Policy) -> Ask:
     """:raises AskEnded:"""
     if not ask.open:
         raise AskEnded(ask.id, status=ask.status)
@@ -126,8 +124,8 @@ def extended(ask: Ask, *, latest: float, policy: Policy) -> Ask:
     return replace(ask, deadline=later, revision=ask.revision + 1)
 
 
-def prolonged(ask: Ask, deadline: float | None) -> Ask:
-    """With a new caller, whose deadline counts where it is the later one."""
+def extend_to(ask: Ask, deadline: float | None) -> Ask:
+    """Move the deadline to that of a new caller, if that is later."""
     later = None if ask.deadline is None or deadline is None else max(ask.deadline, deadline)
     if later == ask.deadline:
         return ask
@@ -135,41 +133,41 @@ def prolonged(ask: Ask, deadline: float | None) -> Ask:
 
 
 def bump_revision(ask: Ask) -> Ask:
-    """To be shown anew, though nothing in it changed."""
+    """Make every surface show the ask again, though it has not changed."""
     return replace(ask, revision=ask.revision + 1)
 
 
-def undelivered(ask: Ask) -> bool:
-    """Answered, and neither with an agent, nor kept, nor discarded. An approval is never kept."""
+def is_undelivered(ask: Ask) -> bool:
+    """Whether an answer is neither delivered, kept nor discarded. Approvals are never kept."""
     waits = ask.answer is not None and ask.delivered_at is None
     return waits and not ask.approval and not ask.kept and not ask.discarded
 
 
-def kept(ask: Ask) -> Ask:
+def keep(ask: Ask) -> Ask:
     return replace(ask, kept=True, revision=ask.revision + 1)
 
 
-def discarded(ask: Ask) -> Ask:
+def discard(ask: Ask) -> Ask:
     if not ask.kept:
         return ask
     return replace(ask, kept=False, discarded=True, revision=ask.revision + 1)
 
 
-def delivered(ask: Ask, *, now: float) -> Ask:
+def mark_delivered(ask: Ask, *, now: float) -> Ask:
     return replace(ask, delivered_at=now, kept=False, revision=ask.revision + 1)
 
 
-def left_alone(ask: Ask, *, now: float) -> Ask:
-    """Its last caller went; the card does not say so yet."""
+def mark_caller_gone(ask: Ask, *, now: float) -> Ask:
+    """Record when the last caller left. The card does not say so yet."""
     return ask if ask.orphaned_since else replace(ask, orphaned_since=now)
 
 
-def orphaned(ask: Ask) -> Ask:
+def mark_orphaned(ask: Ask) -> Ask:
     return replace(ask, orphaned=True, revision=ask.revision + 1)
 
 
-def joined(ask: Ask) -> Ask:
-    """It has a caller again."""
+def clear_orphaned(ask: Ask) -> Ask:
+    """Record that the ask has a caller again."""
     if ask.orphaned_since is None:
         return ask
     visible = 1 if ask.orphaned else 0
@@ -183,8 +181,8 @@ def _ended(ask: Ask, status: Status, outcome: Outcome) -> Ask:
 
 
 def _declared_answers(ask: Ask) -> tuple[Answer, ...]:
-    """The draft completed with the declared defaults; nothing if that is not enough, or if no
-    default was declared at all: a half-filled form is not an answer."""
+    """Complete the draft with the declared defaults. Return nothing if a required answer is still
+    missing or no default was declared: a half-filled form is not an answer."""
     if not any(q.on_timeout for q in ask.questions):
         return ()
     answers = []

@@ -1,7 +1,7 @@
-"""Who waits for an ask, and whether the answer has reached them.
+"""The calls that wait for an ask, and whether its answer has reached them.
 
-Owns calls: their coming, leaving and coming back, and the confirmation that a response was written
-to the client. An ask whose callers have all gone stays open; its answer is kept.
+Tracks when calls start, end and resume, and when a link confirms that it has written a response to
+its client. An ask without callers stays open, and its answer is kept.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from chatbridge.core.store_port import Store, Transaction
 
 log = logging.getLogger(__name__)
 
-RETRY = 1.0
-"""How long after a store error the end of a link is noted again."""
-NEVER_BACK = "http-"
-"""How the ids of links begin that cannot repeat their calls to the next hub."""
-MOST_EARLY = 1000
-"""So many cancelled requests of a link are remembered: who makes ids up must not fill the hub."""
-FETCHED_WITHIN = 600.0
-"""So long a link waits for a hub; who fetches what was approved after that is no link."""
-SHORTEST_LIMIT_SECONDS = 4.0
-"""Clients wait for 5 seconds and more. Calls that follow each other faster are meant to."""
-SAME_LIMIT_SECONDS = 1.0
+RETRY_SECONDS = 1.0
+"""Pause before the end of a link is recorded again after a store error."""
+HTTP_SESSION_PREFIX = "http-"
+"""Id prefix of HTTP sessions, which cannot replay their calls to the next hub."""
+MAX_CANCELLED_REQUESTS = 1000
+"""Cancelled requests remembered for each link: invented ids must not fill the memory."""
+APPROVAL_FETCH_SECONDS = 600.0
+"""A link waits this long for a hub. A later call for an approved ask is not that link's."""
+MIN_LEARNED_LIMIT_SECONDS = 4.0
+"""Clients wait for at least 5 seconds. Calls that follow faster are repeated on purpose."""
+LIMIT_TOLERANCE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedLimit:
-    """After how long a link's client gives a call up, as its calls have shown."""
+    """The time after which a link's client gives a call up, learned from its calls."""
 
     seconds: float
     cancels: bool
-    """Whether it says so."""
+    """Whether the client sends a cancellation."""
 
 
 class WaitingCalls:
@@ -52,81 +52,87 @@ class WaitingCalls:
         self._clock = clock
         self._policy = policy
         self._committed = committed
-        self._present: dict[str, int] = {}
-        """How many connections each link has: one may open before the end of another is seen."""
-        self._absent_forgotten = asyncio.Event()
-        self._early: dict[str, set[str]] = {}
-        """Of each link the requests that were cancelled before anything came of them."""
+        self._connections: dict[str, int] = {}
+        """Connections of each link: a new one may open before the old one is seen to close."""
+        self._absent_expired = asyncio.Event()
+        self._cancelled_requests: dict[str, set[str]] = {}
+        """Requests of each link that were cancelled before they were processed."""
         self._limits: dict[str, LearnedLimit] = {}
         """By link, while it is connected."""
-        self._unexplained: dict[str, tuple[float, float]] = {}
-        """By link: when a call was last cancelled without a reason, and how long it had waited."""
+        self._unexplained_cancels: dict[str, tuple[float, float]] = {}
+        """By link: time of the last cancellation without a reason, and how long the call waited."""
 
-    # ── links and calls come and go ───────────────────────────────────────────────────────────────
+    # ── links and calls ───────────────────────────────────────────────────────────────────────────
 
     def link_opened(self, link: str) -> None:
-        self._present[link] = self._present.get(link, 0) + 1
+        self._connections[link] = self._connections.get(link, 0) + 1
 
     async def link_closed(self, link: str) -> None:
-        """Its calls wait no longer. A link that comes back repeats them; of one that has come back
-        already, `resumed` says which calls have gone."""
-        left = self._present.pop(link, 1) - 1
+        """End the calls of a link. A link that reconnects repeats them. If it has reconnected
+        already, `resumed` tells which calls have ended."""
+        left = self._connections.pop(link, 1) - 1
         if left:
-            self._present[link] = left
+            self._connections[link] = left
             return
-        self._early.pop(link, None)
+        self._cancelled_requests.pop(link, None)
         self._limits.pop(link, None)
-        self._unexplained.pop(link, None)
+        self._unexplained_cancels.pop(link, None)
 
         async def work(tx: Transaction) -> list[Ask]:
-            return await self._link_gone(tx, link)
+            return await self._end_link(tx, link)
 
-        while link not in self._present:
+        while link not in self._connections:
             try:
-                await self._store.write(work, then=self._tell)
+                await self._store.write(work, then=self._notify)
                 return
             except StoreError as error:
                 log.warning("link %s: its calls stay live for now: %s", link, error)
-                await self._clock.sleep(RETRY)
+                await self._clock.sleep(RETRY_SECONDS)
 
     def clear_cancelled(self, name: CallName) -> None:
-        """A request of this name has been read. Whatever was cancelled under it was another."""
-        self._early.get(name.link, set()).discard(name.request)
+        """Forget an earlier cancellation under this name: a new request uses it."""
+        self._cancelled_requests.get(name.link, set()).discard(name.request)
 
     async def cancel(self, name: CallName, *, timed_out: bool | None = False) -> None:
-        """The client has cancelled this call. Once it has its response, a ticket too, there is
-        nothing left to cancel. One that is still on its way here, for the first time or repeated,
-        must not begin: nobody would be there for its answer.
+        """End a call that its client has cancelled. A call that has its response, even a ticket,
+        is left as it is. A call that has not arrived yet will be refused when it does, because
+        nobody would be there for its answer.
 
-        `timed_out`: the client has waited for as long as it waits for any call; None if it does not
-        say."""
+        `timed_out`: the client reached its own time limit; None if it does not say.
+        """
         now = self._clock.time()
         # Before the transaction: the call itself may be the next work in the same commit.
-        early = self._early.setdefault(name.link, set()) if name.link in self._present else set()
-        if len(early) < MOST_EARLY:
-            early.add(name.request)
+        cancelled = (
+            self._cancelled_requests.setdefault(name.link, set())
+            if name.link in self._connections
+            else set()
+        )
+        if len(cancelled) < MAX_CANCELLED_REQUESTS:
+            cancelled.add(name.request)
 
         async def work(tx: Transaction) -> tuple[Call | None, list[Ask]]:
             call = await tx.call(name)
             waits = call is not None and call.live and call.delivered_at is None
             ended = [call] if call is not None and waits else []
-            return call, await self._end(tx, ended, for_good=True)
+            return call, await self._end_calls(tx, ended, for_good=True)
 
         def tell(found: tuple[Call | None, list[Ask]]) -> None:
             call, changed = found
             if call is not None and call.delivered_at is not None:
-                early.discard(name.request)
-            elif call is not None and call.live and self._shows_limit(call, now, timed_out):
-                self._learn(name.link, now - call.started_at, cancels=True)
-            self._tell(changed)
+                cancelled.discard(name.request)
+            elif call is not None and call.live and self._reveals_limit(call, now, timed_out):
+                self._learn_limit(name.link, now - call.started_at, cancels=True)
+            self._notify(changed)
 
         await self._store.write(work, then=tell)
 
     async def resumed(self, link: str, *, repeated: set[str]) -> None:
-        """A link is back and has repeated its calls, but for those whose response it has and will
-        confirm: `repeated` are both. All others have no caller; what was answered meanwhile is
-        kept. Whoever holds a ticket has it still, but for an approval's that has not reached its
-        client: what has been given up must not be allowed."""
+        """End the calls that a reconnected link has not repeated; their answers are kept.
+
+        `repeated` also holds the calls whose response the link has and will confirm. Tickets stay
+        valid, except an approval's that has not reached its client: nobody should allow what was
+        given up.
+        """
 
         async def work(tx: Transaction) -> list[Ask]:
             gone, back = [], []
@@ -138,22 +144,24 @@ class WaitingCalls:
                     gone.append(call)
                 elif ask.open and (after := await self.rejoin(tx, ask)) is not ask:
                     back.append(after)
-            return [*back, *await self._end(tx, gone, for_good=True)]
+            return [*back, *await self._end_calls(tx, gone, for_good=True)]
 
-        await self._store.write(work, then=self._tell)
+        await self._store.write(work, then=self._notify)
 
-    async def forget_absent_links(self) -> None:
-        """After a start: links that have not come back in time have gone."""
+    async def expire_absent_links(self) -> None:
+        """End the calls of links that have not reconnected in time after a start."""
         try:
             await self._clock.sleep(self._policy.return_within)
-            await self._forget_absent()
+            await self._expire_absent()
         finally:
-            self._absent_forgotten.set()
+            self._absent_expired.set()
 
-    async def twins_known(self, request: AskRequest, name: CallName) -> None:
-        """After a start an ask may have a caller that died with the hub. A new call with the same
-        content waits until it is known whether that one comes back: then it goes on with the ask
-        instead of asking a second time. Of a caller over HTTP that is known at once."""
+    async def wait_for_absent_callers(self, request: AskRequest, name: CallName) -> None:
+        """Wait until it is known whether earlier callers with the same content come back.
+
+        After a start, an ask may have a caller that ended with the hub. The new call then continues
+        that ask instead of asking a second time. Callers over HTTP never come back.
+        """
 
         async def work(tx: Transaction) -> tuple[bool, list[Ask]]:
             wait = False
@@ -161,56 +169,56 @@ class WaitingCalls:
             if await tx.call(name) is not None:
                 return wait, changed
             for link in await tx.live_links():
-                if link in self._present:
+                if link in self._connections:
                     continue
                 for call in await tx.live_calls_of(link, fingerprint=request.fingerprint):
                     ask = await tx.ask(call.ask_id)
                     if ask is None or ask.project.key != request.project.key:
                         continue
-                    if not link.startswith(NEVER_BACK):
+                    if not link.startswith(HTTP_SESSION_PREFIX):
                         wait = True
                     elif ask.open:  # not abandoned: the new call is about to go on with it
                         await tx.save_call(replace(call, ended_at=self._clock.time()))
                     else:
-                        changed += await self._end(tx, [call])
+                        changed += await self._end_calls(tx, [call])
             return wait, changed
 
-        if not self._absent_forgotten.is_set():
-            wait, _ = await self._store.write(work, then=lambda found: self._tell(found[1]))
+        if not self._absent_expired.is_set():
+            wait, _ = await self._store.write(work, then=lambda found: self._notify(found[1]))
             if wait:
-                await self._absent_forgotten.wait()
+                await self._absent_expired.wait()
 
-    async def _forget_absent(self) -> None:
+    async def _expire_absent(self) -> None:
         async def work(tx: Transaction) -> list[Ask]:
-            gone = [link for link in await tx.live_links() if link not in self._present]
-            return [ask for link in gone for ask in await self._link_gone(tx, link)]
+            gone = [link for link in await tx.live_links() if link not in self._connections]
+            return [ask for link in gone for ask in await self._end_link(tx, link)]
 
         while True:
             try:
-                await self._store.write(work, then=self._tell)
+                await self._store.write(work, then=self._notify)
                 return
             except StoreError as error:
                 log.warning("calls of before the start stay live for now: %s", error)
-                await self._clock.sleep(RETRY)
+                await self._clock.sleep(RETRY_SECONDS)
 
-    async def _link_gone(self, tx: Transaction, link: str) -> list[Ask]:
-        """An open approval's ticket is not ended with its link, which may come back: the ask counts
-        as left alone, and is withdrawn if nobody has come after a while."""
+    async def _end_link(self, tx: Transaction, link: str) -> list[Ask]:
+        """End the calls of a link that has closed. The ticket of an open approval stays, because
+        the link may reconnect: the ask counts as orphaned and is withdrawn after a while."""
         now = self._clock.time()
         ended, orphaned = [], []
         for call in await tx.live_calls_of(link):
             ask = await tx.ask(call.ask_id)
             if ask is None or not (call.ticket and ask.open and ask.approval):
                 ended.append(call)
-            elif (after := self._abandoned(ask, now, for_good=False)) is not ask:
+            elif (after := self._without_callers(ask, now, for_good=False)) is not ask:
                 await tx.save_ask(after, was=ask.status)
                 orphaned.append(after)
-        return [*orphaned, *await self._end(tx, ended)]
+        return [*orphaned, *await self._end_calls(tx, ended)]
 
-    async def _end(
+    async def _end_calls(
         self, tx: Transaction, calls: list[Call], *, for_good: bool = False
     ) -> list[Ask]:
-        """`for_good`: their client has given them up, and will not repeat them."""
+        """End these calls. `for_good`: their client will not repeat them."""
         now = self._clock.time()
         for call in calls:
             await tx.save_call(replace(call, ended_at=call.ended_at or now))
@@ -219,65 +227,65 @@ class WaitingCalls:
             ask = await tx.ask(ask_id)
             if ask is None or await tx.live_calls(ask_id):
                 continue
-            after = self._abandoned(ask, now, for_good=for_good)
+            after = self._without_callers(ask, now, for_good=for_good)
             if after is not ask and await tx.save_ask(after, was=ask.status):
                 changed.append(after)
         return changed
 
-    def _abandoned(self, ask: Ask, now: float, *, for_good: bool) -> Ask:
-        """The ask after its last caller went. What nobody can fetch any more nobody should allow:
-        they would think that it ran."""
+    def _without_callers(self, ask: Ask, now: float, *, for_good: bool) -> Ask:
+        """Return the ask as it is after its last caller has left. An approval that nobody can fetch
+        is withdrawn: whoever allowed it would think that it ran."""
         if ask.open and (self._policy.withdraw_on_cancel or (for_good and ask.approval)):
-            return transitions.withdrawn(ask, now=now)
+            return transitions.withdraw(ask, now=now)
         if ask.open:
-            return transitions.left_alone(ask, now=now)
-        return transitions.kept(ask) if transitions.undelivered(ask) else ask
+            return transitions.mark_caller_gone(ask, now=now)
+        return transitions.keep(ask) if transitions.is_undelivered(ask) else ask
 
-    def _tell(self, changed: list[Ask]) -> None:
+    def _notify(self, changed: list[Ask]) -> None:
         for ask in changed:
             self._committed(ask)
 
     # ── inside the broker's transactions ──────────────────────────────────────────────────────────
 
-    def check_wanted(self, name: CallName) -> None:
-        """:raises CallCancelled: the client was faster than we."""
-        if name.request in self._early.get(name.link, ()):
+    def check_not_cancelled(self, name: CallName) -> None:
+        """:raises CallCancelled: the client has cancelled this call before it was processed."""
+        if name.request in self._cancelled_requests.get(name.link, ()):
             raise CallCancelled
 
     async def resume(
         self, tx: Transaction, name: CallName, fingerprint: str
     ) -> tuple[Ask, Call] | None:
-        """The effect of this very call, if it was made before. A delivered call is never repeated
-        by its link, so the same name means that the client has used its id again.
+        """Return the ask and the call if this call was made before. A link never repeats a
+        delivered call, so the same name then means that the client has reused its id.
 
-        :raises CallCancelled: the client was faster than we.
+        :raises CallCancelled: the client has cancelled this call before it was processed.
         """
-        self.check_wanted(name)
+        self.check_not_cancelled(name)
         call = await tx.call(name)
         if call is None or call.delivered_at is not None:
             return None
         ask = await tx.ask(call.ask_id)
-        if ask is None or ask.fingerprint != fingerprint or self._spent(ask, call):
+        if ask is None or ask.fingerprint != fingerprint or self._is_expired_approval(ask, call):
             return None
-        if self._given_up(call):  # while no hub was there
-            changed = await self._end(tx, [call])
+        if self._is_given_up(call):  # while no hub was running
+            changed = await self._end_calls(tx, [call])
             return changed[0] if changed else ask, call
         if not call.live:
             call = replace(call, ended_at=None)
             await tx.save_call(call)
         return await self.rejoin(tx, ask), call
 
-    def _spent(self, ask: Ask, call: Call) -> bool:
-        """Whether an approval was given while this call had gone, or too long ago: it is not kept,
-        so a call of the same name is asked for anew."""
+    def _is_expired_approval(self, ask: Ask, call: Call) -> bool:
+        """Whether an approval was given while this call had ended, or too long ago. Approvals are
+        not kept, so a call of the same name asks again."""
         if not ask.approval or ask.status is not Status.ANSWERED or ask.settled_at is None:
             return False
         gone = call.ended_at is not None and call.ended_at <= ask.settled_at
-        return gone or self._clock.time() - ask.settled_at > FETCHED_WITHIN
+        return gone or self._clock.time() - ask.settled_at > APPROVAL_FETCH_SECONDS
 
     async def rejoin(self, tx: Transaction, ask: Ask) -> Ask:
-        """The ask with a caller again."""
-        after = transitions.joined(ask)
+        """Return the ask as it is with a caller again."""
+        after = transitions.clear_orphaned(ask)
         if after is not ask:
             await tx.save_ask(after, was=ask.status)
         return after
@@ -285,16 +293,17 @@ class WaitingCalls:
     async def take_over(
         self, tx: Transaction, name: CallName, fingerprint: str, *, shared: bool
     ) -> tuple[Ask, Call] | None:
-        """The open ask with the same words that this link waits for already, with the last call
-        for it. Tickets, and calls that were given up without a word, are used up by the new call.
+        """Return the open ask with the same content that this link already waits for, and the last
+        call for it. The new call replaces tickets and calls that were given up silently.
 
-        `shared`: several agents use this link, so a call that waits may be another agent's."""
+        `shared`: several agents use this link, so a waiting call may be another agent's.
+        """
         found = None
         for call in await tx.live_calls_of(name.link, fingerprint=fingerprint):
             ask = await tx.ask(call.ask_id)
             if ask is not None and ask.open and not shared:
                 found = ask, call
-            if call.ticket or self._given_up(call):
+            if call.ticket or self._is_given_up(call):
                 await tx.save_call(replace(call, ended_at=self._clock.time()))
         return found
 
@@ -303,40 +312,40 @@ class WaitingCalls:
     def learned_limit(self, link: str) -> LearnedLimit | None:
         return self._limits.get(link)
 
-    def superseded(self, call: Call) -> None:
-        """Its link asks or waits for the same again. The client has given this call up without a
-        word, at the latest now. If it was answered with a ticket that nobody used, that came too
-        late; a link of which nothing has been learned may have had reasons to ask again."""
+    def note_superseded(self, call: Call) -> None:
+        """Learn from a call that its link has repeated: the client gave it up silently, at the
+        latest now. An unused ticket came too late for it. A link of which nothing has been learned
+        may have had other reasons to ask again."""
         link = call.name.link
         if not call.ticket or link in self._limits:
             until = call.delivered_at or self._clock.time()
-            self._learn(link, until - call.started_at, cancels=False)
+            self._learn_limit(link, until - call.started_at, cancels=False)
 
-    def _shows_limit(self, call: Call, now: float, timed_out: bool | None) -> bool:
-        """Whether a cancellation shows how long its client waits. One without a reason does so if
-        the call before it waited as long. A person is not that exact; but one who stops the agent
-        stops all calls of that moment."""
+    def _reveals_limit(self, call: Call, now: float, timed_out: bool | None) -> bool:
+        """Whether a cancellation shows how long its client waits. One without a reason does if the
+        call before it waited as long: a person is not that exact. Calls that overlap do not count,
+        because a person who stops the agent cancels them all at once."""
         if timed_out is not None:
             return timed_out
         link, waited = call.name.link, now - call.started_at
-        before, as_long = self._unexplained.get(link, (math.inf, 0.0))
-        if link in self._present:
-            self._unexplained[link] = now, waited
-        return before <= call.started_at and abs(waited - as_long) <= SAME_LIMIT_SECONDS
+        before, as_long = self._unexplained_cancels.get(link, (math.inf, 0.0))
+        if link in self._connections:
+            self._unexplained_cancels[link] = now, waited
+        return before <= call.started_at and abs(waited - as_long) <= LIMIT_TOLERANCE_SECONDS
 
-    def _learn(self, link: str, seconds: float, *, cancels: bool) -> None:
-        """What is learned includes the time until the client noticed or asked again, so that only
-        a shorter one says more."""
+    def _learn_limit(self, link: str, seconds: float, *, cancels: bool) -> None:
+        """Remember the shortest time seen: each one includes the time until the client asked
+        again."""
         known = self._limits.get(link)
         shorter = known is None or seconds < known.seconds
-        if shorter and seconds >= SHORTEST_LIMIT_SECONDS and link in self._present:
+        if shorter and seconds >= MIN_LEARNED_LIMIT_SECONDS and link in self._connections:
             self._limits[link] = LearnedLimit(seconds=seconds, cancels=cancels)
             log.info("link %s: its client gives a call up after %.0f s", link, seconds)
 
     # ── responses ─────────────────────────────────────────────────────────────────────────────────
 
     async def ticket(self, name: CallName) -> None:
-        """The call's response will be a ticket. Its holder goes on counting as a caller."""
+        """Record that the call's response is a ticket. Its holder still counts as a caller."""
 
         async def work(tx: Transaction) -> None:
             call = await tx.call(name)
@@ -346,22 +355,22 @@ class WaitingCalls:
         await self._store.write(work)
 
     async def delivered(self, name: CallName) -> None:
-        """The link has written the call's response to its client."""
+        """Record that the link has written the call's response to its client."""
         now = self._clock.time()
 
         async def work(tx: Transaction) -> list[Ask]:
             call = await tx.call(name)
             if call is None or call.delivered_at is not None:
                 return []
-            if self._given_up(call):
-                return await self._end(tx, [call])  # the answer waits for the next call
+            if self._is_given_up(call):
+                return await self._end_calls(tx, [call])  # the answer waits for the next call
             call = replace(call, delivered_at=now)
             if call.ticket:
                 await tx.save_call(call)
                 return []
             ask = await tx.ask(call.ask_id)
             if ask is None or ask.open:
-                return await self._end(tx, [call])  # it was told of an error
+                return await self._end_calls(tx, [call])  # it was told of an error
             await tx.save_call(replace(call, ended_at=call.ended_at or now))
             if ask.delivered_at is not None:
                 return []
@@ -370,13 +379,13 @@ class WaitingCalls:
             newest = await tx.newest_call(ask.id, link=name.link)
             if newest is not None and newest.name != name:
                 return []  # its client asked again, and may have given this call up
-            after = transitions.delivered(ask, now=now)
+            after = transitions.mark_delivered(ask, now=now)
             return [after] if await tx.save_ask(after, was=ask.status) else []
 
-        await self._store.write(work, then=self._tell)
+        await self._store.write(work, then=self._notify)
 
-    async def count_until(self, name: CallName, until: float) -> None:
-        """A response to this call reaches nobody after that time."""
+    async def set_counts_until(self, name: CallName, until: float) -> None:
+        """Record that a response to this call reaches nobody after that time."""
 
         async def work(tx: Transaction) -> None:
             call = await tx.call(name)
@@ -385,11 +394,11 @@ class WaitingCalls:
 
         await self._store.write(work)
 
-    async def carries_no_answer(self, name: CallName) -> None:
-        """The call's response will be an error: an answer that was given before it is kept."""
+    async def mark_failed(self, name: CallName) -> None:
+        """Record that the call's response is an error, so that an earlier answer is kept."""
         with suppress(StoreError):
-            await self.count_until(name, 0.0)
+            await self.set_counts_until(name, 0.0)
 
-    def _given_up(self, call: Call) -> bool:
-        """Whether its client has given it up without saying so."""
+    def _is_given_up(self, call: Call) -> bool:
+        """Whether the client has given the call up silently."""
         return call.counts_until is not None and self._clock.time() > call.counts_until

@@ -1,4 +1,4 @@
-"""Drawing: from an ask to the card that a person should see of it. Pure."""
+"""Builds the card of an ask. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chatbridge.core.cards.card import (
     Role,
     State,
 )
-from chatbridge.core.exact_text import exact, exact_line, told_apart
+from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import goes_beyond, unread
 from chatbridge.core.forms.events import AskSession, ShowAll
@@ -37,8 +37,8 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
 
-ASIDE = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.CONFIRM_DESTRUCTIVE)
-"""Screens beside the question: one goes back from them, or through with them."""
+SIDE_VIEWS = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.CONFIRM_DESTRUCTIVE)
+"""Screens beside the question. A person confirms them or goes back."""
 ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 
 
@@ -49,10 +49,10 @@ def build_card(
     latest_deadline: float | None = None,
     only_on: tuple[str, ...] = (),
 ) -> Card:
-    """The ask's card as `channel` should show it.
+    """Build the card that `channel` should show.
 
-    `latest_deadline` is how far the deadline can be moved; without it there is no "+15 min".
-    `only_on` names the channels that can settle this ask, where this is none of them.
+    `latest_deadline`: how far the deadline can be moved; without it there is no "+15 min".
+    `only_on`: the channels that can settle this ask, if `channel` cannot.
     """
     state = state_of(ask)
     view = ask.draft.view if state in (State.OPEN, State.LATE) else None
@@ -102,7 +102,7 @@ def build_card(
 
 
 def _entered(ask: Ask) -> str | None:
-    """The text given as an answer to the question that is shown."""
+    """The text that was entered for the current question."""
     entry = ask.draft.entries[ask.draft.at]
     return entry.text if entry.ask_back is None else None
 
@@ -128,8 +128,7 @@ def state_of(ask: Ask) -> State:
 
 
 def _title(ask: Ask) -> str | None:
-    """The ask's, or that of the question that is shown. One that the question repeats says
-    nothing."""
+    """The title of the ask or of the current question, unless the question repeats it."""
     own = ask.questions[ask.draft.at].title if ask.draft.at < len(ask.questions) else None
     title = one_line(ask.title or own or "")
     only = one_line(ask.questions[0].text) if len(ask.questions) == 1 else ""
@@ -138,7 +137,7 @@ def _title(ask: Ask) -> str | None:
 
 def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
     if ask.approval:
-        return ()  # its buttons differ in what a wrong tap costs, so each has a role of its own
+        return ()  # its buttons have roles of their own, because wrong taps differ in their cost
     entry, step = ask.draft.entries[ask.draft.at], ask.draft.step
     choices, labels = [], _labels(question)
     for i, option in enumerate(question.choices):
@@ -160,16 +159,16 @@ def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
 
 
 def _labels(question: Question) -> dict[str, tuple[str, bool]]:
-    """The options' labels as a person sees them, and whether the agent recommends them."""
+    """Map each label to its displayed form and whether the agent recommends it."""
     labels = [option.label for option in question.choices]
-    shown = told_apart(labels)
+    shown = distinguish_labels(labels)
     if question.type is QuestionType.CONFIRM:
         shown = [label.capitalize() for label in shown]
     return dict(zip(labels, map(split_recommended, shown), strict=True))
 
 
 def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
-    """The review's lines, or the outcome's, or, with no answer, the bare questions."""
+    """The lines of the review or of the outcome; without answers, the questions alone."""
     if view is View.REVIEW:
         return tuple(
             Line(
@@ -201,7 +200,7 @@ def said_to(question: Question, answer: Answer) -> str | None:
 
 
 def answer_text(answer: Answer) -> str | None:
-    """An answer as a person reads it; None if it was skipped."""
+    """Format an answer for people; None if it was skipped."""
     if answer.skipped:
         return None
     if answer.ask_back is not None:
@@ -223,7 +222,7 @@ def _buttons(
     if view is None:
         return _end_buttons(ask, state)
     buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask, view, question)
-    if state is not State.OPEN or view in ASIDE:
+    if state is not State.OPEN or view in SIDE_VIEWS:
         return tuple(buttons)
     if not ask.approval:
         cancel = form.AskCancel(step=ask.draft.step)
@@ -297,15 +296,14 @@ def _declared(ask: Ask) -> str | None:
 
 HEAD, TAIL = 1_500, 800
 FIRST_LINES, LAST_LINES = 14, 8
-"""So much of a long one is shown until the person asks for all of it: characters, or of many short
-lines these."""
+"""How much of a long subject is shown until the person asks for all of it."""
 LONG_DIFF = FIRST_LINES + LAST_LINES + 1
-"""Lines: what stands for the others takes one as well."""
-BEYOND = 240
+"""A subject with more lines is cut. The line that replaces the others counts, too."""
+MAX_BEYOND_CHARACTERS = 240
 REALLY = "Really run this command?"
 MARKED = "It is marked as destructive, so it takes a second tap."
 COMMANDS = "command"
-"""The dialect of approvals whose command chatbridge runs by itself."""
+"""Dialect of approvals for commands that chatbridge runs itself."""
 
 
 def drawn_subject(ask: Ask) -> Subject | None:
@@ -316,11 +314,13 @@ def drawn_subject(ask: Ask) -> Subject | None:
     code = exact(subject.code)
     return replace(
         subject,
-        code=_ends(code) if unread(question, ask.draft) else code,
+        code=_cut_middle(code) if unread(question, ask.draft) else code,
         file=_line(subject.file),
         leads_to=_line(subject.leads_to),
         folder=_line(subject.folder),
-        beyond=shortened(one_line(subject.beyond), BEYOND) if subject.beyond else None,
+        beyond=shortened(one_line(subject.beyond), MAX_BEYOND_CHARACTERS)
+        if subject.beyond
+        else None,
     )
 
 
@@ -328,7 +328,7 @@ def _line(path: str | None) -> str | None:
     return exact_line(path) if path else None
 
 
-def _ends(code: str) -> str:
+def _cut_middle(code: str) -> str:
     hidden, lines = len(code) - HEAD - TAIL, code.split("\n")
     if hidden > 0:
         return f"{code[:HEAD]}\n… {hidden:,} characters …\n{code[-TAIL:]}"
@@ -345,7 +345,7 @@ def _ends(code: str) -> str:
 
 
 def verdict_of(ask: Ask) -> str | None:
-    """How an approval was answered."""
+    """The verdict label of an approval."""
     answers = ask.outcome.answers if ask.outcome and ask.approval else ()
     return next(iter(answers[0].values), None) if answers else None
 

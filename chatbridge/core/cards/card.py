@@ -1,7 +1,7 @@
-"""The card: what a person should see of an ask right now, channel-neutral.
+"""The card: the channel-neutral view of an ask that `build_card` creates and each channel renders.
 
-`draw` makes one; each channel renders it in its own way. Every text in a card that an agent wrote
-has been through `text.visible`; the question is markdown source, the rest is plain.
+All texts of agents in a card have been through `text.visible`. The question is markdown source, the
+rest is plain text.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from chatbridge.core.model import Outcome, Person, QuestionType, Subject, View
 
 
 class State(StrEnum):
-    """How the card looks at first glance."""
+    """The overall state of a card."""
 
     OPEN = "open"
     LATE = "late"
-    """Timed out, and the person is answering anyway."""
+    """Timed out, and a person is answering anyway."""
     HANDING_OVER = "handing_over"
     ANSWERED = "answered"
     KEPT = "kept"
@@ -47,14 +47,14 @@ GLYPHS = {
 
 
 class AskAction(StrEnum):
-    """What a button does to the ask itself, beside the form's events."""
+    """Button actions on the ask itself, besides the form's events."""
 
     EXTEND = "extend"
     DISCARD = "discard"
 
 
 class Role(StrEnum):
-    """What a button is for; a channel places and styles it by this."""
+    """The purpose of a button, by which a channel places and styles it."""
 
     OTHER = "other"
     DROP_OTHER = "drop_other"
@@ -100,7 +100,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A question with what was answered; None means skipped. `edit` only in the review."""
+    """A question with its answer; None means skipped. Only the review has `edit`."""
 
     question: str
     answer: str | None
@@ -119,46 +119,46 @@ class Card:
     agent: str
     title: str | None
     view: View | None
-    """Which screen of the form is shown; None when there is nothing to fill in."""
+    """The screen of the form; None if there is nothing to fill in."""
     number: int = 0
     count: int = 1
     done: int = 0
-    """How many of the questions the person has been through."""
+    """Number of questions that the person has finished."""
     type: QuestionType | None = None
     question: str = ""
     required: bool = True
     placeholder: str | None = None
     entered: str | None = None
-    """The text already given for this question."""
+    """The text entered for this question."""
     changed_by: Person | None = None
-    """Who changed the draft last."""
+    """The person who changed the draft last."""
     choices: tuple[Choice, ...] = ()
     lines: tuple[Line, ...] = ()
     buttons: tuple[Button, ...] = ()
     declared: str | None = None
-    """What is used if nobody answers, where the ask declared it and the owner allows it."""
+    """The declared default, which is used if nobody answers and the owner allows it."""
     created_at: float = 0.0
     deadline: float | None = None
     soon_at: float | None = None
-    """From when on the card says that the time runs out."""
+    """When the card starts to say that time is running out."""
     orphaned: bool = False
     outcome: Outcome | None = None
     by_you: bool = False
-    """Whether the outcome was put in on the channel this card is for."""
+    """Whether the outcome was entered on the card's own channel."""
     kept_until: float | None = None
     delivered_at: float | None = None
     handed_over_late: bool = False
     unheard: bool = False
-    """It ended with nobody waiting, so that nobody was told."""
+    """No caller was waiting when it ended."""
     approval: bool = False
     subject: Subject | None = None
-    """What an approval is about; cut in the middle until the person has asked for all of it."""
+    """The subject of an approval, cut in the middle until the person asks for all of it."""
     verdict: str | None = None
-    """How an approval was answered: one of the verdicts' labels."""
+    """The verdict label of an approval."""
     ours_to_run: bool = False
-    """Once it is allowed, chatbridge runs it by itself: no agent has to be handed anything."""
+    """chatbridge runs the command itself once it is allowed."""
     only_on: tuple[str, ...] = ()
-    """The channels on which this approval can be answered, where this is none of them."""
+    """The channels that can settle this approval, if this one cannot."""
 
     def button(self, role: Role) -> Button | None:
         return next((b for b in self.buttons if b.role is role), None)

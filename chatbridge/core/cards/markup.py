@@ -1,7 +1,4 @@
-"""The small, closed tree that a question's markdown becomes. Each channel renders it.
-
-The parser is `chatbridge.markdown`; this module has no idea of markdown's syntax.
-"""
+"""The tree of a question's markup, which `chatbridge.markdown` parses and each channel renders."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ class Emphasis:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Shown as its text with the whole address beside it, never as something to tap blindly."""
+    """Shown as its text and the whole address, so that nobody taps an unknown link."""
 
     children: tuple[Inline, ...]
     address: str

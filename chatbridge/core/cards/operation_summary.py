@@ -1,4 +1,4 @@
-"""What every channel says alike of an operation that has ended."""
+"""Summaries of ended operations for all channels, and cleaning of their output."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from chatbridge.core.model import OperationEnd
 from chatbridge.core.text import one_line, visible
 
 LINES, CHARACTERS = 12, 3_000
-"""How much of a failure's output is shown."""
+"""Limits of the output that is shown after a failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """All of it is visible, and not escaped yet. Only `tail` has more than one line."""
+class OperationSummary:
+    """All texts are visible and not escaped. Only `tail` has more than one line."""
 
     glyph: str
     title: str
@@ -24,9 +24,9 @@ class Ended:
     tail: str
 
 
-def ended(end: OperationEnd) -> Ended:
+def summarize_operation(end: OperationEnd) -> OperationSummary:
     took, how = format_duration(end.took), one_line(for_people(end.how))
-    return Ended(
+    return OperationSummary(
         glyph="✅" if end.succeeded else "❌",
         title=one_line(for_people(end.title)),
         word="finished" if end.succeeded else "failed",
@@ -36,11 +36,11 @@ def ended(end: OperationEnd) -> Ended:
 
 
 def output_name(operation_id: str) -> str:
-    """What the file with its whole output is called."""
+    """Name of the file with the whole output."""
     return f"output-{operation_id[:8]}.txt"
 
 
-PIECE = 256 * 1024
+CHUNK_BYTES = 256 * 1024
 
 _SEQUENCE = (
     r"\x1b(?:"
@@ -52,34 +52,32 @@ _IN_TEXT, _IN_BYTES = re.compile(_SEQUENCE), re.compile(_SEQUENCE.encode())
 
 
 def for_people(text: str) -> str:
-    """`text` without escape sequences, of a line that was written over only what it said last, and
-    the rest of what cannot be seen made visible."""
+    """Remove escape sequences and overwritten text, and make hidden characters visible."""
     plain = _IN_TEXT.sub("", text).replace("\r\n", "\n")
     if "\r" in plain:
-        plain = "\n".join(_last_said(line) for line in plain.split("\n"))
+        plain = "\n".join(_last_text(line) for line in plain.split("\n"))
     return visible(plain)
 
 
-def _last_said(line: str) -> str:
-    """A progress bar comes back to the line's beginning again and again."""
+def _last_text(line: str) -> str:
+    """Return the last text of a line that was overwritten, for instance by a progress bar."""
     return next((said for said in reversed(line.split("\r")) if said.strip()), "")
 
 
 def last_lines(text: str, most: int, *, characters: int) -> str:
-    """The last lines of what was printed, without blank ones around them; of long ones the end,
-    where it says what went wrong."""
+    """Return the last lines of the output without surrounding blank lines. Long ones are cut at the
+    beginning, because the end says what went wrong."""
     found = "\n".join(for_people(text).rstrip().split("\n")[-most:]).lstrip("\n")
     return found if len(found) <= characters else "…" + found[1 - characters :].lstrip("\n")
 
 
-def without_sequences(content: bytes) -> bytes:
-    """A whole output to the letter but for its escape sequences. In pieces, so that whoever shares
-    the interpreter gets a turn."""
+def strip_escapes(content: bytes) -> bytes:
+    """Remove escape sequences from the whole output, in chunks, so that other threads can run."""
     if b"\x1b" not in content:
         return content
     found, at = [], 0
     while at < len(content):
-        end = content.rfind(b"\n", at, at + PIECE) + 1 or at + PIECE
+        end = content.rfind(b"\n", at, at + CHUNK_BYTES) + 1 or at + CHUNK_BYTES
         found.append(_IN_BYTES.sub(b"", content[at:end]))
         at = end
     return b"".join(found)

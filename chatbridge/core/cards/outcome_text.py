@@ -14,7 +14,7 @@ from chatbridge.core.text import one_line, title_of
 
 WINDOW = Person(name="", channel="window")
 """In the window of the agent's own client: that program says that a person answered there."""
-NOBODY_KNOWN = {
+UNNAMED_PLACES = {
     ("web", ""): "in the browser",
     ("web", "token"): "in a browser logged in with the token",
     ("window", ""): "in the agent's own window",
@@ -22,14 +22,14 @@ NOBODY_KNOWN = {
 """Where something was put in by somebody whom nothing names, by channel and place."""
 
 SESSION = VERDICTS[ALLOW_SESSION].label
-NAME = 40
-REASON = 1_000
+MAX_NAME_CHARACTERS = 40
+MAX_REASON_CHARACTERS = 1_000
 RUNS_IT = "chatbridge runs it"
 NOT_NEEDED = "The agent no longer needs an answer."
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class Time:
     """A time, shown in relation to now."""
 
     time: float
@@ -44,13 +44,13 @@ class Untrusted:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class AnswerLine:
     """An answer, which stands out."""
 
     line: Line
 
 
-Part = str | At | Untrusted | Given
+Part = str | Time | Untrusted | AnswerLine
 Sentence = tuple[Part, ...]
 
 
@@ -107,7 +107,7 @@ def given_reason(card: Card) -> str | None:
 def reason(card: Card) -> Sentence:
     """Why the person cancelled or denied it; empty if that was not said."""
     said = given_reason(card)
-    return ("Reason: ", Untrusted(one_line(said), REASON)) if said else ()
+    return ("Reason: ", Untrusted(one_line(said), MAX_REASON_CHARACTERS)) if said else ()
 
 
 def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]:
@@ -134,14 +134,17 @@ def page_heading(card: Card, *, now: float) -> Sentence:
     answers = card.outcome.answers if card.outcome else ()
     match card.state:
         case State.HANDING_OVER if card.by_you:
-            return ("Answer sent, waiting for ", Untrusted(card.agent, NAME), "…")
+            return ("Answer sent, waiting for ", Untrusted(card.agent, MAX_NAME_CHARACTERS), "…")
         case State.ANSWERED | State.HANDING_OVER if not card.by_you:
             return ("Answered elsewhere",)
         case State.ANSWERED if card.count == 1 and answers and answers[0].ask_back:
             return ("Asked back",)
         case State.ANSWERED if card.count == 1:
             given = card.lines[0].answer
-            return ("Answered: ", Untrusted("skipped" if given is None else given, REASON))
+            return (
+                "Answered: ",
+                Untrusted("skipped" if given is None else given, MAX_REASON_CHARACTERS),
+            )
         case State.KEPT:
             return (f"The answer {'was' if is_forgotten(card, now) else 'is'} kept",)
         case State.DISCARDED:
@@ -173,7 +176,7 @@ def page_remark(card: Card, *, now: float) -> Sentence:
     if card.by:
         first, *rest = by_whom(card.by)
         ended += [_capitalised(first) if isinstance(first, str) else first, *rest, ", "]
-    ended += [At(card.outcome.at), "."]
+    ended += [Time(card.outcome.at), "."]
     return (*ended, " ", *then) if then else tuple(ended)
 
 
@@ -190,7 +193,7 @@ def _agent_knows(card: Card) -> Sentence:
     """What has reached the agent, as part of a sentence."""
     match card.state:
         case State.ANSWERED if card.handed_over_late and card.delivered_at is not None:
-            return ("handed over ", At(card.delivered_at))
+            return ("handed over ", Time(card.delivered_at))
         case State.ANSWERED:
             return ("the agent has it",)
         case State.HANDING_OVER:
@@ -216,9 +219,9 @@ def _nobody(card: Card, *, names_answer: bool) -> Sentence:
     at = card.deadline if card.deadline is not None else card.outcome.at if card.outcome else None
     nobody: Sentence = ("Nobody answered.",)
     if at is not None:
-        nobody = ("Nobody answered by ", At(at), ".")
+        nobody = ("Nobody answered by ", Time(at), ".")
     if _by_default(card):
-        used: Sentence = (": ", Given(card.lines[0])) if names_answer else (".",)
+        used: Sentence = (": ", AnswerLine(card.lines[0])) if names_answer else (".",)
         return (*nobody, " Used, as agreed beforehand", *used)
     if card.approval:
         return nobody
@@ -230,7 +233,7 @@ def _nobody(card: Card, *, names_answer: bool) -> Sentence:
 def _kept(card: Card, now: float) -> Sentence:
     if card.kept_until is None:
         return ("The agent gets it when it asks this again.",)
-    until: Sentence = ("Kept until ", At(card.kept_until))
+    until: Sentence = ("Kept until ", Time(card.kept_until))
     if is_forgotten(card, now):
         return (*until, ". The agent did not ask again.")
     return (*until, ". The agent gets it when it asks this again.")
@@ -245,21 +248,21 @@ def _told(card: Card, what: Sentence, viewer: str | None) -> Sentence:
         who += by_whom(card.by)
     if card.outcome:
         who += [", "] if who else []
-        who.append(At(card.outcome.at))
+        who.append(Time(card.outcome.at))
     return (*who, " · ", *what) if who and what else (*who, *what)
 
 
 def by_whom(person: Person) -> Sentence:
     """What is known of who put something in: a name where a service vouches for it, and where."""
-    if place := NOBODY_KNOWN.get((person.channel, person.place)):
+    if place := UNNAMED_PLACES.get((person.channel, person.place)):
         return (place,)
     name, where = one_line(person.name), title_of(person.channel)
-    return (Untrusted(name, NAME), ", ", where) if name else (where,)
+    return (Untrusted(name, MAX_NAME_CHARACTERS), ", ", where) if name else (where,)
 
 
 def where(person: Person) -> str:
     """On Telegram, in the browser."""
-    unnamed = NOBODY_KNOWN.get((person.channel, person.place))
+    unnamed = UNNAMED_PLACES.get((person.channel, person.place))
     return unnamed or in_place(person.channel)
 
 

@@ -1,4 +1,4 @@
-"""Times and sentences that every channel says alike."""
+"""Times, durations and sentences that all channels share."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import assert_never
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.text import title_of
 
-CLEAR_WITHOUT_A_DAY = 20 * 3600.0
-CLEAR_WITHOUT_A_DATE = 6 * 24 * 3600.0
+TIME_ONLY_SECONDS = 20 * 3600.0
+WEEKDAY_ONLY_SECONDS = 6 * 24 * 3600.0
 NOWHERE = ("nowhere",)
-"""In place of the channels that can settle an approval, where none can any more."""
+"""Stands for the channels of an approval that no channel can settle any more."""
 REMARK_GLYPH, REMARK_HEADING = "🌉", "Message from chatbridge"
-"""Begin what chatbridge says about itself. No card and no notice begins with this glyph, so that no
-name of a folder or a client makes one look like it."""
+"""The beginning of messages from chatbridge itself. No card or notice starts with this glyph, so
+that no folder or client name can imitate one."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def local_time(at: float) -> datetime:
-    """That time in the hub's zone."""
+    """The time in the hub's time zone."""
     return datetime.fromtimestamp(at, UTC).astimezone()
 
 
@@ -30,17 +30,17 @@ def clock_time(at: float) -> str:
 
 
 def format_time(at: float, *, now: float) -> str:
-    """That time with as much of the day as it takes to tell which one is meant."""
+    """Format a time, with the weekday or the date if it is not near."""
     away, then = abs(at - now), local_time(at)
-    if away <= CLEAR_WITHOUT_A_DAY:
+    if away <= TIME_ONLY_SECONDS:
         return clock_time(at)
-    if away <= CLEAR_WITHOUT_A_DATE:
+    if away <= WEEKDAY_ONLY_SECONDS:
         return f"{then:%a %H:%M}"
     return f"{then:%d.%m.%y %H:%M}"  # the same weekday comes again
 
 
 def format_duration(seconds: float) -> str:
-    """For how long something went on, in the two largest units that matter: `4 min 12 s`."""
+    """Format a duration in its two largest units: `4 min 12 s`."""
     if 0 < seconds < 1:
         return f"{max(seconds, 0.1):.1f} s"
     whole = int(seconds)
@@ -51,10 +51,10 @@ def format_duration(seconds: float) -> str:
     return f"{whole} s"
 
 
-def ended_sentence(ask: Ask, *, now: float) -> str:
-    """Said to a person whose tap came after the end."""
+def format_end(ask: Ask, *, now: float) -> str:
+    """The reply to a person whose tap came after the end."""
     ended = ask.settled_at or ask.created_at
-    day = f"{local_time(ended):%A} " if now - ended > CLEAR_WITHOUT_A_DAY else ""
+    day = f"{local_time(ended):%A} " if now - ended > TIME_ONLY_SECONDS else ""
     at = day + clock_time(ended)
     match ask.status:
         case Status.ANSWERED:
@@ -74,10 +74,10 @@ def ended_sentence(ask: Ask, *, now: float) -> str:
 UNSENT = (
     "It can be allowed when all of it is here. If that does not come, read it in the web inbox."
 )
-"""Said where a card has no room for all of what an approval is about, and the rest is not out."""
+"""Shown while the continuation of a long approval has not been sent."""
 
 
-def only_there(channels: Sequence[str]) -> str:
+def format_only_on(channels: Sequence[str]) -> str:
     """Where an approval can be settled, said on a channel that is none of these."""
     known = [title_of(each) for each in channels if (each,) != NOWHERE]
     places = [place if place[:1].isupper() else f"the {place}" for place in known]
@@ -86,8 +86,8 @@ def only_there(channels: Sequence[str]) -> str:
     return f"Allow or deny this in {' or '.join(places)}."
 
 
-def to_trust_it(setting: str) -> str:
-    """What to do about a certificate that is not trusted; the setting has its server's address."""
+def format_certificate_advice(setting: str) -> str:
+    """What to do about an untrusted certificate. `setting` has the server's address."""
     return (
         f"Check this computer's clock and {setting}; where a proxy reads along, set SSL_CERT_FILE "
         "to the file with its authority"

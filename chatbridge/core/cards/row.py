@@ -1,10 +1,10 @@
-"""An ask as one row of a list: short, safe to show, and made without drawing its card."""
+"""An ask as a row of a list: short, safe to show, and made without building its card."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chatbridge.core.asks.deadlines import soon
+from chatbridge.core.asks.deadlines import compute_soon_at
 from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, State
 from chatbridge.core.cards.outcome_text import how_it_ended
 from chatbridge.core.model import Agent, Project, Status
@@ -12,39 +12,38 @@ from chatbridge.core.model import Agent, Project, Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What lists say of an ask. The store keeps it beside the ask. Every text in it is visible
-    already, and cut."""
+    """The texts of an ask for lists, visible and cut. The store keeps it beside the ask."""
 
     question: str
     """The first question as one line."""
     title: str | None = None
-    """As one line; None where it says no more than the question."""
+    """As one line; None if the question repeats it."""
     subject: str | None = None
     """Of an approval: the file, or the beginning of the code."""
     language: str | None = None
-    """Of an approval: what its code is written in."""
+    """Of an approval: the language of its code."""
     file: bool = False
-    """The subject is the file that would be changed."""
+    """The subject is the file to change."""
     approval: bool = False
     channels: tuple[str, ...] = ()
-    """Of an approval: where it may be settled, by the settings under which it was asked."""
+    """Of an approval: channels that could settle it when it was asked."""
     count: int = 1
-    """How many questions it has."""
+    """Number of questions."""
     at: int = 0
-    """Which of them is shown."""
+    """Index of the current question."""
     done: int = 0
-    """How many of them have been answered."""
+    """Number of answered questions."""
     review: bool = False
-    """All answers are there, and not sent yet."""
+    """All questions are answered, and the answers are not sent yet."""
     state: State = State.OPEN
     verdict: str | None = None
     beyond: bool = False
-    """Of an approval: it allows more than its subject."""
+    """Of an approval: it covers more than its subject."""
     said: str | None = None
-    """The answers, or why there is none, as one line."""
+    """The answers, or the reason why there are none, as one line."""
     ended_at: float | None = None
     by: str | None = None
-    """The channel on which somebody ended it."""
+    """The channel on which it was ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +58,7 @@ class Row:
     settled_at: float | None
     delivered_at: float | None
     late: bool
-    """It has an answer that was given after the time-out."""
+    """Whether it was answered after the time-out."""
     orphaned: bool
     summary: Summary = field(repr=False)
 
@@ -78,7 +77,7 @@ class Row:
 
     @property
     def soon_at(self) -> float | None:
-        return soon(created_at=self.created_at, deadline=self.deadline)
+        return compute_soon_at(created_at=self.created_at, deadline=self.deadline)
 
     @property
     def ended_at(self) -> float:
@@ -97,18 +96,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A part of a list, and how many rows all of it has."""
+    """A part of a list, and the number of rows in all."""
 
     rows: tuple[Row, ...]
     total: int
-    """Read after the rows: an ask may have come or ended in between."""
+    """Read after the rows: asks may have opened or ended in between."""
 
     @property
     def only(self) -> Row | None:
-        """The row, where there is one alone."""
+        """The row, if the list has exactly one."""
         return self.rows[0] if self.total == len(self.rows) == 1 else None
 
 
 Past = tuple[float, int]
-"""A place in the history: when an ask ended, and its `seq`, which tells those apart that ended at
-the same time."""
+"""A position in the history: the end time of an ask, and its `seq` to break ties."""

@@ -1,8 +1,8 @@
-"""Delivery: brings what each surface shows into line with the asks.
+"""Delivery: makes each surface show the current revision of every ask.
 
-A reconciler, not a sequence: it compares the revision a surface shows with the ask's and posts or
-edits until they agree. Nothing else sends messages. Pacing, pauses that a service asks for and
-back-off live here, once, for all channels.
+A reconciler: it compares the revision that a surface shows with the ask's, and posts or edits until
+they agree. Nothing else sends messages. Rate limits, pauses that a service asks for and back-off
+are handled here for all channels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from chatbridge.core.delivery.queue import PASSED_OVER, FairQueue, RateLimiter, Urgency
+from chatbridge.core.delivery.queue import MAX_PASSED_OVER, FairQueue, RateLimiter, Urgency
 from chatbridge.core.errors import (
     ChatbridgeError,
     ChatRefused,
@@ -30,98 +30,100 @@ from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
 
-REPAIR_FOR = 2 * DAY
-"""How long after its end an ask's card is still brought up to date after a start."""
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
-NOTHING_GOES = (RetryLater, ChatRefused, TokenRejected, StoreError)
-"""With these the next ask would fail like this one; any other failure may be this ask's own."""
+REPAIR_SECONDS = 2 * DAY
+"""After a start, cards of asks that ended within this time are still updated."""
+FIRST_PAUSE_SECONDS = 1.0
+MAX_PAUSE_SECONDS = 60.0
+SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)
+"""Errors that affect the whole surface. Any other error may be due to the ask itself."""
 
 
 class Delivery:
     def __init__(self, store: Store, *, clock: Clock) -> None:
-        self.tried: Callable[[str], None] = lambda _notice_id: None
-        """Told when a surface has tried to show a notice."""
+        self.on_notice_tried: Callable[[str], None] = lambda _notice_id: None
+        """Called with the id after a surface has tried to show a notice."""
         self._store = store
         self._clock = clock
-        self._lanes: list[SurfaceQueue] = []
-        self._not_noted: dict[str, NotNoted] = {}
-        """By surface: a lane may be begun again."""
+        self._queues: list[SurfaceQueue] = []
+        self._unrecorded: dict[str, Unrecorded] = {}
+        """By surface: it outlives the queue of a channel that is restarted."""
 
     def changed(self, ask: Ask) -> None:
-        """An ask has a new revision. Returns at once."""
-        for lane in self._lanes:
-            lane.add(ask)
+        """Queue the new revision of an ask. Returns at once."""
+        for queue in self._queues:
+            queue.add(ask)
 
     def announce(self, notice: Notice) -> None:
-        """There is a new notice. Returns at once."""
-        for lane in self._lanes:
-            lane.add_notice(notice)
+        """Queue a new notice. Returns at once."""
+        for queue in self._queues:
+            queue.add_notice(notice)
 
     def about_to_show(self, notice_id: str) -> bool:
-        """Whether a surface that works has not come to this notice yet."""
-        return any(lane.about_to_show(notice_id) for lane in self._lanes)
+        """Whether a working surface still has this notice in its queue."""
+        return any(queue.about_to_show(notice_id) for queue in self._queues)
 
     async def serve(self, surface: Surface, *, ready: asyncio.Event) -> None:
-        """Keep one surface up to date until cancelled, once it is ready. Changes count from now
-        on; what was missed before is shown first."""
-        not_noted = self._not_noted.setdefault(surface.name, NotNoted())
-        lane = SurfaceQueue(surface, self._store, self._clock, not_noted, tried=self.tried)
-        self._lanes.append(lane)
+        """Keep one surface up to date until cancelled. Changes are queued from now on. Once the
+        surface is ready, it first shows what it has missed."""
+        unrecorded = self._unrecorded.setdefault(surface.name, Unrecorded())
+        queue = SurfaceQueue(
+            surface, self._store, self._clock, unrecorded, on_notice_tried=self.on_notice_tried
+        )
+        self._queues.append(queue)
         try:
             await ready.wait()
-            await lane.run()
+            await queue.run()
         finally:
-            self._lanes.remove(lane)
+            self._queues.remove(queue)
 
 
 @dataclass(frozen=True, slots=True)
-class NotNoted:
-    """What is shown, but not yet known to the store."""
+class Unrecorded:
+    """What is shown, but not yet recorded in the store."""
 
     posts: dict[str, tuple[Post, tuple[str, ...]]] = field(default_factory=dict)
     notices: set[str] = field(default_factory=set)
 
 
 class SurfaceQueue:
-    """One surface's work: the newest state of each ask that it may not show yet."""
+    """The work of one surface: the newest state of each ask that it may not show yet."""
 
     def __init__(
         self,
         surface: Surface,
         store: Store,
         clock: Clock,
-        not_noted: NotNoted,
+        unrecorded: Unrecorded,
         *,
-        tried: Callable[[str], None],
+        on_notice_tried: Callable[[str], None],
     ) -> None:
         self._surface = surface
-        self._tried = tried
+        self._on_notice_tried = on_notice_tried
         self._store = store
         self._clock = clock
-        self._meter = RateLimiter(surface.pace)
+        self._rate_limiter = RateLimiter(surface.pace)
         self._pending = FairQueue()
-        self._posted: dict[str, Draft] = {}
-        """Open asks whose card is out, with what it shows of the person's input: somebody may be
-        waiting for what a tap on it does."""
+        self._shown_drafts: dict[str, Draft] = {}
+        """Open asks that are shown, with the draft that the card shows: a person who has tapped
+        on it waits for the effect."""
         self._notices: OrderedDict[str, Notice] = OrderedDict()
         self._passed_over = 0
-        """How many asks were shown while a notice waits."""
-        self._not_noted = not_noted.posts
-        self._announced = not_noted.notices
+        """Asks shown since a notice started to wait."""
+        self._unrecorded = unrecorded.posts
+        self._unrecorded_notices = unrecorded.notices
         self._work = asyncio.Event()
         self._refused = False
-        self._trouble = Backoff()
-        self._troubles: dict[str, Backoff] = {}
-        """Of single asks, while the others go on."""
+        self._backoff = Backoff()
+        self._ask_backoffs: dict[str, Backoff] = {}
+        """Of single asks that fail, while others are shown."""
 
     def add(self, ask: Ask) -> None:
-        """Several changes of one ask while the surface is busy become one."""
+        """Queue an ask. Several changes while the surface is busy become one."""
         known = self._pending.get(ask.id)
         if known is None or known.revision <= ask.revision:
-            self._pending.put(ask, self._urgency(ask), first=ask.id in self._posted or None)
-            if ask.id in self._troubles:
-                self._troubles[ask.id].until = 0.0  # what is new in it may go
+            self._pending.put(ask, self._urgency(ask), first=ask.id in self._shown_drafts or None)
+            if ask.id in self._ask_backoffs:
+                self._ask_backoffs[ask.id].until = 0.0  # the new revision may work
             self._work.set()
 
     def add_notice(self, notice: Notice) -> None:
@@ -129,32 +131,32 @@ class SurfaceQueue:
         self._work.set()
 
     def about_to_show(self, notice_id: str) -> bool:
-        return notice_id in self._notices and not self._trouble.failures
+        return notice_id in self._notices and not self._backoff.failures
 
     async def run(self) -> None:
         while pause := await self._catch_up():
             await self._clock.sleep(pause)
         while True:
-            if pause := self._meter.pause(self._clock.monotonic()):
+            if pause := self._rate_limiter.pause(self._clock.monotonic()):
                 await self._clock.sleep(pause)
-            self._work.clear()  # what comes while something is being shown is news, too
+            self._work.clear()  # before showing: what comes meanwhile is new work
             ask = self._next()
             if ask is not None:
                 self._passed_over += 1 if self._notices else 0
                 if pause := await self._try(ask):
-                    await self._rest_for(pause)
+                    await self._wait_after_failure(pause)
             elif self._notices:
                 if pause := await self._try_notice(next(iter(self._notices.values()))):
-                    await self._rest_for(pause)
+                    await self._wait_after_failure(pause)
             else:
-                await self._until_work()
+                await self._wait_for_work()
 
     async def _catch_up(self) -> float:
-        """What a page shows it reads itself when it opens; a chat has to be told. How long to
-        pause after it failed."""
+        """Queue what a chat has missed; a page reads it when it opens. Return the pause after a
+        failure."""
         if not self._surface.persistent:
             return 0.0
-        since = self._clock.time() - REPAIR_FOR
+        since = self._clock.time() - REPAIR_SECONDS
         try:
             for ask in await self._store.behind(surface=self._surface.name, since=since):
                 self.add(ask)
@@ -166,36 +168,36 @@ class SurfaceQueue:
         return 0.0
 
     def _next(self) -> Ask | None:
-        """What waits for an answer comes before notices; but those have their turn, too."""
+        """Take the next ask. Asks come before notices, but not all the time."""
         now = self._clock.monotonic()
-        if self._notices and self._passed_over >= PASSED_OVER:
+        if self._notices and self._passed_over >= MAX_PASSED_OVER:
             return None
 
         def ready(ask_id: str) -> bool:
-            trouble = self._troubles.get(ask_id)
-            return trouble is None or trouble.until <= now
+            backoff = self._ask_backoffs.get(ask_id)
+            return backoff is None or backoff.until <= now
 
         return self._pending.take(ready)
 
     def _urgency(self, ask: Ask) -> Urgency:
-        """An agent can make its own card change as often as it likes; only what a person does to
-        it, and its end, go before the cards of others."""
-        shown = self._posted.get(ask.id)
+        """Only a person's input and the end of an ask go before other cards: an agent can change
+        its own card as often as it likes."""
+        shown = self._shown_drafts.get(ask.id)
         if shown is not None and (ask.draft != shown or not ask.open):
             return Urgency.ANSWERING
         new_approval = shown is None and ask.open and ask.approval
         return Urgency.APPROVAL if new_approval else Urgency.ANYTHING
 
-    async def _until_work(self) -> None:
-        """Until something changes, or a single ask is to be tried again."""
-        if resting := [self._troubles[ask_id].until for ask_id in self._pending]:
-            await race(self._work.wait(), self._sleep_until(min(resting)))
+    async def _wait_for_work(self) -> None:
+        """Wait until something changes, or until a failed ask is due again."""
+        if waiting_until := [self._ask_backoffs[ask_id].until for ask_id in self._pending]:
+            await race(self._work.wait(), self._sleep_until(min(waiting_until)))
         else:
             await self._work.wait()
 
-    async def _rest_for(self, pause: float) -> None:
-        """A chat that refuses may have changed its mind when something new comes up: somebody has
-        just let the bot in."""
+    async def _wait_after_failure(self, pause: float) -> None:
+        """Wait after the surface failed. A chat that refuses is tried again on new work: somebody
+        may have just let the bot in."""
         if not self._refused:
             await self._clock.sleep(pause)
             return
@@ -205,79 +207,79 @@ class SurfaceQueue:
         await self._clock.sleep(when - self._clock.monotonic())
 
     async def _try(self, ask: Ask) -> float:
-        """Show the ask; how long to pause after the whole surface failed."""
+        """Show the ask. Return the pause if the whole surface failed."""
         try:
             shown = await self._show(ask)
-        except NOTHING_GOES as error:
+        except SURFACE_ERRORS as error:
             after = error.after if isinstance(error, RetryLater) else None
-            posted = ask.id in self._posted
-            # A pause that is asked for is not about this ask: new cards come in their order.
-            in_turn = not self._trouble.failures if posted else ask.open and after is not None
-            self._put_back(ask, first=in_turn)
+            posted = ask.id in self._shown_drafts
+            # A pause that the service asks for is not about this ask: it keeps its position.
+            keep_position = not self._backoff.failures if posted else ask.open and after is not None
+            self._put_back(ask, first=keep_position)
             self._refused = isinstance(error, ChatRefused)
             return self._pause(f"ask {ask.id} not shown yet", error, after=after)
         except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the other asks nor the channels
-            self._rest(ask, error)
+            self._back_off(ask, error)
             return 0.0
-        self._troubles.pop(ask.id, None)
-        if shown and self._trouble.failures:
+        self._ask_backoffs.pop(ask.id, None)
+        if shown and self._backoff.failures:
             log.info("%s: shows questions again", self._surface.name)
-            self._trouble = Backoff()
+            self._backoff = Backoff()
         return 0.0
 
     async def _try_notice(self, notice: Notice) -> float:
-        """Show the notice; how long to pause after the whole surface failed."""
+        """Show the notice. Return the pause if the whole surface failed."""
         name, self._passed_over = self._surface.name, 0
 
         async def work(tx: Transaction) -> None:
             await tx.save_notice_post(notice.id, surface=name)
 
         try:
-            if notice.id in self._announced or await self._announce(notice):
-                self._announced.add(notice.id)
+            if notice.id in self._unrecorded_notices or await self._announce(notice):
+                self._unrecorded_notices.add(notice.id)
                 await self._store.write(work)
-                self._announced.discard(notice.id)
-        except NOTHING_GOES as error:
+                self._unrecorded_notices.discard(notice.id)
+        except SURFACE_ERRORS as error:
             after = error.after if isinstance(error, RetryLater) else None
             self._refused = isinstance(error, ChatRefused)
             pause = self._pause(f"notice {notice.id} not shown yet", error, after=after)
-            self._tried(notice.id)
+            self._on_notice_tried(notice.id)
             return pause
         except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the asks nor the channels
             log.error("%s: notice %s cannot be shown: %s", name, notice.id, error)
         self._notices.pop(notice.id, None)
-        if self._trouble.failures:
-            self._trouble = Backoff()
-        self._tried(notice.id)
+        if self._backoff.failures:
+            self._backoff = Backoff()
+        self._on_notice_tried(notice.id)
         return 0.0
 
     async def _announce(self, notice: Notice) -> bool:
         try:
             return await self._surface.announce(notice)
         finally:
-            self._meter.spend(self._clock.monotonic(), edit=False)
+            self._rate_limiter.spend(self._clock.monotonic(), edit=False)
 
     def _put_back(self, ask: Ask, *, first: bool) -> None:
-        """`first`: where it was. Otherwise after everything else, so that a card that cannot be
-        edited keeps no new one back."""
+        """`first`: at its old position. Otherwise last, so that a card that cannot be edited does
+        not block new ones."""
         newest = self._pending.get(ask.id) or ask
         urgency = self._urgency(newest) if first else Urgency.ANYTHING
         self._pending.put(newest, urgency, first=first)
 
     def _pause(self, what: str, error: Exception, *, after: float | None = None) -> float:
-        """A night without network is one line in the log, not one a minute."""
-        pause = self._trouble.grow()
-        level = logging.WARNING if self._trouble.is_news(error) else logging.DEBUG
+        """Return the next pause. A repeated error is logged once, not at every attempt."""
+        pause = self._backoff.grow()
+        level = logging.WARNING if self._backoff.is_new(error) else logging.DEBUG
         log.log(level, "%s: %s: %s", self._surface.name, what, error)
         return pause if after is None else after
 
-    def _rest(self, ask: Ask, error: Exception) -> None:
+    def _back_off(self, ask: Ask, error: Exception) -> None:
         self._put_back(ask, first=False)
-        trouble = self._troubles.setdefault(ask.id, Backoff())
-        trouble.until = self._clock.monotonic() + trouble.grow()
-        news = trouble.is_news(error)
+        backoff = self._ask_backoffs.setdefault(ask.id, Backoff())
+        backoff.until = self._clock.monotonic() + backoff.grow()
+        new = backoff.is_new(error)
         log.log(
-            logging.ERROR if news else logging.DEBUG,
+            logging.ERROR if new else logging.DEBUG,
             "%s: ask %s cannot be shown: %s",
             self._surface.name,
             ask.id,
@@ -286,87 +288,90 @@ class SurfaceQueue:
         )
 
     async def _show(self, ask: Ask) -> bool:
-        """Whether there was something to show."""
+        """Show the ask if needed. Return whether something was shown."""
         name = self._surface.name
         if not self._surface.persistent:
             await self._show_live(ask)
             return True
-        if ask.id in self._not_noted:
-            await self._note(ask.id)
+        if ask.id in self._unrecorded:
+            await self._record(ask.id)
         post = await self._store.post(ask_id=ask.id, surface=name)
         if post is None and not ask.open:
-            return False  # it ended before anybody saw it
+            return False  # it ended before it was shown
         if post is not None and post.revision >= ask.revision:
             return False
         place = post.place if post else None
         try:
-            shown = await self._sent(ask, place)
+            shown = await self._send(ask, place)
         except PostGone:
             if ask.open:
                 place = None
-                shown = await self._sent(ask, None)
-            else:  # nobody looks there for how it ended
+                shown = await self._send(ask, None)
+            else:  # an ended ask is not posted again
                 assert place is not None
                 shown = Shown(place=place)
         if not ask.open:
-            self._posted.pop(ask.id, None)
+            self._shown_drafts.pop(ask.id, None)
         elif shown.complete or shown.cleanup_only:
-            self._posted[ask.id] = ask.draft
+            self._shown_drafts[ask.id] = ask.draft
         for _ in range(shown.messages - (place is None)):
-            self._meter.spend(self._clock.monotonic(), edit=False)
+            self._rate_limiter.spend(self._clock.monotonic(), edit=False)
         revision = ask.revision if shown.complete else ask.revision - 1
         post = Post(ask_id=ask.id, surface=name, place=shown.place, revision=revision)
-        self._not_noted[ask.id] = (post, shown.handles)
-        await self._note(ask.id)
+        self._unrecorded[ask.id] = (post, shown.handles)
+        await self._record(ask.id)
         if not shown.complete:
             self._put_back(ask, first=not shown.cleanup_only)
         return True
 
-    async def _sent(self, ask: Ask, place: str | None) -> Shown:
-        """Counted at the end: the service may have had it only now, and counts from there."""
+    async def _send(self, ask: Ask, place: str | None) -> Shown:
+        """Send the card. Charge the rate limiter afterwards: the service may count from then."""
         try:
             return await self._surface.show(ask, place=place)
         finally:
-            self._meter.spend(self._clock.monotonic(), edit=place is not None)
+            self._rate_limiter.spend(self._clock.monotonic(), edit=place is not None)
 
     async def _show_live(self, ask: Ask) -> None:
-        """A page shows it by itself; that somebody could see it is noted once."""
+        """Show the ask on a live page. Record once that somebody could see it."""
         shown = await self._surface.show(ask, place=None)
         if not ask.open:
-            self._posted.pop(ask.id, None)
-        elif ask.id in self._posted:
-            self._posted[ask.id] = ask.draft
+            self._shown_drafts.pop(ask.id, None)
+        elif ask.id in self._shown_drafts:
+            self._shown_drafts[ask.id] = ask.draft
         elif shown.seen:
             post = Post(
                 ask_id=ask.id, surface=self._surface.name, place=shown.place, revision=ask.revision
             )
-            self._not_noted[ask.id] = (post, ())
-            await self._note(ask.id)
-            self._posted[ask.id] = ask.draft
+            self._unrecorded[ask.id] = (post, ())
+            await self._record(ask.id)
+            self._shown_drafts[ask.id] = ask.draft
 
-    async def _note(self, ask_id: str) -> None:
-        """With a full disk every further try would otherwise post another card."""
-        post, handles = self._not_noted[ask_id]
+    async def _record(self, ask_id: str) -> None:
+        """Record the post. It stays in `_unrecorded` if that fails: otherwise each retry on a full
+        disk would post another card."""
+        post, handles = self._unrecorded[ask_id]
 
         async def work(tx: Transaction) -> None:
             await tx.save_post(post, handles=handles)
 
         await self._store.write(work)
-        del self._not_noted[ask_id]
+        del self._unrecorded[ask_id]
 
 
 @dataclass(slots=True)
 class Backoff:
-    """Failures in a row: longer pauses, and few words."""
+    """Consecutive failures: exponential pauses, and repeated errors logged once."""
 
     failures: int = 0
     until: float = 0.0
-    said: str = ""
+    last_error: str = ""
 
     def grow(self) -> float:
         self.failures += 1
-        return float(min(FIRST_PAUSE * 2.0 ** min(self.failures - 1, 10), LONGEST_PAUSE))
+        return float(
+            min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
+        )
 
-    def is_news(self, error: Exception) -> bool:
-        known, self.said = self.said, str(error)
-        return self.said != known or self.failures == 1
+    def is_new(self, error: Exception) -> bool:
+        known, self.last_error = self.last_error, str(error)
+        return self.last_error != known or self.failures == 1

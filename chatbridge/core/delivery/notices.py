@@ -1,4 +1,4 @@
-"""Notices: kept before they are sent, sent once for each call, later if they cannot be sent now."""
+"""Notices: stored first, then sent once for each call, and later if they cannot be sent now."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import uuid
 from collections.abc import Callable
 from typing import Protocol
 
-from chatbridge.core.bounds import bounded_text
+from chatbridge.core.bounds import bound_text
 from chatbridge.core.errors import TooManyNotices
 from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
-from chatbridge.core.policy import OVERALL, TOGETHER
+from chatbridge.core.policy import PARTY_LIMIT_FACTOR, TOTAL_LIMIT_FACTOR
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.tasks import race
 
-MINUTE = 60.0
-MOST_A_MINUTE = 20
+MINUTE_SECONDS = 60.0
+MAX_NOTICES_PER_MINUTE = 20
 
 
 class Announcer(Protocol):
-    """Whoever shows notices."""
+    """The part of delivery that shows notices."""
 
-    tried: Callable[[str], None]
-    """Told when a surface has tried to show the notice of this id."""
+    on_notice_tried: Callable[[str], None]
+    """Called with the id after a surface has tried to show a notice."""
 
     def announce(self, notice: Notice) -> None: ...
 
     def about_to_show(self, notice_id: str) -> bool:
-        """Whether a surface that works has not come to this notice yet."""
+        """Whether a working surface still has this notice in its queue."""
         ...
 
 
@@ -37,7 +37,7 @@ class Notices:
         self._store = store
         self._delivery = delivery
         self._clock = clock
-        delivery.tried = self._tried
+        delivery.on_notice_tried = self._on_notice_tried
         self._waiting: dict[str, asyncio.Event] = {}
 
     async def send(
@@ -52,19 +52,19 @@ class Notices:
         operation: OperationEnd | None = None,
         shared_link: bool = False,
     ) -> Notice:
-        """The notice of this call: a new one, or that of before if the call is repeated.
-        `shared_link`: the call's link is that of several agents.
+        """Store and announce the notice of this call. A repeated call returns the earlier one.
+        `shared_link`: several agents use the call's link.
 
-        :raises TooManyNotices: a looping agent must not flood a phone. Not where it is about an
-            operation: that is chatbridge's own, and told once.
+        :raises TooManyNotices: a looping agent must not flood a phone. Notices about operations do
+            not count: chatbridge sends them itself, once each.
         """
         fresh = Notice(
             id=str(uuid.uuid4()),
             call=name,
             project=project,
             agent=agent,
-            message=bounded_text(message),
-            title=bounded_text(title),
+            message=bound_text(message),
+            title=bound_text(title),
             level=level,
             at=self._clock.time(),
             operation=operation,
@@ -82,39 +82,39 @@ class Notices:
 
         return await self._store.write(work, then=announce)
 
-    def _tried(self, notice_id: str) -> None:
+    def _on_notice_tried(self, notice_id: str) -> None:
         if waiting := self._waiting.get(notice_id):
             waiting.set()
 
     async def surfaces(self, notice: Notice, *, within: float) -> frozenset[str]:
-        """The surfaces that have shown this notice, once all that work have tried or the time is
-        over."""
-        news = self._waiting.setdefault(notice.id, asyncio.Event())
+        """Return the surfaces that have shown this notice, after all working ones have tried or
+        after `within` seconds."""
+        attempt = self._waiting.setdefault(notice.id, asyncio.Event())
 
         async def all_tried() -> None:
             while self._delivery.about_to_show(notice.id):
-                news.clear()
-                await news.wait()
+                attempt.clear()
+                await attempt.wait()
 
         try:
             await race(all_tried(), self._clock.sleep(within))
             return frozenset(await self._store.notice_surfaces(notice.id))
         finally:
-            if self._waiting.get(notice.id) is news:
+            if self._waiting.get(notice.id) is attempt:
                 del self._waiting[notice.id]
 
 
 async def _check_flood(tx: Transaction, notice: Notice, *, shared_link: bool) -> None:
-    """:raises TooManyNotices: with this one, which is stored already, there are too many."""
+    """:raises TooManyNotices: together with this one, which is stored already."""
 
     async def check(limit: int, *, link: str | None = None, party: str | None = None) -> None:
-        # Not what is to come by a clock that has been set back.
-        since, until = notice.at - MINUTE, notice.at
+        # Notices after `until` come from a clock that has been set back.
+        since, until = notice.at - MINUTE_SECONDS, notice.at
         if await tx.count_notices(link=link, party=party, since=since, until=until) > limit:
             raise TooManyNotices(limit=limit)
 
     if not shared_link:
-        await check(MOST_A_MINUTE, link=notice.call.link)
-    await check(TOGETHER * MOST_A_MINUTE, party=notice.project.party)
+        await check(MAX_NOTICES_PER_MINUTE, link=notice.call.link)
+    await check(PARTY_LIMIT_FACTOR * MAX_NOTICES_PER_MINUTE, party=notice.project.party)
     if not notice.project.outsider:
-        await check(OVERALL * MOST_A_MINUTE)
+        await check(TOTAL_LIMIT_FACTOR * MAX_NOTICES_PER_MINUTE)

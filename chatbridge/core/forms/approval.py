@@ -1,8 +1,8 @@
-"""The form of an approval: allow once, allow for the session with a second tap, or deny. What is
-marked as destructive takes a second tap even for once.
+"""The form of an approval: allow once, allow for the session with a second tap, or deny.
 
-Pure like `form`, with the same events and steps. There is nothing to cancel: who does not want it
-denies it. Words typed beside the buttons allow nothing.
+A destructive command takes a second tap even to allow it once. Pure like `form`, with the same
+events and steps. An approval cannot be cancelled, only denied. Text beside the buttons allows
+nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TAP_IT = form.Refused(why="Tap Allow or Deny.")
 
 
 def advance(question: Question, draft: Draft, event: form.Event) -> form.Step:
-    """What `event` makes of `draft`. Never raises, whatever the event says."""
+    """Apply `event` to `draft`. Never raises."""
     if event.step is not None and event.step != draft.step:
         return form.STALE
     match event:
@@ -64,14 +64,14 @@ def advance(question: Question, draft: Draft, event: form.Event) -> form.Step:
 
 
 def allows(event: object) -> bool:
-    """Whether this event, where it fits, allows something or is the first of two taps that do."""
+    """Whether this event allows something or is the first of two taps that do."""
     return isinstance(event, AskSession) or (
         isinstance(event, form.Choose) and event.option != DENY
     )
 
 
 def unread(question: Question, draft: Draft) -> bool:
-    """Whether there is more of it than the person has been shown."""
+    """Whether the person has to see more of the subject first."""
     return bool(question.subject and question.subject.whole_first and not draft.whole)
 
 
@@ -80,7 +80,7 @@ def destructive(question: Question) -> bool:
 
 
 def goes_beyond(question: Question) -> bool:
-    """Whether to allow it once is to allow more than itself: then there is no other "session"."""
+    """Whether allowing it covers more than the subject: then there is no "session"."""
     return bool(question.subject and question.subject.beyond)
 
 

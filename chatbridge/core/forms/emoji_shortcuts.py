@@ -1,7 +1,4 @@
-"""Emoji that stand for what a card's buttons do, where a channel has none: as a reaction, or typed.
-
-Owns which emoji there are and their order on each screen.
-"""
+"""Emoji that stand for the buttons of a card, as a reaction or as text."""
 
 from __future__ import annotations
 
@@ -31,21 +28,21 @@ _UNIMPORTANT = dict.fromkeys((0xFE0E, 0xFE0F, *range(0x1F3FB, 0x1F400)))
 
 
 def normal(emoji: str) -> str:
-    """An emoji without what keyboards add to it or leave out."""
+    """Remove variation selectors and skin tones, which differ between keyboards."""
     return emoji.translate(_UNIMPORTANT)
 
 
-def signs(card: Card) -> Iterator[tuple[str, Event | AskAction]]:
-    """What this screen offers, in the order to be shown. Options after the tenth have no sign."""
+def list_shortcuts(card: Card) -> Iterator[tuple[str, Event | AskAction]]:
+    """Yield the emoji of this screen in display order. Options after the tenth have none."""
     if card.view is None:
         return
     for emoji, choice in zip(_choosing(card), card.choices, strict=False):
         action = choice.action
-        # A sign has no state: it puts on, and taking it away puts off.
+        # A reaction has no state: adding it selects, and removing it deselects.
         yield emoji, replace(action, on=True) if isinstance(action, Toggle) else action
     for emoji, roles in _ROLES:
         if emoji == ALLOW and card.subject and card.subject.destructive:
-            continue  # too easy to hit by accident: it has to be typed
+            continue  # too easy to tap by accident: it has to be typed
         for role in roles:
             if button := card.button(role):
                 yield emoji, button.action
@@ -55,8 +52,8 @@ def _choosing(card: Card) -> tuple[str, ...]:
     return YES_NO if card.type is QuestionType.CONFIRM else NUMBERS
 
 
-def is_sign(emoji: str) -> bool:
-    """Whether this emoji stands for something on any screen."""
+def is_shortcut(emoji: str) -> bool:
+    """Whether this emoji is a shortcut on any screen."""
     return normal(emoji) in _ALL
 
 

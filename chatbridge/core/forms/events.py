@@ -1,6 +1,6 @@
-"""What a person can do to a form: one event for each kind of tap, and the typed text.
+"""The events of a form: one for each kind of tap, and the typed text.
 
-An event carries the step of the screen it was drawn for. What it leads to is the form's business.
+An event carries the step of the screen for which its button was drawn.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A typed text: the answer, the Other, or the reason, by what is shown. A text that was sent
-    as a reply carries no step of its own."""
+    """A typed text: the answer, the Other or the reason, depending on the screen. A text that was
+    sent as a reply has no step."""
 
     text: str
     step: int | None = None

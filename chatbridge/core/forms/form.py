@@ -1,10 +1,9 @@
-"""The form: a pure state machine that takes one person's input for an ask, step by step.
+"""The form: a pure state machine for the input to an ask.
 
-`advance(questions, draft, event)` says what an event makes of a draft. It knows no channel, no
-clock and no store; who may answer and when is the broker's business.
+`advance(questions, draft, event)` applies an event to a draft. It knows no channel, clock or store.
 
-A tap carries the step it was drawn for. A tap of another step is stale and changes nothing; only a
-toggle leaves the step as it is, so that quick toggles are not stale to each other.
+A tap carries the step for which it was drawn. A tap of another step is stale and changes nothing. A
+toggle does not change the step, so that quick toggles are not stale.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ __all__ = [  # noqa: RUF022 - events, what they lead to, sentences
 ]  # fmt: skip
 
 MAX_TEXT = 10_000
-"""The longest text a person can send as one answer or reason, in characters."""
+"""Maximum characters of one answer or reason."""
 
 
-# ── what an event leads to ────────────────────────────────────────────────────────────────────────
+# ── steps ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +71,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """Nothing changed. `why` is said to the person, kindly, by the channel."""
+    """Nothing changed. The channel shows `why` to the person."""
 
     why: str
 
@@ -88,7 +87,7 @@ TOO_LONG = Refused(why=f"This answer is too long (at most {MAX_TEXT:,} character
 
 
 def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
-    """What `event` makes of `draft`. Never raises, whatever the event says."""
+    """Apply `event` to `draft`. Never raises."""
     if event.step is not None and event.step != draft.step:
         return STALE
     if isinstance(event, AskCancel):
@@ -99,7 +98,9 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
         if draft.late:
             return UNFIT
         aside = draft.view in (View.CANCEL, View.EXPLAIN)
-        return _show(replace(draft, late=True), view=_under_cancel(draft) if aside else draft.view)
+        return _show(
+            replace(draft, late=True), view=_view_under_cancel(draft) if aside else draft.view
+        )
     match draft.view:
         case View.CANCEL:
             return _on_cancel(questions, draft, event)
@@ -112,7 +113,7 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
         case View.QUESTION:
             return _on_question(questions, draft, event)
         case View.SESSION | View.CONFIRM_DESTRUCTIVE:
-            return UNFIT  # screens of approvals alone
+            return UNFIT  # screens of approvals only
         case _:
             assert_never(draft.view)
 
@@ -120,7 +121,7 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
 def _on_cancel(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
     match event:
         case Back():
-            return _show(draft, view=_under_cancel(draft))
+            return _show(draft, view=_view_under_cancel(draft))
         case Text(text=text):
             return _cancel(text) if text.strip() else EMPTY
         case AskExplain() if can_ask_back(questions, draft):
@@ -144,7 +145,7 @@ def _on_explain(questions: Sequence[Question], draft: Draft, event: Event) -> St
 
 
 def can_ask_back(questions: Sequence[Question], draft: Draft) -> bool:
-    """Whether there is a question to ask back about, and an agent that is still to be told."""
+    """Whether there is a question to ask back about, and an agent that waits."""
     if draft.at < len(questions) and questions[draft.at].takes_ask_back:
         return True
     return not draft.late and not any(q.takes_ask_back for q in questions)
@@ -168,7 +169,7 @@ def _ask_back(
     return Cancelled(reason=f"{wish} {text}" if text else wish)
 
 
-def _under_cancel(draft: Draft) -> View:
+def _view_under_cancel(draft: Draft) -> View:
     return View.REVIEW if draft.at >= len(draft.entries) else View.QUESTION
 
 
@@ -188,7 +189,7 @@ def _on_other(questions: Sequence[Question], draft: Draft, event: Event) -> Step
     if isinstance(event, Back):
         return _show(draft, view=View.QUESTION)
     if isinstance(event, Text):
-        return _take_text(questions, draft, event.text)
+        return _enter_text(questions, draft, event.text)
     return UNFIT
 
 
@@ -205,12 +206,12 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
             if not multi or not 0 <= option < len(question.choices):
                 return UNFIT
             picked = set(entry.picked) | {option} if on else set(entry.picked) - {option}
-            entry = replace(_answering(entry), picked=tuple(sorted(picked)))
+            entry = replace(_drop_ask_back(entry), picked=tuple(sorted(picked)))
             return Moved(draft=_enter(draft, entry))
         case DropOther():
             if not multi:
                 return UNFIT
-            return Moved(draft=_enter(draft, replace(_answering(entry), text=None)))
+            return Moved(draft=_enter(draft, replace(_drop_ask_back(entry), text=None)))
         case Done():
             if not multi:
                 return UNFIT
@@ -220,7 +221,7 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
         case Text(text=text):
             if question.type is QuestionType.CONFIRM:
                 return UNFIT
-            return _take_text(questions, draft, text)
+            return _enter_text(questions, draft, text)
         case Other():
             return _show(draft, view=View.OTHER) if question.takes_other else UNFIT
         case Skip():
@@ -230,15 +231,15 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
         case Back():
             if draft.editing:
                 if _lacks_choice(question, entry):
-                    return NONE_PICKED  # the review would call a required answer skipped
+                    return NONE_PICKED  # the review would show a required answer as skipped
                 return _show(draft, view=View.REVIEW, at=len(questions), editing=False)
             return _show(draft, at=draft.at - 1) if draft.at else UNFIT
         case _:
             return UNFIT
 
 
-def _answering(entry: Entry) -> Entry:
-    """Whoever picks something after asking back takes that back."""
+def _drop_ask_back(entry: Entry) -> Entry:
+    """Picking an option withdraws an earlier ask-back."""
     return entry if entry.ask_back is None else Entry()
 
 
@@ -248,8 +249,8 @@ def _lacks_choice(question: Question, entry: Entry) -> bool:
     return multi and question.required and not answered
 
 
-def _take_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
-    """A text is the whole answer, except for a multi-select, where it joins what is picked."""
+def _enter_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
+    """Enter a text: the whole answer, or the Other of a multi-select."""
     text = encodable(text)
     if not text.strip():
         return EMPTY
@@ -282,7 +283,7 @@ def _show(
 
 
 def _move_on(questions: Sequence[Question], draft: Draft) -> Step:
-    """After a question: the next one, the review, or, where there is only one, the end."""
+    """Show the next question or the review, or submit a single question."""
     if len(questions) == 1:
         return _submit(questions, draft)
     last = draft.at == len(questions) - 1
@@ -306,7 +307,7 @@ def _cancel(reason: str | None) -> Step:
 
 
 def entry_answer(question: Question, entry: Entry) -> Answer:
-    """What an entry says, as an answer."""
+    """Convert an entry to an answer."""
     if entry.ask_back is not None:
         return Answer(ask_back=entry.ask_back, custom_text=entry.text)
     values = tuple(question.choices[i].label for i in entry.picked)

@@ -1,5 +1,5 @@
-"""What a typed text means for an ask: an option by its number or its words, or the text itself;
-and, where everything can be typed, a word or an emoji that stands for a button."""
+"""Interpretation of typed text: as an option by its number or label, as the answer itself, or, in
+channels without buttons, as a word or emoji that stands for a button."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.forms import form
-from chatbridge.core.forms.emoji_shortcuts import normal, signs
+from chatbridge.core.forms.emoji_shortcuts import list_shortcuts, normal
 from chatbridge.core.forms.form import Event
-from chatbridge.core.forms.typed_approval import decided, what_decides
-from chatbridge.core.model import Ask, Question, QuestionType, View
+from chatbridge.core.model import ALLOW, DENY, Ask, Question, QuestionType, View
 from chatbridge.core.text import isolated, one_line, shortened, split_recommended
 
 SHORT_YES_NO = {"y": 0, "n": 1}
 
-TELLING = 2
-"""So many characters of a label can be meant for it."""
+MIN_PREFIX_CHARACTERS = 2
+"""Minimum length of a label prefix that selects the option."""
 SAID, LABEL, NAMED = 40, 40, 5
-"""How much of a text, of a label, and how many labels a question back repeats."""
+"""Limits of what a reply repeats: characters of the text, characters of a label, and labels."""
 
 _MORE_TIME = re.compile(r"\+ ?15( ?(m|min|minutes))?", re.IGNORECASE)
 _WORDS = {
@@ -44,17 +43,28 @@ _CANCEL_WORDS = {
     "explain": Role.EXPLAIN,
     "rephrase": Role.REPHRASE,
 }
-"""On the cancel screen. No agent should read "no" as the reason."""
+"""Words on the cancel screen. Without them, "no" would become the reason for the agent."""
 _ASKING_BACK = ("explain", "rephrase")
+
+_DENY_REASON = re.compile(r"deny\s*:(.*)", re.IGNORECASE | re.DOTALL)
+RUN_IT = "run it"
+_APPROVAL_WORDS = {
+    "allow": Role.ALLOW,
+    "session": Role.SESSION,
+    "yes": Role.SESSION_NOW,
+    "all": Role.SHOW_ALL,
+    "why": Role.DENY_WHY,
+    "back": Role.BACK,
+}
 
 Action = Event | AskAction
 Names = Mapping[str, Sequence[int]]
-"""Options, by what they are called."""
+"""Positions of options by their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unclear:
-    """Nothing is put in. `why` is said to the person, kindly, by the channel."""
+    """The text changes nothing. The channel replies with `why`."""
 
     why: str
 
@@ -64,7 +74,7 @@ SEND_OR_NUMBER = Unclear(why="Reply send, or the number of the answer to change.
 
 
 def takes_text(ask: Ask) -> bool:
-    """Whether the form waits for a text now: an answer, an Other, a reason, what to explain."""
+    """Whether the form expects a text: an answer, an Other, a reason, or what to explain."""
     draft = ask.draft
     if draft.view is View.QUESTION:
         return ask.questions[draft.at].type is QuestionType.TEXT
@@ -74,39 +84,39 @@ def takes_text(ask: Ask) -> bool:
 # ── beside buttons ────────────────────────────────────────────────────────────────────────────────
 
 
-def typed(ask: Ask, text: str) -> tuple[Event, ...]:
-    """The events that this text stands for where the form is now: at least one."""
+def interpret_beside_buttons(ask: Ask, text: str) -> tuple[Event, ...]:
+    """Return the events that this text stands for on the current screen: at least one."""
     step = ask.draft.step
     if ask.draft.view is View.QUESTION and not takes_text(ask) and not ask.approval:
         question = ask.questions[ask.draft.at]
         if question.type is QuestionType.MULTI_SELECT:
-            picks = _several(question, text)
+            picks = _find_options(question, text)
             if picks:
                 return tuple(form.Toggle(step=step, option=i, on=True) for i in picks)
-        elif (pick := _one(question, text, _names(question))) is not None:
+        elif (pick := _find_option(question, text, _map_names(question))) is not None:
             return (form.Choose(step=step, option=pick),)
     return (form.Text(text=text, step=step),)
 
 
-def _several(question: Question, text: str) -> list[int]:
-    """All the options that a list names; nothing if any part of it names none."""
-    names = _names(question)
-    whole = _one(question, text, names)
+def _find_options(question: Question, text: str) -> list[int]:
+    """Return all options that a list names, or none if a part of it names none."""
+    names = _map_names(question)
+    whole = _find_option(question, text, names)
     if whole is not None:
         return [whole]
-    picks = [_one(question, part, names) for part in _parts(text)]
+    picks = [_find_option(question, part, names) for part in _split_list(text)]
     known = [pick for pick in picks if pick is not None]
     return known if len(known) == len(picks) else []
 
 
-def _parts(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     separator = r"[,;\s]+" if re.fullmatch(r"[\d,;\s]+", text) else r"[,;]"
     return [part for part in re.split(separator, text.strip()) if part.strip()]
 
 
-def _one(question: Question, text: str, names: Names) -> int | None:
-    """An option's own words come before numbers: they may be numbers themselves."""
-    said = _folded(text)
+def _find_option(question: Question, text: str, names: Names) -> int | None:
+    """Return the option of this label or number. Labels come first, as they may be numbers."""
+    said = _fold(text)
     if said in names:
         return names[said][0]
     if question.type is QuestionType.CONFIRM:
@@ -116,16 +126,16 @@ def _one(question: Question, text: str, names: Names) -> int | None:
     return None
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return one_line(text).casefold()
 
 
-def _names(question: Question) -> Names:
-    """The options by their whole labels, with and without "(recommended)". Made once for a text:
-    both its parts and the labels may be many."""
+def _map_names(question: Question) -> Names:
+    """Map the labels, with and without "(recommended)", to the options. Done once for a text,
+    because it may have many parts."""
     names: dict[str, list[int]] = {}
     for i, option in enumerate(question.choices):
-        label = _folded(option.label)
+        label = _fold(option.label)
         for name in {label, split_recommended(label)[0]}:
             names.setdefault(name, []).append(i)
     return names
@@ -135,16 +145,16 @@ def _names(question: Question) -> Names:
 
 
 def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
-    """What this text does where everything can be typed. Never raises, whatever the text."""
-    card, said = build_card(ask, channel=""), _folded(text)
+    """Return what this text does in a channel without buttons. Never raises."""
+    card, said = build_card(ask, channel=""), _fold(text)
     if ask.approval and ask.open:
         return _on_approval(ask, card, text, said)
     question = ask.questions[ask.draft.at] if card.type is not None else None
     if takes_late_answer(ask) and not ask.draft.late and said == "anyway":
         return (form.AnswerAnyway(step=ask.draft.step),)
-    names = _names(question) if card.choices and question is not None else {}
+    names = _map_names(question) if card.choices and question is not None else {}
     if said not in names:
-        found = _control(ask, card, text.strip(), said)
+        found = _find_control(ask, card, text.strip(), said)
         if found is not None:
             return found
     if card.view is View.REVIEW:
@@ -153,12 +163,12 @@ def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
         return (form.Text(text=text, step=card.step),)
     match question.type:
         case QuestionType.CONFIRM:
-            pick = _one(question, text, names)
+            pick = _find_option(question, text, names)
             return YES_OR_NO if pick is None else (card.choices[pick].action,)
         case QuestionType.MULTI_SELECT:
-            return _set(card, names, text)
+            return _set_options(card, names, text)
         case _:
-            option = _option(card, names, _shown(card), text)
+            option = _match_option(card, names, _fold_labels(card), text)
             if isinstance(option, Unclear):
                 return option
             if option is None:
@@ -166,27 +176,29 @@ def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
             return (form.Choose(step=card.step, option=option),)
 
 
-def _control(ask: Ask, card: Card, text: str, said: str) -> tuple[Action, ...] | Unclear | None:
-    """What stands for a button: an emoji, "+15", or a word. None: it stands for none."""
-    for emoji, action in signs(card):
+def _find_control(
+    ask: Ask, card: Card, text: str, said: str
+) -> tuple[Action, ...] | Unclear | None:
+    """Return the action of an emoji, "+15" or word that stands for a button; None if none does."""
+    for emoji, action in list_shortcuts(card):
         if normal(emoji) == normal(text):
             return (action,)
     if _asks_for_more_time(ask, said):
         return (AskAction.EXTEND,)
     if said[:1] == "!" and said[1:] in _ASKING_BACK:
-        return _asking_back(ask, card, said[1:]) or _unfit(card, said[1:])
+        return _ask_back_events(ask, card, said[1:]) or _unfit_reply(card, said[1:])
     if said[:1] == "!" and said[1:] in _WORDS:
-        return _by_word(ask, card, said[1:]) or _unfit(card, said[1:])
+        return _find_word_action(ask, card, said[1:]) or _unfit_reply(card, said[1:])
     if card.view is View.CANCEL:
         button = card.button(_CANCEL_WORDS[said]) if said in _CANCEL_WORDS else None
         return (button.action,) if button else None
     if card.view is View.EXPLAIN and said == "explain":
-        return _asking_back(ask, card, said)
+        return _ask_back_events(ask, card, said)
     any_word_is_an_answer = card.view is View.QUESTION and card.type is QuestionType.TEXT
-    return None if any_word_is_an_answer else _by_word(ask, card, said)
+    return None if any_word_is_an_answer else _find_word_action(ask, card, said)
 
 
-def _by_word(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
+def _find_word_action(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
     for role in _WORDS.get(word, ()):
         if button := card.button(role):
             return (button.action,)
@@ -195,8 +207,8 @@ def _by_word(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
     return None
 
 
-def _asking_back(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
-    """Over the cancel screen, where that is not shown already."""
+def _ask_back_events(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
+    """Return the events that ask back, by way of the cancel screen."""
     if not ask.open or not form.can_ask_back(ask.questions, ask.draft):
         return None
     explain = word == "explain"
@@ -214,14 +226,14 @@ def _asking_back(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
 def _on_approval(ask: Ask, card: Card, text: str, said: str) -> tuple[Action, ...] | Unclear:
     if _asks_for_more_time(ask, said):
         return (AskAction.EXTEND,)
-    return decided(card, text) or Unclear(why=what_decides(card))
+    return interpret_approval(card, text) or Unclear(why=format_approval_help(card))
 
 
 def _asks_for_more_time(ask: Ask, said: str) -> bool:
     return bool(_MORE_TIME.fullmatch(said)) and ask.open and ask.deadline is not None
 
 
-def _unfit(card: Card, word: str) -> Unclear:
+def _unfit_reply(card: Card, word: str) -> Unclear:
     needed = word == "skip" and card.view is View.QUESTION and card.required
     return Unclear(why=form.REQUIRED.why if needed else form.UNFIT.why)
 
@@ -229,19 +241,19 @@ def _unfit(card: Card, word: str) -> Unclear:
 def _on_review(card: Card, said: str) -> tuple[Action, ...] | Unclear:
     if said == "yes" and (send := card.button(Role.SEND)):
         return (send.action,)
-    number = _number(said)
+    number = _parse_number(said)
     if number is not None and 1 <= number <= len(card.lines):
         return (form.Edit(step=card.step, question=number - 1),)
     return SEND_OR_NUMBER
 
 
-def _set(card: Card, names: Names, text: str) -> tuple[Action, ...] | Unclear:
-    """A list is the whole choice, and finishes it. Any other text joins what is picked."""
-    labels = _shown(card)
-    whole = _option(card, names, labels, text)
+def _set_options(card: Card, names: Names, text: str) -> tuple[Action, ...] | Unclear:
+    """A list is the complete choice and finishes it. Any other text is added as Other."""
+    labels = _fold_labels(card)
+    whole = _match_option(card, names, labels, text)
     picks = [whole]
     if whole is None:
-        picks = [_option(card, names, labels, part) for part in _parts(text)]
+        picks = [_match_option(card, names, labels, part) for part in _split_list(text)]
     if not picks or None in picks:
         return (form.Text(text=text, step=card.step),)
     chosen = set()
@@ -249,7 +261,7 @@ def _set(card: Card, names: Names, text: str) -> tuple[Action, ...] | Unclear:
         if isinstance(pick, Unclear):
             return pick
         chosen.add(pick)
-    # All of them, whatever is picked now: another channel may be toggling at this moment.
+    # Set every option, because another channel may be toggling at the same time.
     toggles = [form.Toggle(step=card.step, option=c.number - 1, on=False) for c in card.choices]
     toggles = [t for t in toggles if t.option not in chosen]
     toggles += [
@@ -260,31 +272,33 @@ def _set(card: Card, names: Names, text: str) -> tuple[Action, ...] | Unclear:
     return (*toggles, form.Done(step=card.step))
 
 
-def _shown(card: Card) -> list[str]:
-    return [_folded(choice.label) for choice in card.choices]
+def _fold_labels(card: Card) -> list[str]:
+    return [_fold(choice.label) for choice in card.choices]
 
 
-def _option(card: Card, names: Names, labels: Sequence[str], text: str) -> int | Unclear | None:
-    """The one option that this text names, by its words, its number or its beginning. `labels` are
-    those that are shown."""
-    said = _folded(text)
+def _match_option(
+    card: Card, names: Names, labels: Sequence[str], text: str
+) -> int | Unclear | None:
+    """Return the option that this text names, by label, number or prefix. `labels` are the
+    displayed ones."""
+    said = _fold(text)
     if named := names.get(said):
-        return named[0] if len(named) == 1 else _fits(card, text, named)
+        return named[0] if len(named) == 1 else _ask_which(card, text, named)
     if said.isascii() and said.isdigit():
-        number = _number(said)
+        number = _parse_number(said)
         if number is not None and 1 <= number <= len(card.choices):
             return number - 1
         return _no_option(card, said)
-    if len(said) < TELLING:
+    if len(said) < MIN_PREFIX_CHARACTERS:
         return None
     begun = [i for i, label in enumerate(labels) if label.startswith(said)]
     if not begun:
         return None
     after = labels[begun[0]][len(said) : len(said) + 1]
-    return begun[0] if len(begun) == 1 and not after.isalnum() else _fits(card, text, begun)
+    return begun[0] if len(begun) == 1 and not after.isalnum() else _ask_which(card, text, begun)
 
 
-def _number(said: str) -> int | None:
+def _parse_number(said: str) -> int | None:
     return int(said) if re.fullmatch(r"[0-9]{1,4}", said) else None
 
 
@@ -294,18 +308,80 @@ def _no_option(card: Card, said: str) -> Unclear:
     return Unclear(why=f"There is no option {shortened(said, 8)}. This question has {there}.")
 
 
-def _fits(card: Card, text: str, options: Sequence[int]) -> Unclear:
+def _ask_which(card: Card, text: str, options: Sequence[int]) -> Unclear:
     quoted = f"“{isolated(shortened(one_line(text), SAID))}”"
     if len(options) == 1:
         choice = card.choices[options[0]]
         how = f"Reply {choice.number} to choose it, or say more."
-        return Unclear(why=f"{quoted} fits {_called(choice)}. {how}")
-    names = [_called(card.choices[i]) for i in options]
+        return Unclear(why=f"{quoted} fits {_format_choice(choice)}. {how}")
+    names = [_format_choice(card.choices[i]) for i in options]
     if len(names) > NAMED:
         names = [*names[: NAMED - 1], f"{len(names) - NAMED + 1} more"]
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
     return Unclear(why=f"{quoted} fits {listed}. Reply with the number.")
 
 
-def _called(choice: Choice) -> str:
+def _format_choice(choice: Choice) -> str:
     return f"{choice.number} {isolated(shortened(choice.label, LABEL))}"
+
+
+# ── approvals: only exact words decide ────────────────────────────────────────────────────────────
+
+
+def interpret_approval(card: Card, text: str) -> tuple[Event, ...] | None:
+    """Return the events that this text stands for; None if there are none."""
+    word = one_line(text).casefold().removeprefix("!")
+    if word == "deny":
+        return (form.Choose(step=card.step, option=DENY),)
+    if word == RUN_IT:
+        return _run_events(card)
+    if (because := _DENY_REASON.fullmatch(text.strip())) is not None:
+        return _denial_events(card, because[1].strip())
+    if word in _APPROVAL_WORDS:
+        button = card.button(_APPROVAL_WORDS[word])
+        return (button.action,) if button and not isinstance(button.action, AskAction) else None
+    return (form.Text(text=text, step=card.step),) if card.view is View.OTHER else None
+
+
+def _run_events(card: Card) -> tuple[Event, ...] | None:
+    """Return the events that allow a destructive command, including the confirmation: typing the
+    words is the second step."""
+    if card.button(Role.RUN_NOW):
+        return (form.Choose(step=card.step, option=ALLOW),)
+    if card.button(Role.ALLOW) is None or not is_destructive(card):
+        return None
+    return tuple(form.Choose(step=card.step + i, option=ALLOW) for i in range(2))
+
+
+def is_destructive(card: Card) -> bool:
+    return bool(card.subject and card.subject.destructive)
+
+
+def _denial_events(card: Card, reason: str) -> tuple[Event, ...]:
+    """Return the events that deny with a reason; without one, those that ask for it."""
+    way: list[Event] = []
+    if card.view in (View.SESSION, View.CONFIRM_DESTRUCTIVE):
+        way.append(form.Back(step=card.step))
+    if card.view is not View.OTHER:
+        way.append(form.Other(step=card.step + len(way)))
+    if reason or not way:
+        way.append(form.Text(text=reason, step=card.step + len(way)))
+    return tuple(way)
+
+
+def format_approval_help(card: Card) -> str:
+    """The reply to a text that decides nothing."""
+    if card.view is View.OTHER:
+        return "Reply with the reason, or back."
+    if card.view is View.SESSION:
+        how = "Reply yes to allow it for this session, or deny, or back"
+    elif card.view is View.CONFIRM_DESTRUCTIVE:
+        how = f"Reply {RUN_IT} to run it, or deny, or back"
+    elif card.button(Role.SHOW_ALL):
+        how = "Reply all to see all of it first, or deny"
+    else:
+        allow = RUN_IT if is_destructive(card) else "allow"
+        how = f"Reply {allow}, deny, or “deny:” and why"
+        if card.button(Role.SESSION):
+            how = f"Reply {allow}, deny, “deny:” and why, or session"
+    return f"Nothing was decided. {how}."

@@ -10,7 +10,7 @@ from dataclasses import replace
 from chatbridge.core.asks.answers import check_answers, parse_answers
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
-from chatbridge.core.forms.typed_input import SAID, typed
+from chatbridge.core.forms.typed_input import SAID, interpret_beside_buttons
 from chatbridge.core.model import Answer, Ask, Question, QuestionType, new_draft
 from chatbridge.core.text import one_line, shortened
 
@@ -75,7 +75,7 @@ def _picked(ask: Ask, question: Question, text: str) -> tuple[str, ...]:
     blank = replace(ask, draft=new_draft(ask.questions))
     labels = [
         question.choices[event.option].label
-        for event in typed(blank, text)
+        for event in interpret_beside_buttons(blank, text)
         if isinstance(event, form.Choose | form.Toggle)
     ]
     digits = text.strip()

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
-from chatbridge.core.asks.waiting_calls import NEVER_BACK, WaitingCalls
+from chatbridge.core.asks.waiting_calls import HTTP_SESSION_PREFIX, WaitingCalls
 from chatbridge.core.model import CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.hub.http.tokens import Token, Tokens
@@ -49,7 +49,7 @@ class HttpSession:
     """Of the SDK; None: that of requests which have none."""
     token: Token
     used: float
-    link: str = field(default_factory=lambda: f"{NEVER_BACK}{secrets.token_hex(16)}")
+    link: str = field(default_factory=lambda: f"{HTTP_SESSION_PREFIX}{secrets.token_hex(16)}")
     open: set[Exchange] = field(default_factory=set)
 
     def busy_with(self, request: object) -> bool:

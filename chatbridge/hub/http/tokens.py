@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 
-from chatbridge import runtime_paths
+from chatbridge import bounded_read, runtime_paths
 from chatbridge.core.errors import SettingsError
 from chatbridge.digests import sha256_hex
 
@@ -157,7 +157,7 @@ def _unusable(path: str, problem: str) -> str:
 
 
 def _used(state: str) -> dict[str, float]:
-    found = runtime_paths.read_json(used_path(state))
+    found = bounded_read.read_json(used_path(state))
     return {key: float(at) for key, at in found.items() if isinstance(at, float | int)}
 
 

@@ -29,7 +29,7 @@ from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Json, Terminals
 from chatbridge.hub.links.peers import Peers, owns
 from chatbridge.hub.links.session import Delivered, Session
-from chatbridge.link.preface import LONGEST_LIMIT_SECONDS, PROTOCOL
+from chatbridge.link.preface import MAX_LIMIT_SECONDS, PROTOCOL
 from chatbridge.projects import project_of, project_of_user
 from chatbridge.settings import compared_settings
 
@@ -280,7 +280,7 @@ def _problem(preface: object) -> str | None:
         if not isinstance(text, str | None) or not _holds(text or ""):
             return f"the link's first line has a {name} that is no text, or too long"
     limit = preface.get("limit")
-    if limit is not None and not (type(limit) is int and 0 < limit <= LONGEST_LIMIT_SECONDS):
+    if limit is not None and not (type(limit) is int and 0 < limit <= MAX_LIMIT_SECONDS):
         return "the link's first line has a limit that is no number of seconds, or too long"
     protocol = preface.get("protocol")
     if protocol != PROTOCOL:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chatbridge import __version__, runtime_paths
+from chatbridge import __version__, bounded_read, lock_file, runtime_paths
 from chatbridge.core.errors import BotInUse, ChatbridgeError, HubAlreadyRunning, SettingsError
 from chatbridge.redaction import redacted
 
@@ -34,13 +34,13 @@ class Lock:
         self.state = Path(state)
         self.started_by = started_by
         self._takes_over = takes_over or started_by == "service"
-        self._info = runtime_paths.LockInfo(
+        self._info = lock_file.LockInfo(
             pid=os.getpid(), version=__version__, socket=None, started_by=started_by
         )
 
     def __enter__(self) -> Lock:
         try:
-            self._file = runtime_paths.acquire_lock(str(self.state))
+            self._file = lock_file.acquire(str(self.state))
         except HubAlreadyRunning:
             if not self._takes_over:
                 raise
@@ -69,20 +69,20 @@ class Lock:
         self._write()
 
     def _write(self) -> None:
-        runtime_paths.write_lock(self._file, self._info)
+        lock_file.write(self._file, self._info)
 
     def _take_over(self) -> int:
         until = time.monotonic() + HANDOVER_SECONDS
         told: set[int] = set()
         while True:
             # Each time: when the first lets go, a waiting link may have started another.
-            holder = runtime_paths.lock_holder(str(self.state))
+            holder = lock_file.find_holder(str(self.state))
             if holder is not None and holder.started_by == "link" and holder.pid not in told:
                 told.add(holder.pid)
                 with suppress(ProcessLookupError):
                     os.kill(holder.pid, signal.SIGTERM)
             try:
-                return runtime_paths.acquire_lock(str(self.state))
+                return lock_file.acquire(str(self.state))
             except HubAlreadyRunning:
                 if time.monotonic() > until:
                     raise
@@ -119,9 +119,9 @@ def hold_account(account: AccountLock) -> int:
     """
     path = account_lock_path(account.id)
     _make_unshared(os.path.dirname(path))
-    lock = runtime_paths.try_lock(path)
+    lock = lock_file.try_lock(path)
     if lock is None:
-        holder = runtime_paths.read_json(path)
+        holder = bounded_read.read_json(path)
         pid, state = holder.get("pid"), holder.get("state")
         raise BotInUse(
             bot=account.called,

@@ -21,7 +21,7 @@ from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, SocketUnu
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.log import log_to_stderr
 from chatbridge.hub.process.systemd import Systemd
-from chatbridge.link.preface import parsed_limit
+from chatbridge.link.preface import parse_limit
 from chatbridge.redaction import redacted
 
 NO_SOCKET = (
@@ -162,7 +162,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _limit(text: str) -> int:
     try:
-        return parsed_limit(text)
+        return parse_limit(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -20,7 +20,7 @@ from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.text import one_line, shortened
-from chatbridge.link.hub_start import WAYS_OUT
+from chatbridge.link.hub_start import PROXY_NAMES
 from chatbridge.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ def _authority(settings: Settings, config: Path) -> dict[str, str]:
         "ignored variables": _listed(settings.ignored),
         "the configuration file": str(config),
         **{name: os.environ.get(name, "") for name in PLACES},
-        **{name: _variable(name) for name in sorted(WAYS_OUT)},
+        **{name: _variable(name) for name in sorted(PROXY_NAMES)},
     }
     return {name: one_line(value) for name, value in found.items()}
 

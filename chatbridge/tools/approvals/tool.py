@@ -120,7 +120,7 @@ class ApproveToolUse:
         except ChatbridgeError as error:
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, self.name, details)
-            await self._waiting.broker.waiting_calls.carries_no_answer(call.name)
+            await self._waiting.broker.waiting_calls.mark_failed(call.name)
             return _deny(str(error), "failed", is_error=True)
 
     # ── a permission ──────────────────────────────────────────────────────────────────────────────

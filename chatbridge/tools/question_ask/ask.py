@@ -160,7 +160,7 @@ class QuestionAsk:
         end = await self._end_or(unreached(), ask, waiting, call)
         if isinstance(end, str):
             # An answer that comes in this moment is kept for the next call.
-            await self.waiting.broker.waiting_calls.carries_no_answer(call.name)
+            await self.waiting.broker.waiting_calls.mark_failed(call.name)
             return text_result(f"{end} {NOT_SEEN}", is_error=True)
         return await self._told(end, waiting)
 

@@ -14,7 +14,7 @@ from nio.responses import ErrorResponse, Response
 from peewee import PeeweeException
 
 from chatbridge.channels.matrix.client.errors import LoggedOut, MayNot, Rejected
-from chatbridge.core.cards.phrases import to_trust_it
+from chatbridge.core.cards.phrases import format_certificate_advice
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ def meaning_of(
             return RetryLater("matrix: the homeserver did not answer in time")
         case aiohttp.ClientConnectorCertificateError(certificate_error=why):
             reason = str(getattr(why, "verify_message", type(why).__name__)).rstrip(".")
-            what_to_do = to_trust_it("matrix.homeserver")
+            what_to_do = format_certificate_advice("matrix.homeserver")
             return RetryLater(
                 f"matrix: the homeserver's certificate is not trusted ({reason}). {what_to_do}"
             )

@@ -19,12 +19,12 @@ from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.cards.phrases import UNSENT, only_there
+from chatbridge.core.cards.phrases import UNSENT, format_only_on
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import allows
-from chatbridge.core.forms.emoji_shortcuts import is_sign
-from chatbridge.core.forms.typed_approval import what_decides
+from chatbridge.core.forms.emoji_shortcuts import is_shortcut
+from chatbridge.core.forms.typed_input import format_approval_help
 from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.ports import AskActions, Clock
 
@@ -53,7 +53,7 @@ class Taps:
     async def take(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> None:
         """:raises StoreError: nothing was put in. :raises RetryLater: likewise."""
         about = relation(event.content)
-        if about.kind != "m.annotation" or about.event is None or not is_sign(about.key or ""):
+        if about.kind != "m.annotation" or about.event is None or not is_shortcut(about.key or ""):
             return  # people react to everything with anything
         found = await self._cards.at(about.event, chat)
         if found is None:
@@ -68,7 +68,7 @@ class Taps:
             ask = await self._inbox.ask(ask.id)
             self._voice.say(notices.ended(ask, now=self._clock.time()), to=event, root=found.root)
         except NotHere as error:
-            self._voice.say(notices.said(only_there(error.channels)), to=event, root=found.root)
+            self._voice.say(notices.said(format_only_on(error.channels)), to=event, root=found.root)
         else:
             if told:
                 self._voice.say(notices.said(told), to=event, root=found.root)
@@ -92,7 +92,7 @@ class Taps:
         key = key_for(card, emoji)
         if key is None or isinstance(key.action, AskAction):
             # Nobody should think that something was allowed, or denied.
-            return what_decides(card) if ask.approval else ""
+            return format_approval_help(card) if ask.approval else ""
         if ask.approval and allows(key.action) and await chat.lacks(ask):
             return f"{UNSENT} {ONCE_MORE}"
         await self._cards.adopt(found, chat)

@@ -18,7 +18,7 @@ from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.cards.phrases import UNSENT, clock_time, only_there
+from chatbridge.core.cards.phrases import UNSENT, clock_time, format_only_on
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import allows
@@ -123,7 +123,7 @@ class Texts:
         except AskEnded:
             return notices.ended(await self._inbox.ask(ask.id), now=self._clock.time())
         except NotHere as error:
-            return notices.said(only_there(error.channels))
+            return notices.said(format_only_on(error.channels))
         return notices.said(step.why) if isinstance(step, form.Refused) else None
 
 

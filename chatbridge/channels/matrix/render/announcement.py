@@ -5,7 +5,7 @@ from __future__ import annotations
 from chatbridge.channels.chat.document import Code, Lines, Strong, Untrusted, paragraph
 from chatbridge.channels.chat.notices import notice_heading, operation_heading
 from chatbridge.channels.matrix.render.html import Words, begun, code_block, size, write
-from chatbridge.core.cards.operation_summary import ended
+from chatbridge.core.cards.operation_summary import summarize_operation
 from chatbridge.core.model import Notice, OperationEnd
 from chatbridge.core.text import clipped, one_line, prose
 
@@ -30,7 +30,7 @@ def draw_notice(notice: Notice) -> Words:
 
 
 def _draw_end(notice: Notice, end: OperationEnd) -> Words:
-    said = ended(end)
+    said = summarize_operation(end)
     whole = paragraph(WHOLE_OUTPUT) if end.whole else ()
     document = (operation_heading(notice, said), Code(_last(said.tail)), *whole)
     return write(document, now=0.0)

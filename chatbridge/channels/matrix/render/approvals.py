@@ -29,8 +29,8 @@ from chatbridge.channels.matrix.render.html import (
 )
 from chatbridge.core.cards.build import REALLY
 from chatbridge.core.cards.card import Card, Role
-from chatbridge.core.cards.phrases import UNSENT, only_there
-from chatbridge.core.forms.typed_approval import RUN_IT, is_destructive
+from chatbridge.core.cards.phrases import UNSENT, format_only_on
+from chatbridge.core.forms.typed_input import RUN_IT, is_destructive
 from chatbridge.core.model import Subject, View
 from chatbridge.core.text import isolated
 
@@ -80,7 +80,7 @@ def _rest(card: Card, seen: ReactionView) -> Words:
 
 def todo(card: Card, seen: ReactionView) -> str:
     if card.only_on:
-        return only_there(card.only_on)
+        return format_only_on(card.only_on)
     destructive = is_destructive(card)
     if seen.unsent:
         return f"{UNSENT} {'👎 denies it. Or reply' if seen.reactions else 'Reply'} deny."

@@ -12,7 +12,7 @@ from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.document import Document, paragraph
 from chatbridge.channels.matrix.render.html import Words, write
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.cards.phrases import ended_sentence, format_time
+from chatbridge.core.cards.phrases import format_end, format_time
 from chatbridge.core.model import Ask
 
 
@@ -27,7 +27,7 @@ def said(text: str) -> Words:
 def ended(ask: Ask, *, now: float) -> Words:
     """To a person whose words came after the end."""
     if not takes_late_answer(ask):
-        return said(ended_sentence(ask, now=now))
+        return said(format_end(ask, now=now))
     at = format_time(ask.settled_at or ask.created_at, now=now)
     return said(f"This question ended at {at}. Reply “anyway” to leave a late answer.")
 

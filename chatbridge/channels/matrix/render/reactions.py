@@ -25,7 +25,9 @@ def keys(card: Card) -> tuple[Key, ...]:
     An option of a multi-select is put on, whatever is picked now: taking the reaction back is what
     puts it off.
     """
-    return tuple(Key(emoji=emoji, action=action) for emoji, action in emoji_shortcuts.signs(card))
+    return tuple(
+        Key(emoji=emoji, action=action) for emoji, action in emoji_shortcuts.list_shortcuts(card)
+    )
 
 
 def key_for(card: Card, emoji: str) -> Key | None:

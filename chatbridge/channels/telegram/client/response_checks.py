@@ -24,7 +24,7 @@ from telegram.error import BadRequest, Conflict, Forbidden, TelegramError
 from telegram.request import HTTPXRequest
 
 from chatbridge import safe_json
-from chatbridge.core.cards.phrases import to_trust_it
+from chatbridge.core.cards.phrases import format_certificate_advice
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def untrusted(error: BaseException | None) -> str | None:
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             why = error.verify_message.rstrip(".")
-            what_to_do = to_trust_it("telegram.api_base")
+            what_to_do = format_certificate_advice("telegram.api_base")
             return f"telegram's certificate is not trusted ({why}). {what_to_do}"
         error = error.__cause__ or error.__context__
     return None

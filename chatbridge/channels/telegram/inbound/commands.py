@@ -15,7 +15,7 @@ from chatbridge.channels.telegram.inbound.replies import Voice
 from chatbridge.channels.telegram.inbound.texts import replied_to
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import approvals, notices
-from chatbridge.core.cards.phrases import ended_sentence, only_there
+from chatbridge.core.cards.phrases import format_end, format_only_on
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, ChannelState
@@ -83,7 +83,7 @@ class Commands:
             chat.wishes.add(ask.id, Wish(anew=True))
             await self._inbox.redraw(ask.id)
             channels = self._inbox.only_on(ask, "telegram")
-            return only_there(channels) if channels else approvals.NOT_CANCELLED
+            return format_only_on(channels) if channels else approvals.NOT_CANCELLED
         event = form.AskCancel(step=ask.draft.step)
         try:
             step = await self._inbox.put(
@@ -91,7 +91,7 @@ class Commands:
             )
         except AskEnded:
             ended = await self._inbox.ask(ask.id)
-            return ended_sentence(ended, now=self._clock.time())
+            return format_end(ended, now=self._clock.time())
         chat.wishes.add(ask.id, Wish(anew=True))
         if isinstance(step, form.Refused):  # it asks already
             await self._inbox.redraw(ask.id)

@@ -36,7 +36,7 @@ from chatbridge.channels.telegram.render.card import toast
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.cards.phrases import UNSENT, clock_time, ended_sentence, only_there
+from chatbridge.core.cards.phrases import UNSENT, clock_time, format_end, format_only_on
 from chatbridge.core.errors import AskEnded, NotHere, RetryLater, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import allows
@@ -117,10 +117,10 @@ class Taps:
             self._spawn(self._api.take_buttons(chat.id, message.message_id))
             return UNKNOWN
         except NotHere as error:
-            told = only_there(error.channels)
+            told = format_only_on(error.channels)
         except AskEnded:
             ask = await self._inbox.ask(tap.ask_id)
-            told = ended_sentence(ask, now=self._clock.time())
+            told = format_end(ask, now=self._clock.time())
         if not isinstance(tap.action, Show | Use):
             await self._retire_stray(ask, chat, message.message_id)
         return told

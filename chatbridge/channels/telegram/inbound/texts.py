@@ -20,10 +20,10 @@ from chatbridge.channels.telegram.outbound.card_messages import Place, from_text
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.phrases import ended_sentence, only_there
+from chatbridge.core.cards.phrases import format_end, format_only_on
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import approval, form
-from chatbridge.core.forms.typed_input import takes_text, typed
+from chatbridge.core.forms.typed_input import interpret_beside_buttons, takes_text
 from chatbridge.core.model import Ask, ChannelState, Person, View
 from chatbridge.core.ports import AskActions, Clock
 
@@ -41,7 +41,7 @@ async def put_text(
         opened = form.advance(ask.questions, ask.draft, opening[0])
         assert isinstance(opened, form.Moved)
         ask = replace(ask, draft=opened.draft)
-    events = await off_loop(partial(typed, ask, text), weight=weight_of(ask))
+    events = await off_loop(partial(interpret_beside_buttons, ask, text), weight=weight_of(ask))
     return await inbox.put(ask.id, *opening, *events, person=person, cursor=cursor)
 
 
@@ -114,7 +114,7 @@ class Texts:
         self, message: Message, ask: Ask, replied: Message, chat: Chat, cursor: ChannelState
     ) -> None:
         if not (ask.open or takes_late_answer(ask)):
-            over = ended_sentence(ask, now=self._clock.time())
+            over = format_end(ask, now=self._clock.time())
             await self._voice.say(over, to=message)
         elif not message.text:
             await self._voice.say(notices.ONLY_TEXT, to=message)
@@ -153,9 +153,9 @@ class Texts:
                 cursor=cursor,
             )
         except AskEnded:
-            told = ended_sentence(await self._inbox.ask(ask.id), now=self._clock.time())
+            told = format_end(await self._inbox.ask(ask.id), now=self._clock.time())
         except NotHere as error:
-            told = only_there(error.channels)
+            told = format_only_on(error.channels)
         else:
             if not isinstance(step, form.Refused):
                 self._voice.spawn(self._api.react(chat.id, message.message_id, TAKEN))

@@ -129,7 +129,7 @@ def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> str:
     if mention is None:
         return f"{what.capitalize()} for {project}:"
     person, name = mention
-    called = escape(isolated(shortened(one_line(name), ends.NAME) or "You"))
+    called = escape(isolated(shortened(one_line(name), ends.MAX_NAME_CHARACTERS) or "You"))
     return f'<a href="tg://user?id={person}">{called}</a>, {what} for {project}:'
 
 

@@ -29,7 +29,7 @@ from chatbridge.core.cards.markup import (
     Quote,
     Strong,
 )
-from chatbridge.core.cards.phrases import CLEAR_WITHOUT_A_DATE, CLEAR_WITHOUT_A_DAY, format_time
+from chatbridge.core.cards.phrases import TIME_ONLY_SECONDS, WEEKDAY_ONLY_SECONDS, format_time
 from chatbridge.core.text import isolated
 
 LIMIT = 4096
@@ -109,7 +109,7 @@ def time_tag(at: float, *, now: float) -> str:
 def _time(at: float, now: float) -> tuple[str, str]:
     """Its tag, and what stands in it."""
     away = abs(at - now)
-    form = "t" if away <= CLEAR_WITHOUT_A_DAY else "wt" if away <= CLEAR_WITHOUT_A_DATE else "dt"
+    form = "t" if away <= TIME_ONLY_SECONDS else "wt" if away <= WEEKDAY_ONLY_SECONDS else "dt"
     return f'tg-time unix="{int(at) // 60 * 60}" format="{form}"', format_time(at, now=now)
 
 

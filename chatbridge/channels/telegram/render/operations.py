@@ -24,7 +24,7 @@ from chatbridge.channels.telegram.render.html import (
     write_block,
 )
 from chatbridge.channels.telegram.render.long_questions import File
-from chatbridge.core.cards.operation_summary import ended, output_name
+from chatbridge.core.cards.operation_summary import output_name, summarize_operation
 from chatbridge.core.model import Notice, OperationEnd
 from chatbridge.core.text import clipped, isolated, one_line, shortened
 
@@ -37,7 +37,7 @@ FILE = 20 * 1024 * 1024
 
 
 def draw_end(notice: Notice, end: OperationEnd) -> Drawing:
-    said = ended(end)
+    said = summarize_operation(end)
     heading = write_block(operation_heading(notice, said), now=0.0)
     html = to_html(joined((heading, code(_last(said.tail))), apart="\n"))
     return Drawing(html=readable(html), rows=((_key(end, WHOLE_OUTPUT),),) if end.whole else ())
@@ -82,16 +82,17 @@ def _last(text: str) -> str:
 
 
 def _line(end: OperationEnd) -> str:
-    said = ended(end)
+    said = summarize_operation(end)
     return f"• {isolated(clipped(said.title, COMMAND_LENGTH))} · {clipped(said.how, HOW_LENGTH)}"
 
 
 def _output_rows(ends: Sequence[OperationEnd]) -> Rows:
     """Each says which one's it is, with a number where two would read the same."""
-    labels = [fitted(f"Output: {ended(end).title}", PRIVATE.one) for end in ends]
+    labels = [fitted(f"Output: {summarize_operation(end).title}", PRIVATE.one) for end in ends]
     if len(set(labels)) < len(labels):
         labels = [
-            fitted(f"Output {i}: {ended(end).title}", PRIVATE.one) for i, end in enumerate(ends, 1)
+            fitted(f"Output {i}: {summarize_operation(end).title}", PRIVATE.one)
+            for i, end in enumerate(ends, 1)
         ]
     keys = [_key(end, beside_ours(label)) for end, label in zip(ends, labels, strict=True)]
     return tuple(in_rows(keys, 1))
