@@ -101,7 +101,7 @@ class TelegramChannel:
 
             for chat in self._chats:
                 await self._recall(chat, inbox)
-                chat.attach(inbox, private_topics=me.topics, migrated=migrated)
+                chat.start(inbox, private_topics=me.topics, migrated=migrated)
             receiver = Receiver(
                 self._api,
                 inbox,

@@ -4,7 +4,7 @@ come at once."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from chatbridge.channels.chat.outcome import AGENT_LENGTH, PROJECT_LENGTH
@@ -24,7 +24,7 @@ from chatbridge.channels.telegram.render.html import (
 )
 from chatbridge.channels.telegram.render.long_questions import File
 from chatbridge.channels.telegram.render.operations import draw_end, draw_ends
-from chatbridge.core.model import GLYPHS, Level, Notice
+from chatbridge.core.model import GLYPHS, Level, Notice, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import clipped, isolated, one_line, prose, shortened, visible
 
@@ -118,8 +118,15 @@ class Recent:
 
 
 class Announcer:
-    def __init__(self, writer: Writer, *, clock: Clock) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        *,
+        open_topic: Callable[[Project], Awaitable[int | None]],
+        clock: Clock,
+    ) -> None:
         self._writer = writer
+        self._open_topic = open_topic
         self._clock = clock
         self._recent: dict[tuple[str, bool], Recent] = {}
         self._sent: dict[str, tuple[int, int | None]] = {}
@@ -132,7 +139,7 @@ class Announcer:
         if gathers and await self._joins(notice, now):
             return
         if notice.id not in self._sent:
-            thread = await self._writer.open(notice.project)
+            thread = await self._open_topic(notice.project)
             silent, drawing = notice.level is Level.INFO, draw_notice(notice)
             sent, thread = await self._writer.send(
                 notice.project, thread, drawing.html, drawing.rows, silent=silent

@@ -1,20 +1,36 @@
 """One chat as a surface: posts cards, edits them, and keeps what goes with them in order.
 
-Owns which messages an ask has in this chat: leaflets before the card, the card, a prompt for
-typing, a reminder. What they say is `render`'s business, what a person does with them `receive`'s.
+Owns which messages an ask has in this chat: continuation messages before the card, the card, a
+prompt for typing, a reminder, files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 
 from telegram import ForceReply
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.chat.card_requests import Wish, Wishes
+from chatbridge.channels.chat.card_requests import Wish
+from chatbridge.channels.chat.document import Document
 from chatbridge.channels.chat.keyboard import takes_typing
+from chatbridge.channels.chat.planner import (
+    CardMessage,
+    EditCard,
+    PlainStep,
+    Posted,
+    SendAttachment,
+    SendReminder,
+    Step,
+    Wanted,
+    is_reminder_due,
+    is_untouched,
+    plan,
+    sends_message,
+)
+from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Migrated, Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
@@ -26,7 +42,6 @@ from chatbridge.channels.telegram.outbound.card_messages import (
     handle,
     to_text,
 )
-from chatbridge.channels.telegram.outbound.topics import Topics
 from chatbridge.channels.telegram.outbound.visibility import Sightings
 from chatbridge.channels.telegram.outbound.writer import Writer
 from chatbridge.channels.telegram.render.card import (
@@ -41,44 +56,47 @@ from chatbridge.channels.telegram.render.html import write
 from chatbridge.channels.telegram.render.long_questions import File, Overflow, overflow
 from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.forms.typed_input import takes_text
-from chatbridge.core.model import Ask, Notice, Post, View, new_draft
+from chatbridge.core.model import Ask, Notice, Post, Project, View
 from chatbridge.core.ports import AskActions, Clock, Remark, Shown
 
 PRIVATE = RateLimit(message=1.0, edit=0.4, burst=4.0)
 GROUP = RateLimit(message=3.6, edit=3.6, burst=7.2)
 """Telegram allows about one message a second in a chat, and twenty a minute in a group."""
 NOT_SENT = 0
-TOUCHED_AT_MOST = 100
-TOO_QUICK = 1.0
-"""A tap that follows the buttons so soon was on its way before anybody could have read them."""
+MAX_TOUCHED = 100
+TOO_QUICK_SECONDS = 1.0
+"""Nobody can have read an approval so soon after its buttons appeared."""
 
 
-Missing = Callable[[], Awaitable[tuple[Place, int]]]
-"""Sends one message; the place after it, and the message's number."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """An ask as it is to be shown here now."""
+
+    ask: Ask
+    card: Card
+    more: Overflow
+    seen: Seen
+    drawing: Drawing
+    wish: Wish
 
 
-class Chat:
-    persistent = True
-
+class Chat(ChatSurface):
     def __init__(
         self, api: Api, chat: int, *, clock: Clock, topics: bool, pace: RateLimit | None = None
     ) -> None:
-        self.name = f"telegram:{chat}"
+        super().__init__(f"telegram:{chat}", service="Telegram", clock=clock)
         self.id = chat
         self.private = chat > 0
         self.pace = pace or (PRIVATE if self.private else GROUP)
-        self.wishes = Wishes()
         self.sightings = Sightings(viewer=str(chat) if self.private else None, clock=clock)
         self._api = api
-        self._clock = clock
         self._with_topics = topics
         self._writer = Writer(api, chat, surface=self.name, clock=clock)
-        self._announcer = Announcer(self._writer, clock=clock)
+        self._announcer = self._new_announcer()
         self._drawn: dict[str, tuple[int, Drawing]] = {}
         """What this process has shown, and where: the same again needs no edit."""
         self._before: dict[str, list[int]] = {}
@@ -88,25 +106,22 @@ class Chat:
         self._touched: dict[str, int] = {}
         """The cards that somebody has used lately, by their asks."""
 
+    def _new_announcer(self) -> Announcer:
+        return Announcer(self._writer, open_topic=self._open_topic, clock=self._clock)
+
     def move(self, number: int) -> None:
-        """It is known by another number from now on. What is being shown stays where it began:
-        messages are numbered anew there."""
+        """Use another number from now on. What is being shown stays where it began: messages are
+        numbered anew there."""
         self.id = number
 
-    @property
-    def trouble(self) -> str | None:
-        return self._writer.trouble
-
-    def attach(
+    def start(
         self, inbox: AskActions, *, private_topics: bool, migrated: Callable[[Chat, int], None]
     ) -> None:
-        """Before anything is shown. `migrated` is told of this chat's new id."""
-        self._inbox = inbox
+        """Call it before anything is shown. `migrated` is told of this chat's new id."""
+        self.attach(inbox)
         self._migrated = migrated
         if self._with_topics and (private_topics or not self.private):
-            self._writer.topics = Topics(
-                self._api, surface=self.name, inbox=inbox, clock=self._clock
-            )
+            self._writer.use_topics(inbox)
 
     def has_posted(self, ask: Ask, message: int) -> bool:
         """Whether this is the ask's newest card, though that may not have been noted yet."""
@@ -123,12 +138,12 @@ class Chat:
     def just_shown(self, ask: Ask) -> bool:
         """Whether the card has had its buttons for so short a time that nobody can have read it."""
         since = self._fresh.get(ask.id)
-        return since is not None and self._clock.monotonic() - since < TOO_QUICK
+        return since is not None and self._clock.monotonic() - since < TOO_QUICK_SECONDS
 
     def touched(self, ask_id: str, message: int) -> None:
         """Somebody is using this card of an ask: it is the one, if Telegram has not said which."""
         self._touched[ask_id] = message
-        while len(self._touched) > TOUCHED_AT_MOST:
+        while len(self._touched) > MAX_TOUCHED:
             del self._touched[next(iter(self._touched))]
 
     async def found(self, ask_id: str, message: int) -> None:
@@ -151,8 +166,21 @@ class Chat:
     async def remove(self, message: int) -> None:
         await self._writer.remove(message)
 
+    async def _open_topic(self, project: Project) -> int | None:
+        """The project's topic, for new messages. The first ones after a long time without network
+        come with a line that says why they are late."""
+        thread = await self._writer.topic_of(project)
+
+        async def explain(document: Document, since: float) -> None:
+            nonlocal thread
+            html = write(document, now=self._clock.time())
+            _, thread = await self._writer.send(project, thread, html, silent=True)
+
+        await self.explain_gap(explain)
+        return thread
+
     async def announce(self, notice: Notice) -> bool:
-        with self._writer.watched():
+        with self.watched():
             try:
                 self._write_here()
                 await self._announcer.announce(notice)
@@ -172,7 +200,7 @@ class Chat:
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """One new message at a time, the card first: each is noted before the next is sent."""
-        with self._writer.watched():
+        with self.watched():
             try:
                 self._write_here()
                 known = from_text(place) if place else None
@@ -191,7 +219,7 @@ class Chat:
         """Where the chat is now. Nothing that is known of messages elsewhere counts here."""
         if self._writer.chat != self.id:
             self._writer.chat = self.id
-            self._announcer = Announcer(self._writer, clock=self._clock)
+            self._announcer = self._new_announcer()
             self._drawn.clear()
             self._before.clear()
 
@@ -206,66 +234,83 @@ class Chat:
         old: tuple[int, ...] = ()
         if place is not None and ask.open and (wish.anew or wish.again):
             old, place = _messages_of(place), None
-        weight = weight_of(ask)
-        drawn = partial(
-            build_card,
-            ask,
-            channel="telegram",
-            latest_deadline=self._inbox.latest_deadline(ask),
-            only_on=self._inbox.only_on(ask, "telegram"),
+        scene = await self._scene(ask, place, wish)
+        if place is None:
+            place, parts = await self._post(scene, old=old)
+            messages = 1 + len(parts)
+            scene = replace(scene, wish=Wish(typing=wish.typing))
+            self.wishes.granted(ask.id, wish, left=scene.wish)
+            left = [*plan(self._wanted(scene), self._posted(scene, place))]
+        else:
+            left, parts, messages = [*plan(self._wanted(scene), self._posted(scene, place))], [], 0
+            while left and not (sends_message(left[0]) and messages):
+                step = left.pop(0)
+                place, sent = await self._do(step, scene, place)
+                messages += sends_message(step)
+                parts += [sent] if sends_message(step) else []
+        if not any(map(sends_message, left)):
+            self.wishes.granted(ask.id, scene.wish)
+        if not ask.open:
+            self._drawn.pop(ask.id, None)
+            self._fresh.pop(ask.id, None)
+        handles = [handle(place.chat, part) for part in (place.card, *parts) if part != NO_NUMBER]
+        return Shown(
+            place=to_text(place),
+            handles=tuple(handles),
+            messages=messages,
+            complete=not (left or (scene.seen.unsent and ask.open)),
         )
-        card = await off_loop(drawn, weight=weight)
-        more = Overflow()
+
+    async def _scene(self, ask: Ask, place: Place | None, wish: Wish) -> Scene:
+        card, more, weight = await self.card_of(ask), Overflow(), weight_of(ask)
         if card.view is not None:
             more = await off_loop(partial(overflow, ask), weight=weight)
-        prompting = await self._prompts(ask, card, wish, place)
         seen = Seen(
             private=self.private,
             viewer=str(self.id) if self.private else None,
             now=self._clock.time(),
-            prompted=prompting,
+            prompted=await self._prompts(ask, card, wish, place),
             again=wish.again if place is None else place.again and place.step == card.step,
             overflowed=ask.draft.at in more.questions,
             unsent=_unsent(ask, more, place),
         )
         drawing = await off_loop(partial(draw_card, card, seen), weight=weight)
-        parts: Sequence[int] = ()
-        if place is None:
-            place, parts = await self._post(ask, drawing, more, wish, old=old)
-            messages = 1 + len(parts)
-            left = Wish(typing=wish.typing)
-            self.wishes.granted(ask.id, wish, left=left)
-            wish = left
-            missing = self._missing(ask, card, more, seen, wish, place)
-        else:
-            place = await self._tidy(ask, seen, await self._edit(ask, drawing, place))
-            missing = self._missing(ask, card, more, seen, wish, place)
-            messages = min(len(missing), 1)
-            if missing:
-                place, part = await missing.pop(0)()
-                parts = (part,)
-        if not missing:
-            self.wishes.granted(ask.id, wish)
-        if not ask.open:
-            self._drawn.pop(ask.id, None)
-            self._fresh.pop(ask.id, None)
-        return Shown(
-            place=to_text(place),
-            handles=tuple(
-                handle(place.chat, part) for part in (place.card, *parts) if part != NO_NUMBER
-            ),
-            messages=messages,
-            complete=not (missing or place.old or (seen.unsent and ask.open)),
+        return Scene(ask=ask, card=card, more=more, seen=seen, drawing=drawing, wish=wish)
+
+    def _wanted(self, scene: Scene) -> Wanted[Drawing]:
+        ask, seen = scene.ask, scene.seen
+        return Wanted(
+            step=ask.draft.step,
+            card=lambda: scene.drawing,
+            reminder=lambda: draw_reminder(scene.card, seen),
+            digest=lambda drawing: drawing,
+            attachments=len(scene.more.after) if ask.open else 0,
+            prompt=seen.prompted,
+            remind=is_reminder_due(ask, now=seen.now),
+            untouched=is_untouched(ask),
+        )
+
+    def _posted(self, scene: Scene, place: Place) -> Posted:
+        known = self._drawn.get(scene.ask.id)
+        shows = known[1] if known is not None and known[0] == place.card else None
+        same = known is not None and known[1].rows == scene.drawing.rows
+        if place.card == NO_NUMBER and (not scene.ask.open or same):
+            shows = scene.drawing  # as much of it as can be shown without an edit
+        return Posted(
+            cards=(CardMessage(id=str(place.card), step=place.step, shows=shows),),
+            attachments=place.files,
+            prompt=place.prompt.step if place.prompt is not None else None,
+            reminder=None if place.reminder is None else str(place.reminder or ""),
+            replaced=bool(place.old),
         )
 
     # ── the card ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _post(
-        self, ask: Ask, drawing: Drawing, more: Overflow, wish: Wish, *, old: tuple[int, ...]
-    ) -> tuple[Place, Sequence[int]]:
-        """The card's place, and the messages that had to come before it."""
+    async def _post(self, scene: Scene, *, old: tuple[int, ...]) -> tuple[Place, list[int]]:
+        """Return the card's place, and the messages that had to come before it."""
+        ask, more, wish = scene.ask, scene.more, scene.wish
         self._touched.pop(ask.id, None)  # it was another card
-        thread = await self._writer.open(ask.project)
+        thread = await self._open_topic(ask.project)
         out = self._before.setdefault(ask.id, [])
         # Who has asked to see all of it may allow it only with all of it in sight.
         files = more.after if ask.draft.whole else ()
@@ -274,18 +319,16 @@ class Chat:
             sent, thread = await self._writer.send(ask.project, thread, part, silent=True)
             out.append(sent.id)
         stray = bool(old) or self.sightings.is_doubtful(ask)
+        html, rows = scene.drawing.html, scene.drawing.rows
         with self.sightings.posting(ask):
+            # Who asked for it is looking.
             sent, thread = await self._writer.send(
-                ask.project,
-                thread,
-                drawing.html,
-                drawing.rows,
-                silent=wish.anew,  # who asked for it is looking
+                ask.project, thread, html, rows, silent=wish.anew
             )
         since = self.sightings.date(sent.at)
         self.sightings.shown(ask, at=since, new=not stray)
         del self._before[ask.id]
-        self._drawn[ask.id] = (sent.id, drawing)
+        self._drawn[ask.id] = (sent.id, scene.drawing)
         self._fresh[ask.id] = self._clock.monotonic()
         due = remind_at(ask)
         place = Place(
@@ -303,13 +346,8 @@ class Chat:
 
     async def _edit(self, ask: Ask, drawing: Drawing, place: Place) -> Place:
         known = self._drawn.get(ask.id)
-        if known == (place.card, drawing):
-            return place
-        lost = place.card == NO_NUMBER
-        if lost and (not ask.open or (known and known[1].rows == drawing.rows)):
-            return place
         self.sightings.attention.showing(ask)
-        if lost:  # without an edit, other buttons have to come in another message
+        if place.card == NO_NUMBER:  # other buttons have to come in another message
             sent, thread = await self._writer.send(
                 ask.project, place.thread, drawing.html, drawing.rows, silent=True
             )
@@ -343,62 +381,41 @@ class Chat:
         others = await self._inbox.open_asks()
         return not any(takes_text(other) for other in others if other.id != ask.id)
 
-    async def _tidy(self, ask: Ask, seen: Seen, place: Place) -> Place:
-        """Without the messages that this card has replaced, the prompt of a step that is over, or
-        a reminder that is."""
-        for message in place.old:
-            await self.remove(message)
-        place = replace(place, old=())
-        prompt = place.prompt
-        if prompt is not None and (not seen.prompted or prompt.step != ask.draft.step):
-            await self.remove(prompt.id)
-            place = replace(place, prompt=None)
-        if place.reminder and not _to_remind(ask, seen):
-            await self.remove(place.reminder)
-            place = replace(place, reminder=NOT_SENT)
-        return place
-
-    def _missing(
-        self, ask: Ask, card: Card, more: Overflow, seen: Seen, wish: Wish, place: Place
-    ) -> list[Missing]:
-        """What is still to be sent, in this order."""
-
-        async def file() -> tuple[Place, int]:
-            sent, thread = await self._writer.send(
-                ask.project, place.thread, files[place.files], reply_to=place.card
-            )
-            return replace(place, thread=thread, files=place.files + 1), sent.id
-
-        async def prompt() -> tuple[Place, int]:
-            mention = None if self.private else wish.typing
-            sent, thread = await self._writer.send(
-                ask.project,
-                place.thread,
-                draw_prompt(card, mention=mention),
-                silent=True,
-                reply_to=place.card,
-                prompt=ForceReply(
+    async def _do(self, step: Step[Drawing], scene: Scene, place: Place) -> tuple[Place, int]:
+        """Return the place after it, and the number of the message that it sent."""
+        ask, card = scene.ask, scene.card
+        send = partial(self._writer.send, ask.project, place.thread, reply_to=place.card)
+        match step:
+            case EditCard(drawing=drawing):
+                return await self._edit(ask, drawing, place), NO_NUMBER
+            case SendAttachment(number=number):
+                sent, thread = await send(scene.more.after[number])
+                return replace(place, thread=thread, files=number + 1), sent.id
+            case SendReminder(drawing=drawing):
+                sent, thread = await send(drawing.html, drawing.rows)
+                return replace(place, thread=thread, reminder=sent.id), sent.id
+            case PlainStep.SEND_PROMPT:
+                mention = None if self.private else scene.wish.typing
+                prompt = ForceReply(
                     selective=mention is not None, input_field_placeholder=placeholder(card)
-                ),
-            )
-            asking = Prompt(id=sent.id, step=card.step)
-            return replace(place, thread=thread, prompt=asking), sent.id
-
-        async def reminder() -> tuple[Place, int]:
-            drawing = draw_reminder(card, seen)
-            sent, thread = await self._writer.send(
-                ask.project, place.thread, drawing.html, drawing.rows, reply_to=place.card
-            )
-            return replace(place, thread=thread, reminder=sent.id), sent.id
-
-        missing: list[Missing] = []
-        if seen.prompted and place.prompt is None:
-            missing.append(prompt)
-        untouched = ask.draft == new_draft(ask.questions)
-        if _to_remind(ask, seen) and place.reminder is None and untouched:
-            missing.append(reminder)
-        files = more.after if ask.open else ()
-        return missing + [file] * (len(files) - place.files)  # last: one may be refused for ever
+                )
+                html = draw_prompt(card, mention=mention)
+                sent, thread = await send(html, silent=True, prompt=prompt)
+                asking = Prompt(id=sent.id, step=card.step)
+                return replace(place, thread=thread, prompt=asking), sent.id
+            case PlainStep.REMOVE_PROMPT:
+                assert place.prompt is not None
+                await self.remove(place.prompt.id)
+                return replace(place, prompt=None), NO_NUMBER
+            case PlainStep.REMOVE_REMINDER:
+                await self.remove(place.reminder or NOT_SENT)
+                return replace(place, reminder=NOT_SENT), NO_NUMBER
+            case PlainStep.REMOVE_REPLACED:
+                for message in place.old:
+                    await self.remove(message)
+                return replace(place, old=()), NO_NUMBER
+            case _:
+                raise AssertionError(f"Telegram has no {step}")
 
 
 def _unsent(ask: Ask, more: Overflow, place: Place | None) -> bool:
@@ -406,11 +423,6 @@ def _unsent(ask: Ask, more: Overflow, place: Place | None) -> bool:
     if place is None:
         return ask.approval and bool(more.after) and not ask.draft.whole
     return ask.approval and place.files < len(more.after)
-
-
-def _to_remind(ask: Ask, seen: Seen) -> bool:
-    due = remind_at(ask)
-    return ask.open and due is not None and due <= seen.now
 
 
 def _messages_of(place: Place) -> tuple[int, ...]:

@@ -1,65 +1,61 @@
-"""Writing into one chat: in which topic, what is wrong there, and the line that explains a gap."""
+"""Writes into one chat: each project into its topic, where the chat has topics.
+
+A topic that somebody deleted, or that was made without its number being known, is not made again:
+its project's messages go to the main chat.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from telegram import ForceReply
 
-from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.document import Rows
 from chatbridge.channels.telegram.client.api import Api, Sent
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
-from chatbridge.channels.telegram.outbound.topics import Topics
-from chatbridge.channels.telegram.render.html import write
 from chatbridge.channels.telegram.render.long_questions import File
-from chatbridge.core.errors import ChatRefused, RetryLater
-from chatbridge.core.model import Project
-from chatbridge.core.ports import Clock
+from chatbridge.core.model import ChannelState, Project
+from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.stored_json import number
+from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
 
-WORTH_TELLING = 5 * 60.0
+MAX_TOPIC_NAME = 128
+NO_TOPIC = ""
 
 
 class Writer:
     def __init__(self, api: Api, chat: int, *, surface: str, clock: Clock) -> None:
         self.chat = chat
-        self.topics: Topics | None = None
-        self.trouble: str | None = None
         self._api = api
         self._surface = surface
         self._clock = clock
-        self._down_since: float | None = None
+        self._inbox: AskActions | None = None
+        self._refused_in: int | None = None
 
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Notes what is wrong with the chat, and that nothing is once something got there."""
+    def use_topics(self, inbox: AskActions) -> None:
+        self._inbox = inbox
+
+    async def topic_of(self, project: Project) -> int | None:
+        """The project's topic, created if there is none yet; None: the main chat."""
+        if self._inbox is None:
+            return None
+        known = await self._inbox.note("telegram", self._key(project))
+        if known is not None:
+            return number(known.value)
+        if self._refused_in == self.chat:
+            return None
+        name = shortened(one_line(project.name), MAX_TOPIC_NAME)
         try:
-            yield
-        except ChatRefused as error:
-            self.trouble = str(error)
-            raise
-        except RetryLater as error:
-            if error.after is None:  # a pause that Telegram asks for is no trouble
-                self.trouble = str(error)
-                self._down_since = self._down_since or self._clock.time()
-            raise
-        self.trouble = self._down_since = None
-
-    async def open(self, project: Project) -> int | None:
-        """The project's topic, for new messages in it. The first ones after a long time without
-        network come with a line that says why they are late."""
-        thread = await self.topics.of(project, chat=self.chat) if self.topics else None
-        since, now = self._down_since, self._clock.time()
-        if since is not None and now - since >= WORTH_TELLING:
-            why = write(notices.unreachable("Telegram", since=since, now=now), now=now)
-            _, thread = await self.send(project, thread, why, silent=True)
-            self._down_since = None
-        return thread
+            topic = await self._api.new_topic(self.chat, name)
+        except Rejected as error:
+            log.warning("%s has no topics, cards go to the main chat: %s", self._surface, error)
+            self._refused_in = self.chat
+            return None
+        await self._remember(project, NO_TOPIC if topic == NO_NUMBER else str(topic))
+        return topic or None
 
     async def send(
         self,
@@ -72,8 +68,8 @@ class Writer:
         reply_to: int | None = None,
         prompt: ForceReply | None = None,
     ) -> tuple[Sent, int | None]:
-        """Send something into the project's topic or, where that is gone, into the main chat; the
-        topic it is in."""
+        """Send to the project's topic or, if that is gone, to the main chat. Return also the topic
+        that the message is in."""
 
         async def send(thread: int | None) -> Sent:
             if isinstance(what, File):
@@ -95,16 +91,16 @@ class Writer:
         except Rejected as error:
             if thread is None or not error.topic_gone:
                 raise
-        if self.topics is not None:
-            await self.topics.lost(project)
+        log.warning("%s: the topic of %s is gone", self._surface, one_line(project.name))
+        await self._remember(project, NO_TOPIC)
         return await send(None), None
 
     async def edit(self, message: int, html: str, rows: Rows = ()) -> float | None:
-        """When it was edited; None if there was nothing new in it."""
+        """Return when it was edited; None if there was nothing new in it."""
         return await self._api.edit(self.chat, message, html, rows)
 
     async def remove(self, message: int) -> None:
-        """Telegram lets nobody delete what is older than two days: then it loses its buttons."""
+        """Delete a message, or take its buttons: after two days Telegram lets nobody delete it."""
         if message == NO_NUMBER:
             return
         try:
@@ -114,3 +110,12 @@ class Writer:
                 await self._api.take_buttons(self.chat, message)
             except Rejected as error:
                 log.debug("%s: message %d stays: %s", self._surface, message, error)
+
+    async def _remember(self, project: Project, value: str) -> None:
+        if self._inbox is not None:
+            key, now = self._key(project), self._clock.time()
+            note = ChannelState(channel="telegram", key=key, value=value, at=now)
+            await self._inbox.remember(note)
+
+    def _key(self, project: Project) -> str:
+        return f"topic:{self._surface}:{project.key}"
