@@ -28,7 +28,8 @@ class CardMessage:
     """A message that shows, or showed, one step of the form."""
 
     id: str
-    step: int
+    step: int | None
+    """None if another message has replaced it."""
     shows: object
     """What it says now, in the form that `Wanted.digest` returns."""
     reactions: tuple[str, ...] = ()
@@ -133,7 +134,7 @@ def sends_message(step: Step[D] | None) -> bool:
 
 def current_card(posted: Posted, *, step: int | None, threaded: bool) -> CardMessage | None:
     """The message that is answered now, if it is there."""
-    newest = posted.cards[-1]
+    newest = next(card for card in reversed(posted.cards) if card.step is not None)
     return newest if step is not None and (not threaded or newest.step == step) else None
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, mark, relation
 from chatbridge.channels.matrix.outbound.card_messages import Part, Place, from_text, to_text
-from chatbridge.channels.matrix.outbound.chat import Chat
-from chatbridge.channels.matrix.outbound.planner import digest
+from chatbridge.channels.matrix.outbound.chat import Chat, digest
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Ask, Post, View

@@ -56,6 +56,9 @@ class Place:
     def part(self, event: str) -> Part | None:
         return next((part for part in self.parts if part.event == event), None)
 
+    def __getitem__(self, event: str) -> Part:
+        return next(part for part in self.parts if part.event == event)
+
     def having(self, part: Part) -> Place:
         """With this part in place of the one of the same event, or added to the others."""
         if self.part(part.event) is None:

@@ -1,19 +1,38 @@
 """One room as a surface: posts cards, edits them, and keeps their reactions in order.
 
-Owns which messages an ask has in this room: the root, the steps in its thread, a reminder. What
-they say is `render`'s business, what is to be done next `plan`'s, what a person does `receive`'s.
+Owns which messages an ask has in this room: the root, the steps in its thread, pages, a reminder.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import assert_never
 
+from chatbridge.channels.chat.document import Document
 from chatbridge.channels.chat.hints import ReactionView
+from chatbridge.channels.chat.planner import (
+    NO_REMINDER,
+    AddReaction,
+    CardMessage,
+    EditCard,
+    PlainStep,
+    Posted,
+    RemoveReaction,
+    SendAttachment,
+    SendCard,
+    SendReminder,
+    Step,
+    Wanted,
+    is_reminder_due,
+    is_untouched,
+    plan,
+    sends_message,
+)
+from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.matrix.client import content
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.content import transaction
@@ -30,25 +49,14 @@ from chatbridge.channels.matrix.outbound.card_messages import (
     from_text,
     to_text,
 )
-from chatbridge.channels.matrix.outbound.planner import (
-    NO_REMINDER,
-    AddSeed,
-    Deed,
-    Edit,
-    Remind,
-    Send,
-    SendPage,
-    TakeReminder,
-    TakeSeed,
-    digest,
-    missing_pages,
-    next_deed,
-    too_late_to_remind,
-)
 from chatbridge.channels.matrix.outbound.visibility import Sightings
 from chatbridge.channels.matrix.render import notices
 from chatbridge.channels.matrix.render.announcement import draw_notice
-from chatbridge.channels.matrix.render.html import Words
+from chatbridge.channels.matrix.render.approvals import pages_of
+from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
+from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.matrix.render.html import Words, write
+from chatbridge.channels.matrix.render.reactions import keys
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
@@ -59,12 +67,10 @@ from chatbridge.core.ports import AskActions, Clock, Remark, Shown
 
 log = logging.getLogger(__name__)
 
-WORTH_TELLING = 5 * 60.0
-REMEMBERED = 1_000
+MAX_SURE = 1_000
 
 
-class Chat:
-    persistent = True
+class Chat(ChatSurface):
     pace = RateLimit()
     """Every homeserver has limits of its own, and says so when they are reached."""
 
@@ -72,23 +78,19 @@ class Chat:
         self, api: Api, home: str, *, people: People, echoes: Echoes, clock: Clock, reactions: bool
     ) -> None:
         """`home` is a room, or a person: then it is the room that they invite the bot to."""
-        self.name = f"matrix:{home}"
+        super().__init__(f"matrix:{home}", service="Matrix", clock=clock)
         self.home = home
         self.room = home if home.startswith("!") else None
-        self.trouble: str | None = None
+        self.sightings = Sightings(echoes=echoes, clock=clock)
         self._api = api
         self._people = people
-        self.sightings = Sightings(echoes=echoes, clock=clock)
         self._echoes = echoes
-        self._clock = clock
         self._reactions = reactions
-        self._down_since: float | None = None
         self._sure: set[str] = set()
         """Asks of which every reaction is known: all were sent by this hub, and none in doubt."""
 
     def attach(self, inbox: AskActions) -> None:
-        """Before anything is shown."""
-        self._inbox = inbox
+        super().attach(inbox)
         self.picks = Picks(inbox, surface=self.name, clock=self._clock)
 
     @property
@@ -144,41 +146,23 @@ class Chat:
                 f"matrix: {self.home} has not invited the bot yet. Start a chat with "
                 f"{self._api.user_id} in your Matrix app, or set matrix.room_id"
             )
-        try:
+        with self.watched():
             yield self.room
-        except ChatRefused as error:
-            self.trouble = str(error)
-            raise
-        except RetryLater as error:
-            if error.after is None:  # a pause that a server asks for is no trouble
-                self.trouble = str(error)
-                self._down_since = self._down_since or self._clock.time()
-            raise
-        self.trouble = self._down_since = None
 
     async def _show(self, ask: Ask, place: Place | None, room: str) -> Shown:
+        """One step at a time: each is recorded before the next."""
         if place is not None and place.room != room:
             self.sightings.attention.gone(ask)
             raise PostGone  # it is in the room that this one was
         removed = await self._removed(ask)
         place, old = _without(place, removed)
-        weight = weight_of(ask)
-        drawn = partial(
-            build_card,
-            ask,
-            channel="matrix",
-            latest_deadline=self._inbox.latest_deadline(ask),
-            only_on=self._inbox.only_on(ask, "matrix"),
-        )
-        card = await off_loop(drawn, weight=weight)
-        seen = await self._seen(ask, card, place)
-        deed = await off_loop(partial(next_deed, ask, card, place, seen), weight=weight)
-        if deed is not None:
-            place = await self._do(deed, ask, card, place, room, removed)
+        card = await self.card_of(ask)
+        step = await self._next_step(ask, card, place)
+        if step is not None:
+            place = await self._do(step, ask, card, place, room, removed)
             place = replace(place, parts=(*place.parts, *old))
         assert place is not None
-        seen = await self._seen(ask, card, place)
-        left = await off_loop(partial(next_deed, ask, card, place, seen), weight=weight)
+        left = await self._next_step(ask, card, place)
         if left is None and card.view is None:
             await self._sweep(ask, place)
             await self.picks.forget(ask)
@@ -186,78 +170,75 @@ class Chat:
         return Shown(
             place=to_text(place),
             handles=tuple(part.event for part in place.parts),
-            messages=isinstance(deed, Send | SendPage | Remind),
+            messages=sends_message(step),
             complete=left is None,
-            cleanup_only=isinstance(left, TakeSeed | TakeReminder),
+            cleanup_only=isinstance(left, RemoveReaction) or left is PlainStep.REMOVE_REMINDER,
         )
 
-    async def _seen(self, ask: Ask, card: Card, place: Place | None) -> ReactionView:
+    async def _next_step(self, ask: Ask, card: Card, place: Place | None) -> Step[Words] | None:
         multi = card.type is QuestionType.MULTI_SELECT
         reacted = await self.picks.of(ask, place.newest.event) if multi and place else {}
-        return ReactionView(
+        seen = ReactionView(
             now=self._clock.time(),
             reactions=self._reactions,
             reacted=frozenset(reacted.values()),
             viewer=self.viewer,
-            unsent=await off_loop(partial(missing_pages, card, place), weight=weight_of(ask)),
         )
+        return await off_loop(partial(next_step, ask, card, place, seen), weight=weight_of(ask))
 
     async def lacks(self, ask: Ask) -> bool:
         """Whether something that has to be read before this is allowed is not known to be out."""
         post = await self._inbox.post(ask.id, surface=self.name)
         place = from_text(post.place) if post else None
         return await off_loop(
-            lambda: missing_pages(build_card(ask, channel="matrix"), place), weight=weight_of(ask)
+            lambda: _lacks_pages(build_card(ask, channel="matrix"), place), weight=weight_of(ask)
         )
 
-    # ── deeds ─────────────────────────────────────────────────────────────────────────────────────
+    # ── steps ─────────────────────────────────────────────────────────────────────────────────────
 
     async def _do(
         self,
-        deed: Deed,
+        step: Step[Words],
         ask: Ask,
         card: Card,
         place: Place | None,
         room: str,
         removed: Sequence[str],
     ) -> Place:
-        if isinstance(deed, Send):
-            return await self._post(deed.drawing, ask, card, place, room, removed)
+        if isinstance(step, SendCard):
+            return await self._post(step.drawing, ask, card, place, room, removed)
         assert place is not None
-        match deed:
-            case SendPage(number=number, drawing=drawing):
-                new = {
-                    **content.message(drawing, notice=True),
-                    **content.in_thread(place.root.event, after=place.newest.event),
-                }
-                tx = transaction("page", place.root.event, str(number))
+        root = place.root.event
+        match step:
+            case SendAttachment(number=number):
+                page = content.message(pages_of(card)[number], notice=True)
+                new = {**page, **content.in_thread(root, after=place.newest.event)}
+                tx = transaction("page", root, str(number))
+                return replace(place, pages=(*place.pages, await self._api.send(room, new, tx=tx)))
+            case EditCard(message=event, drawing=drawing):
+                tx = transaction("edit", event, str(ask.revision), digest(drawing))
+                new = content.edit(drawing, event, notice=event != root)
                 sent = await self._api.send(room, new, tx=tx)
-                return replace(place, pages=(*place.pages, sent))
-            case Edit(part=part, drawing=drawing):
-                notice = part.event != place.root.event
-                sent = await self._edit(part, drawing, ask, room, notice=notice)
-                if card.view is None and part.event == place.newest.event:
+                if card.view is None and event == place.newest.event:
                     self.sightings.shown(ask, by=sent, viewer=self.viewer)
-                return place.having(replace(part, shows=digest(drawing)))
-            case AddSeed(part=part, emoji=emoji):
-                return await self._seed(part, emoji, place, room, ask.id)
-            case TakeSeed(part=part, seed=seed):
-                await self._take_away(room, seed.event)
-                return place.having(
-                    replace(part, seeds=tuple(each for each in part.seeds if each != seed))
-                )
-            case Remind(drawing=drawing):
-                new = {
-                    **content.message(drawing, mentions=self._allowed_in(room)),
-                    **content.in_thread(place.root.event, after=place.newest.event),
-                }
-                sent = await self._api.send(room, new, tx=transaction("remind", place.root.event))
+                return place.having(replace(place[event], shows=digest(drawing)))
+            case AddReaction(message=event, emoji=emoji):
+                return await self._react(place[event], emoji, place, ask.id)
+            case RemoveReaction(message=event, emoji=emoji):
+                part = place[event]
+                await self._take_away(room, next(s.event for s in part.seeds if s.emoji == emoji))
+                seeds = tuple(seed for seed in part.seeds if seed.emoji != emoji)
+                return place.having(replace(part, seeds=seeds))
+            case SendReminder(drawing=drawing):
+                reminder = content.message(drawing, mentions=self._allowed_in(room))
+                new = {**reminder, **content.in_thread(root, after=place.newest.event)}
+                sent = await self._api.send(room, new, tx=transaction("remind", root))
                 return replace(place, reminder=sent)
-            case TakeReminder(event=event):
-                await self._take_away(room, event)
+            case PlainStep.REMOVE_REMINDER:
+                await self._take_away(room, place.reminder or NO_REMINDER)
                 return replace(place, reminder=NO_REMINDER)
             case _:
-                assert_never(deed)
+                raise AssertionError(f"Matrix has no {step}")
 
     async def _post(
         self,
@@ -269,7 +250,7 @@ class Chat:
         removed: Sequence[str],
     ) -> Place:
         if place is None:
-            await self._explain_gap(room)
+            await self.explain_gap(partial(self._explain, room))
         # Who is asked for the next step has just answered the one before: it is silent.
         mentions = self._allowed_in(room) if place is None else ()
         new = {
@@ -296,31 +277,20 @@ class Chat:
         )
         if place is not None:
             return place.having(part)
-        if len(self._sure) >= REMEMBERED:
+        if len(self._sure) >= MAX_SURE:
             self._sure.clear()
         self._sure.add(ask.id)
-        late = too_late_to_remind(ask, now=self._clock.time())
+        late = is_reminder_due(ask, now=self._clock.time())
         return Place(room=room, parts=(part,), reminder=NO_REMINDER if late else None)
 
-    async def _explain_gap(self, room: str) -> None:
-        """Say why the first card after a long time without network comes late."""
-        since, now = self._down_since, self._clock.time()
-        if since is not None and now - since >= WORTH_TELLING:
-            why = notices.unreachable(since=since, now=now)
-            tx = transaction("gap", self.name, str(since))
-            await self._api.send(room, content.message(why, notice=True), tx=tx)
-            self._down_since = None
+    async def _explain(self, room: str, why: Document, since: float) -> None:
+        new = content.message(write(why, now=self._clock.time()), notice=True)
+        await self._api.send(room, new, tx=transaction("gap", self.name, str(since)))
 
-    async def _edit(self, part: Part, drawing: Words, ask: Ask, room: str, *, notice: bool) -> str:
-        tx = transaction("edit", part.event, str(ask.revision), digest(drawing))
-        new = content.edit(drawing, part.event, notice=notice)
-        return await self._api.send(room, new, tx=tx)
-
-    async def _seed(self, part: Part, emoji: str, place: Place, room: str, ask_id: str) -> Place:
+    async def _react(self, part: Part, emoji: str, place: Place, ask_id: str) -> Place:
+        tx = transaction("seed", part.event, emoji)
         try:
-            event = await self._api.react(
-                room, part.event, emoji, tx=transaction("seed", part.event, emoji)
-            )
+            event = await self._api.react(place.room, part.event, emoji, tx=tx)
         except RetryLater as error:
             if error.after is None:
                 self._sure.discard(ask_id)
@@ -358,3 +328,54 @@ def _without(place: Place | None, removed: Sequence[str]) -> tuple[Place | None,
     if place.root.event in removed:
         return None, tuple(replace(part, step=OVER) for part in parts)
     return replace(place, parts=parts), ()
+
+
+# ── what is to be done ────────────────────────────────────────────────────────────────────────────
+
+
+def next_step(ask: Ask, card: Card, place: Place | None, seen: ReactionView) -> Step[Words] | None:
+    """The next step towards showing the ask as it is. Pure."""
+    seen = replace(seen, unsent=_lacks_pages(card, place))
+
+    def draw_finished(message: CardMessage) -> Words:
+        assert place is not None
+        part = place[message.id]
+        return draw_past(ask, view=part.view, at=part.at)
+
+    wanted = Wanted(
+        step=card.step if card.view is not None else None,
+        card=lambda: draw_card(card, seen),
+        root=lambda: draw_root(card, seen),
+        past=draw_finished,
+        reminder=lambda: draw_reminder(card, seen),
+        digest=digest,
+        reactions=tuple(key.emoji for key in keys(card)) if seen.reactions else (),
+        attachments=len(pages_of(card)),
+        remind=is_reminder_due(ask, now=seen.now),
+        untouched=is_untouched(ask),
+    )
+    return next(plan(wanted, _posted(place) if place is not None else None), None)
+
+
+def _posted(place: Place) -> Posted:
+    return Posted(
+        cards=tuple(
+            CardMessage(
+                id=part.event,
+                step=None if part.step == OVER else part.step,
+                shows=part.shows,
+                reactions=tuple(seed.emoji for seed in part.seeds),
+            )
+            for part in place.parts
+        ),
+        attachments=len(place.pages),
+        reminder=place.reminder,
+    )
+
+
+def _lacks_pages(card: Card, place: Place | None) -> bool:
+    return card.approval and len(pages_of(card)) > (len(place.pages) if place else 0)
+
+
+def digest(drawing: Words) -> str:
+    return hashlib.sha256(f"{drawing.body}\0{drawing.html}".encode()).hexdigest()[:16]
