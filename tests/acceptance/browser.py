@@ -42,10 +42,10 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import AskActions, Health
-from tests.fakes.inbox import Desk, open_desk
+from tests.fakes.inbox import ANYWHERE, Desk, open_desk
 
 TOKEN = "a-token-of-the-tests"
-POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0)
+POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0, approval_channels=ANYWHERE)
 PHONE = (390, 844)
 NARROW = (360, 800)
 DESKTOP = (1280, 800)

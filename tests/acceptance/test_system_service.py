@@ -40,9 +40,9 @@ with connected() as line:
 """
 LOOK = """
 import os, socket, sys
-from chatbridge.link import search as system_hub
+from chatbridge.link import search
 try:
-    connect_machine_hub()
+    search.connect_machine_hub()
 except OSError as error:
     print(type(error).__name__)
 for path in sys.argv[1:]:

@@ -16,6 +16,7 @@ from chatbridge.core.model import Agent, Answer, Level, Person, Project, Questio
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Health
 from tests.fakes.inbox import (
+    ANYWHERE,
     COMMAND,
     CONFIRM,
     LONG_COMMAND,
@@ -88,7 +89,7 @@ async def main(port: int) -> None:
         health=Health(agents=lambda: ("shop-api", "billing")),
         codes=codes,
     )
-    policy = Policy(min_timeout=0.1, max_timeout=12 * 3600)
+    policy = Policy(min_timeout=0.1, max_timeout=12 * 3600, approval_channels=ANYWHERE)
     with tempfile.TemporaryDirectory() as folder:
         async with open_desk(Path(folder), clock=clock, channel=channel, policy=policy) as desk:
             await _fill(desk)

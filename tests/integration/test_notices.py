@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from chatbridge.channels.registry import BUILT_IN
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import MAX_NOTICES_PER_MINUTE, Notices
 from chatbridge.core.delivery.queue import MAX_PASSED_OVER, RateLimit
@@ -25,6 +26,7 @@ from tests.fakes.clock import StillClock
 from tests.fakes.core_env import PATIENCE, World, world
 from tests.fakes.disk import failing
 
+UNWATCHED = {spec.name: spec.unwatched for spec in BUILT_IN}
 SHOP = Project(key="/src/shop", name="shop")
 CLAUDE = Peer(agent=Agent(client="claude-code", name="Claude Code"))
 
@@ -36,7 +38,8 @@ class Desk:
         self.delivery = Delivery(hub.store, clock=hub.clock)
         self.line_up = ChannelSupervisor(self.delivery, clock=hub.clock)
         for chat in chats:
-            self.line_up.add(chat.name, lambda chat=chat: chat)  # type: ignore[misc]
+            build = lambda chat=chat: chat  # type: ignore[misc]  # noqa: E731
+            self.line_up.add(chat.name, build, unwatched=UNWATCHED.get(chat.name))
         self.notices = Notices(hub.store, self.delivery, clock=hub.clock)
         self._tool = NotifyUser(self.notices, self.line_up)
         self._hub = hub

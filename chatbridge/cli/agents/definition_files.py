@@ -14,7 +14,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import chatbridge
 from chatbridge import runtime_paths
 from chatbridge.channels.checks import Finding, Mark, fine, problem, remark
 from chatbridge.cli.doctor.database import notes
@@ -232,7 +231,7 @@ SCHEMA = ".tools.schema.json"
 """What editors check files with, beside the copies: the examples' own is not where those are."""
 _SCHEMA_HERE = "../tools.schema.json"
 _EXAMPLES = os.path.join(
-    os.path.dirname(chatbridge.__file__), "commands", "definitions", "examples"
+    os.path.dirname(__file__), "..", "..", "commands", "definitions", "examples"
 )
 
 
