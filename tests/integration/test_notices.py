@@ -38,7 +38,7 @@ class Desk:
         self.delivery = Delivery(hub.store, clock=hub.clock)
         self.line_up = ChannelSupervisor(self.delivery, clock=hub.clock)
         for chat in chats:
-            build = lambda chat=chat: chat  # type: ignore[misc]  # noqa: E731
+            build = lambda chat=chat: chat  # noqa: E731
             self.line_up.add(chat.name, build, unwatched=UNWATCHED.get(chat.name))
         self.notices = Notices(hub.store, self.delivery, clock=hub.clock)
         self._tool = NotifyUser(self.notices, self.line_up)

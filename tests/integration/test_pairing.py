@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.people import MAX_NAME_CHARACTERS
 from chatbridge.channels.telegram.channel import NOBODY, TelegramChannel
-from chatbridge.channels.telegram.inbound.people import LONGEST_NAME
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, TooManyCodes
 from chatbridge.core.pairing import CODE_SECONDS, MAX_GUESSES_PER_PERSON, Pairing
@@ -239,7 +239,7 @@ async def test_whatever_somebody_is_called_the_terminal_hears_a_short_line(bridg
         await bridge.brings(eve, f"/start p_{code['code']}")
         name = (await then)["claimed"]["name"]
     assert name.isprintable()
-    assert len(name) <= LONGEST_NAME
+    assert len(name) <= MAX_NAME_CHARACTERS
 
 
 async def test_a_code_that_is_said_in_a_group_counts_for_nobody(bridge: Bridge) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.inbound.own_events import REMEMBERED, Echoes
+from chatbridge.channels.matrix.outbound.visibility import REMEMBERED, Echoes
 
 
 def test_a_message_is_ahead_until_it_has_come_back() -> None:

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from chatbridge.channels.chat.card_visibility import UNNOTICED
-from chatbridge.channels.matrix.inbound.own_events import Echoes
-from chatbridge.channels.matrix.outbound.visibility import BATCHES, Sightings
+from chatbridge.channels.matrix.outbound.visibility import BATCHES, Echoes, Sightings
 from chatbridge.core.model import Outcome, Person, QuestionType, View
 from tests.contract.asks import an_ask, answered
 from tests.fakes.clock import StillClock

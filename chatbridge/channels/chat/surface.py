@@ -3,6 +3,7 @@ build the card of an ask."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -20,7 +21,7 @@ from chatbridge.core.ports import AskActions, Clock
 GAP_WORTH_EXPLAINING_SECONDS = 5 * 60.0
 
 
-class ChatSurface:
+class ChatSurface(ABC):
     """One chat of a service that keeps messages."""
 
     persistent = True
@@ -38,6 +39,10 @@ class ChatSurface:
     def attach(self, inbox: AskActions) -> None:
         """Call it before anything is shown."""
         self._inbox = inbox
+
+    @abstractmethod
+    async def lacks(self, ask: Ask) -> bool:
+        """Whether something that has to be read before this approval is allowed may be missing."""
 
     @contextmanager
     def watched(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
 
+from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.remarks import tell_each
 from chatbridge.channels.matrix.account import log_in
 from chatbridge.channels.matrix.account.identity import Identity
@@ -15,11 +16,10 @@ from chatbridge.channels.matrix.account.session import Session
 from chatbridge.channels.matrix.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.matrix.client.events import Batch
 from chatbridge.channels.matrix.inbound.dispatch import Receiver
-from chatbridge.channels.matrix.inbound.own_events import Echoes
-from chatbridge.channels.matrix.inbound.people import People
 from chatbridge.channels.matrix.inbound.poll import Poll
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.rooms import Rooms
+from chatbridge.channels.matrix.outbound.visibility import Echoes
 from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.errors import RetryLater
@@ -62,7 +62,7 @@ class MatrixChannel:
         self._hold = hold
         self._hide = hide
         self._api = Api(account.homeserver, account.user_id, hint=account.hint, patience=patience)
-        self._people = People(self._allowed, bot=account.user_id, clock=clock)
+        self._people = Allowlist("matrix", self._allowed, bot=account.user_id, clock=clock)
         self._echoes = Echoes()
         self._chats = [
             Chat(

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 
 from chatbridge.channels.chat.card_requests import Wish
+from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.remarks import tell_each
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.inbound.dispatch import Receiver
-from chatbridge.channels.telegram.inbound.people import People
 from chatbridge.channels.telegram.inbound.poll import Poll
 from chatbridge.channels.telegram.outbound.card_messages import from_text
 from chatbridge.channels.telegram.outbound.chat import Chat
@@ -106,7 +106,7 @@ class TelegramChannel:
                 self._api,
                 inbox,
                 chats=self._chats,
-                people=People(self._allowed, clock=self._clock),
+                people=Allowlist("telegram", self._allowed, clock=self._clock),
                 username=me.username,
                 clock=self._clock,
                 spawn=self._beside.spawn,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from chatbridge.channels.chat.inbound import ChatInput
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, mark, relation
 from chatbridge.channels.matrix.outbound.card_messages import Part, Place, from_text, to_text
 from chatbridge.channels.matrix.outbound.chat import Chat, digest
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.model import Ask, Post, View
 from chatbridge.core.ports import AskActions
 
@@ -31,14 +31,15 @@ class Found:
 
 
 class Cards:
-    def __init__(self, api: Api, inbox: AskActions) -> None:
+    def __init__(self, api: Api, inbox: AskActions, *, input: ChatInput) -> None:
         self._api = api
         self._inbox = inbox
+        self._input = input
 
     async def at(self, event: str, chat: Chat) -> Found | None:
         """The ask that this message of ours shows, or showed, a step of."""
         post = await self._inbox.post_at(event, surface=chat.name)
-        ask = await self._known(post.ask_id) if post is not None else None
+        ask = await self._input.find(post.ask_id) if post is not None else None
         if post is not None and ask is not None and (found := _noted(event, ask, post)):
             return found
         trusted = await self.our_event(event, chat)
@@ -69,7 +70,7 @@ class Cards:
         made, about = mark(event.content), relation(event.content)
         if made is None or about.kind == "m.replace":
             return None
-        ask = await self._known(made.ask_id)
+        ask = await self._input.find(made.ask_id)
         if ask is None:
             return None
         root = about.event if about.kind == "m.thread" and about.event else event.id
@@ -123,12 +124,6 @@ class Cards:
         assert chat.room is not None
         found = await self._api.event(chat.room, event)
         return found if found is not None and found.sender == self._api.user_id else None
-
-    async def _known(self, ask_id: str) -> Ask | None:
-        try:
-            return await self._inbox.ask(ask_id)
-        except UnknownAsk:
-            return None
 
 
 def _noted(event: str, ask: Ask, post: Post) -> Found | None:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from chatbridge.channels.chat.inbound import ChatInput
+from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.cards import Cards
-from chatbridge.channels.matrix.inbound.own_events import Echoes
-from chatbridge.channels.matrix.inbound.people import People
 from chatbridge.channels.matrix.inbound.replies import Spawn, Voice
 from chatbridge.channels.matrix.inbound.taps import Taps
 from chatbridge.channels.matrix.inbound.texts import Texts
 from chatbridge.channels.matrix.inbound.unaddressed_messages import Plain
 from chatbridge.channels.matrix.inbound.unreadable import Held, Unreadable
 from chatbridge.channels.matrix.outbound.chat import Chat
+from chatbridge.channels.matrix.outbound.visibility import Echoes
 from chatbridge.channels.matrix.render import notices
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
@@ -32,7 +33,7 @@ class Receiver:
         inbox: AskActions,
         *,
         chats: Sequence[Chat],
-        people: People,
+        people: Allowlist[str],
         echoes: Echoes,
         clock: Clock,
         spawn: Spawn,
@@ -46,20 +47,22 @@ class Receiver:
         self._people = people
         self._echoes = echoes
         self._replaced = replaced
-        voice = Voice(api, clock=clock, spawn=spawn)
-        self._voice = voice
-        self._cards = cards = Cards(api, inbox)
-        self._texts = Texts(api, inbox, cards=cards, echoes=echoes, clock=clock, voice=voice)
+        self._voice = voice = Voice(api, clock=clock, spawn=spawn)
+        self._input = ChatInput(inbox, channel="matrix", clock=clock, typed=True)
+        self._cards = cards = Cards(api, inbox, input=self._input)
+        self._texts = Texts(api, inbox, input=self._input, cards=cards, echoes=echoes, voice=voice)
         self._plain = Plain(
             api,
             inbox,
-            texts=self._texts,
+            input=self._input,
             echoes=echoes,
             clock=clock,
             voice=voice,
             reactions=reactions,
         )
-        self._taps = Taps(api, inbox, cards=cards, plain=self._plain, clock=clock, voice=voice)
+        self._taps = Taps(
+            api, inbox, input=self._input, cards=cards, plain=self._plain, voice=voice
+        )
         self.unreadable = Unreadable(api, inbox, clock=clock, voice=voice, take=self._take_late)
 
     def coming(self, events: Sequence[RoomEvent]) -> None:
@@ -124,7 +127,7 @@ class Receiver:
             return
         ask = await self._inbox.ask(held.ask)
         if ask.draft.step != held.step and (ask.open or takes_late_answer(ask)):
-            self._voice.say(notices.said(form.STALE.why), to=event)
+            self._voice.say(form.STALE.why, to=event)
         else:
             await self.take(event, left)
 

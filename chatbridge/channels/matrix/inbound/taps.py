@@ -5,28 +5,26 @@ from __future__ import annotations
 from functools import partial
 
 from chatbridge.channels.chat.card_visibility import answerable
+from chatbridge.channels.chat.inbound import ChatInput, reply_to
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.cards import Cards, Found
-from chatbridge.channels.matrix.inbound.people import person_of
-from chatbridge.channels.matrix.inbound.replies import Voice
+from chatbridge.channels.matrix.inbound.replies import Voice, person_of
 from chatbridge.channels.matrix.inbound.unaddressed_messages import Plain
 from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
-from chatbridge.channels.matrix.render import notices
 from chatbridge.channels.matrix.render.reactions import key_for
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.cards.phrases import UNSENT, format_only_on
-from chatbridge.core.errors import AskEnded, NotHere
+from chatbridge.core.cards.phrases import UNSENT
+from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import form
-from chatbridge.core.forms.approval import allows
 from chatbridge.core.forms.emoji_shortcuts import is_shortcut
 from chatbridge.core.forms.typed_input import format_approval_help
-from chatbridge.core.model import Ask, ChannelState, Person
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.model import Ask, ChannelState
+from chatbridge.core.ports import AskActions
 
 ONCE_MORE = "To react with the same again, take your reaction back first."
 """No server takes a person's reaction twice: a tap on one's own takes it back."""
@@ -38,16 +36,16 @@ class Taps:
         api: Api,
         inbox: AskActions,
         *,
+        input: ChatInput,
         cards: Cards,
         plain: Plain,
-        clock: Clock,
         voice: Voice,
     ) -> None:
         self._api = api
         self._inbox = inbox
+        self._input = input
         self._cards = cards
         self._plain = plain
-        self._clock = clock
         self._voice = voice
 
     async def take(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> None:
@@ -61,17 +59,8 @@ class Taps:
             if asked is not None:
                 await self._plain.use(event, about.key or "", asked, cursor)
             return
-        ask = found.ask
-        try:
-            told = await self._put(event, about.event, about.key or "", found, chat, cursor)
-        except AskEnded:
-            ask = await self._inbox.ask(ask.id)
-            self._voice.say(notices.ended(ask, now=self._clock.time()), to=event, root=found.root)
-        except NotHere as error:
-            self._voice.say(notices.said(format_only_on(error.channels)), to=event, root=found.root)
-        else:
-            if told:
-                self._voice.say(notices.said(told), to=event, root=found.root)
+        told = await self._put(event, about.event, about.key or "", found, chat, cursor)
+        self._voice.say(told, to=event, root=found.root)
 
     async def _put(
         self,
@@ -85,7 +74,7 @@ class Taps:
         """What the person is told, if anything."""
         ask = found.ask
         if not (ask.open or (takes_late_answer(ask) and ask.draft.late)):
-            raise AskEnded(ask.id, status=ask.status)
+            return self._input.ended(ask)
         if found.step != ask.draft.step:
             return form.STALE.why
         card = await off_loop(partial(build_card, ask, channel="matrix"), weight=weight_of(ask))
@@ -93,18 +82,17 @@ class Taps:
         if key is None or isinstance(key.action, AskAction):
             # Nobody should think that something was allowed, or denied.
             return format_approval_help(card) if ask.approval else ""
-        if ask.approval and allows(key.action) and await chat.lacks(ask):
+        if await self._input.is_unsent(ask, (key.action,), chat):
             return f"{UNSENT} {ONCE_MORE}"
         await self._cards.adopt(found, chat)
         beside: tuple[ChannelState, ...] = ()
         if isinstance(key.action, form.Toggle):
             beside = (await chat.picks.with_one(ask, at, event.id, key.action.option),)
-        step = await self._inbox.put(
-            ask.id, key.action, person=self._who(event), cursor=cursor, beside=beside
-        )
-        if not isinstance(step, form.Refused):
-            return ""
-        return step.why if step == form.STALE else f"{step.why} {ONCE_MORE}"
+        person = person_of(event, self._api)
+        step = await self._input.put(ask, key.action, person=person, cursor=cursor, beside=beside)
+        if isinstance(step, form.Refused) and step != form.STALE:
+            return f"{step.why} {ONCE_MORE}"
+        return reply_to(step) or ""
 
     # ── taking back ───────────────────────────────────────────────────────────────────────────────
 
@@ -139,10 +127,7 @@ class Taps:
         off = form.Toggle(step=ask.draft.step, option=option, on=False)
         try:
             await self._inbox.put(
-                ask.id, off, person=self._who(event), cursor=cursor, beside=(left,)
+                ask.id, off, person=person_of(event, self._api), cursor=cursor, beside=(left,)
             )
         except AskEnded:
             pass  # it was on when the answer was sent
-
-    def _who(self, event: RoomEvent) -> Person:
-        return person_of(event.sender, name=self._api.name_of(event.room, event.sender))

@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chatbridge.channels.chat.card_visibility import any_unseen, shown_on
+from chatbridge.channels.chat.inbound import ChatInput, reply_to
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
-from chatbridge.channels.matrix.inbound.disambiguation import from_content, offer
-from chatbridge.channels.matrix.inbound.own_events import Echoes
-from chatbridge.channels.matrix.inbound.replies import Voice
-from chatbridge.channels.matrix.inbound.texts import Texts, text_of
+from chatbridge.channels.matrix.inbound.replies import Voice, from_content, offer, person_of
+from chatbridge.channels.matrix.inbound.texts import text_of
 from chatbridge.channels.matrix.outbound.card_messages import Place, from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
+from chatbridge.channels.matrix.outbound.visibility import Echoes
 from chatbridge.channels.matrix.render import notices
-from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.errors import UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, ChannelState
@@ -43,7 +41,7 @@ class Plain:
         api: Api,
         inbox: AskActions,
         *,
-        texts: Texts,
+        input: ChatInput,
         echoes: Echoes,
         clock: Clock,
         voice: Voice,
@@ -51,7 +49,7 @@ class Plain:
     ) -> None:
         self._api = api
         self._inbox = inbox
-        self._texts = texts
+        self._input = input
         self._echoes = echoes
         self._clock = clock
         self._voice = voice
@@ -70,9 +68,7 @@ class Plain:
         elif text.strip().casefold() in HELP:
             self._voice.say(notices.help_text(reactions=self._reactions), to=event)
         elif only := await self._clearly_meant(chat):
-            drawing = await self._texts.put(event, text, only, cursor)
-            if drawing is not None:
-                self._voice.say(drawing, to=event)
+            self._voice.say(await self._put(event, text, only, cursor), to=event)
         else:
             await self._ask_back(event, chat)
 
@@ -105,25 +101,29 @@ class Plain:
         written = await self._api.event(tap.room, made.text)
         text = text_of(written) if written is not None and written.sender == tap.sender else None
         if written is None or not text:
-            self._voice.say(notices.said(GONE), to=tap)
+            self._voice.say(GONE, to=tap)
             return
-        try:
-            ask = await self._inbox.ask(chosen[0])
-        except UnknownAsk:
+        ask = await self._input.find(chosen[0])
+        if ask is None:
             return
-        drawing = await self._used(written, text, ask, chosen[1], cursor)
+        told = await self._used(written, text, ask, chosen[1], cursor)
         self._voice.spawn(self._voice.take_away(asked))
-        if drawing is not None:
-            self._voice.say(drawing, to=written)
+        self._voice.say(told, to=written)
 
     async def _used(
         self, written: RoomEvent, text: str, ask: Ask, step: int, cursor: ChannelState | None
-    ) -> Words | None:
+    ) -> str | None:
         if not (ask.open or (takes_late_answer(ask) and ask.draft.late)):
-            return notices.ended(ask, now=self._clock.time())
+            return self._input.ended(ask)
         if step != ask.draft.step:
-            return notices.said(form.STALE.why)
-        return await self._texts.put(written, text, ask, cursor)
+            return form.STALE.why
+        return await self._put(written, text, ask, cursor)
+
+    async def _put(
+        self, event: RoomEvent, text: str, ask: Ask, cursor: ChannelState | None
+    ) -> str | None:
+        person = person_of(event, self._api)
+        return reply_to(await self._input.put_text(ask, text, person=person, cursor=cursor))
 
     async def _ask_back(self, event: RoomEvent, chat: Chat) -> None:
         here = await self._open_in(chat)

@@ -14,6 +14,7 @@ from functools import partial
 
 from chatbridge.channels.chat.document import Document
 from chatbridge.channels.chat.hints import ReactionView
+from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.planner import (
     NO_REMINDER,
     AddReaction,
@@ -38,18 +39,16 @@ from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.content import transaction
 from chatbridge.channels.matrix.client.errors import MayNot, Rejected
 from chatbridge.channels.matrix.client.events import Mark, marked
-from chatbridge.channels.matrix.inbound.multi_select_reactions import Picks
-from chatbridge.channels.matrix.inbound.own_events import Echoes
-from chatbridge.channels.matrix.inbound.people import People
 from chatbridge.channels.matrix.outbound.card_messages import (
     OVER,
     Part,
+    Picks,
     Place,
     Seed,
     from_text,
     to_text,
 )
-from chatbridge.channels.matrix.outbound.visibility import Sightings
+from chatbridge.channels.matrix.outbound.visibility import Echoes, Sightings
 from chatbridge.channels.matrix.render import notices
 from chatbridge.channels.matrix.render.announcement import draw_notice
 from chatbridge.channels.matrix.render.approvals import pages_of
@@ -75,7 +74,14 @@ class Chat(ChatSurface):
     """Every homeserver has limits of its own, and says so when they are reached."""
 
     def __init__(
-        self, api: Api, home: str, *, people: People, echoes: Echoes, clock: Clock, reactions: bool
+        self,
+        api: Api,
+        home: str,
+        *,
+        people: Allowlist[str],
+        echoes: Echoes,
+        clock: Clock,
+        reactions: bool,
     ) -> None:
         """`home` is a room, or a person: then it is the room that they invite the bot to."""
         super().__init__(f"matrix:{home}", service="Matrix", clock=clock)

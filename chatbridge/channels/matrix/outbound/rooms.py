@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import Invite, RoomEvent
-from chatbridge.channels.matrix.inbound.people import People
 from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.core.errors import ChatRefused
@@ -22,7 +22,13 @@ log = logging.getLogger(__name__)
 
 class Rooms:
     def __init__(
-        self, api: Api, inbox: AskActions, *, chats: Sequence[Chat], people: People, clock: Clock
+        self,
+        api: Api,
+        inbox: AskActions,
+        *,
+        chats: Sequence[Chat],
+        people: Allowlist[str],
+        clock: Clock,
     ) -> None:
         self._api = api
         self._inbox = inbox

@@ -1,4 +1,4 @@
-"""What comes in: each update goes to the part that it is for, or to nobody.
+"""Routes each update to the part that it is for: a tap, a command, a text.
 
 A stranger's updates end here, without an effect and without an answer, unless they bring a code
 that somebody at the terminal waits for.
@@ -6,14 +6,21 @@ that somebody at the terminal waits for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from telegram import CallbackQuery, Message, Update
 
+from chatbridge.channels.chat.inbound import ChatInput
+from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.telegram.client.api import Api
-from chatbridge.channels.telegram.inbound.commands import Commands
-from chatbridge.channels.telegram.inbound.people import People, claim_of
-from chatbridge.channels.telegram.inbound.replies import Spawn, Voice
+from chatbridge.channels.telegram.inbound.replies import (
+    Spawn,
+    Voice,
+    claim_of,
+    person_of,
+    replied_to,
+)
 from chatbridge.channels.telegram.inbound.taps import Taps
 from chatbridge.channels.telegram.inbound.texts import Texts
 from chatbridge.channels.telegram.outbound.chat import Chat
@@ -21,6 +28,10 @@ from chatbridge.channels.telegram.render import notices
 from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import AskActions, Clock
+
+COMMANDS = ("start", *(name for name, _ in notices.COMMANDS))
+ANOTHER_BOTS = ""
+_COMMAND = re.compile(r"/(\w+)(?:@(\w+))?(?:\s|$)")
 
 
 class Receiver:
@@ -30,7 +41,7 @@ class Receiver:
         inbox: AskActions,
         *,
         chats: Sequence[Chat],
-        people: People,
+        people: Allowlist[int],
         username: str,
         clock: Clock,
         spawn: Spawn,
@@ -41,10 +52,11 @@ class Receiver:
         self._people = people
         self._pairing = pairing
         self._migrated = migrated
+        self._username = username
+        self._input = ChatInput(inbox, channel="telegram", clock=clock, typed=False)
         self._voice = Voice(api, clock=clock, spawn=spawn)
-        self._taps = Taps(api, inbox, clock=clock, spawn=spawn)
-        self._texts = Texts(api, inbox, clock=clock, voice=self._voice)
-        self._commands = Commands(inbox, username=username, clock=clock, voice=self._voice)
+        self._taps = Taps(api, inbox, input=self._input, clock=clock, spawn=spawn)
+        self._texts = Texts(api, inbox, input=self._input, clock=clock, voice=self._voice)
 
     async def take(self, update: Update, cursor: ChannelState) -> None:
         """Deal with one update. The cursor is committed together with an effect on an ask.
@@ -59,7 +71,7 @@ class Receiver:
 
     async def _tap(self, query: CallbackQuery, cursor: ChannelState) -> None:
         chat = self._chat(query.message.chat.id) if query.message is not None else None
-        if self._people.allows(query.from_user) and chat is not None:
+        if self._people.allows(query.from_user.id) and chat is not None:
             await self._taps.take(query, chat, cursor)
         else:
             self._taps.ignore(query)
@@ -77,17 +89,36 @@ class Receiver:
             return  # in the name of a group or a channel: that may be anybody
         if self._claims(message):
             return  # whoever it was, what is said to them is for the terminal to decide
-        if not self._people.allows(message.from_user):
+        if message.from_user is None or not self._people.allows(message.from_user.id):
             return
-        command = self._commands.name_in(message)
+        command = self._command_in(message)
         if chat is None:
             if message.chat.id > 0 or command:
                 not_here = notices.not_here(message.chat.id)
                 self._voice.spawn(self._voice.say(not_here, to=message, reply=False))
         elif command is not None:
-            await self._commands.run(command, message, chat, cursor)
+            person = person_of(message.from_user, chat=chat.id)
+            said = (
+                notices.help_text(private=chat.private)
+                if command in ("start", "help")
+                else await self._input.command(command, surface=chat, person=person, cursor=cursor)
+            )
+            if said is not None:
+                await self._voice.say(said, to=message, reply=False)
         else:
             await self._texts.take(message, chat, cursor)
+
+    def _command_in(self, message: Message) -> str | None:
+        """The command that this message is; a text that only looks like one is a text. Where a
+        prompt is out, an app sends a command from the menu as a reply to it."""
+        text = (message.text or "").strip()
+        found = _COMMAND.match(text)
+        if found is None or found[1] not in COMMANDS:
+            return None
+        if replied_to(message) is not None and found.end() < len(text):
+            return None
+        addressed = found[2] is None or found[2].casefold() == self._username.casefold()
+        return found[1] if addressed else ANOTHER_BOTS
 
     def _claims(self, message: Message) -> bool:
         """Whether this is a Start with an open code, in the sender's own chat with the bot."""

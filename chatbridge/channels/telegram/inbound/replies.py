@@ -1,18 +1,20 @@
-"""What the bot says beside cards: silent answers to what somebody wrote, and work that nobody has
-to wait for."""
+"""Who wrote a message and what it replies to, and what the bot says to it beside cards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from telegram import Message
+from telegram import Message, User
 
 from chatbridge.channels.chat.document import Document, paragraph
 from chatbridge.channels.chat.document import Message as Note
+from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.render.card import draw
 from chatbridge.core.errors import RetryLater
+from chatbridge.core.model import Person
+from chatbridge.core.pairing import Claim
 from chatbridge.core.ports import Clock
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
@@ -21,6 +23,28 @@ Spawn = Callable[[Coroutine[Any, Any, None]], None]
 def thread_of(message: Message) -> int | None:
     """The topic that a message stands in."""
     return message.message_thread_id if message.is_topic_message else None
+
+
+def replied_to(message: Message) -> Message | None:
+    """The message that a person chose to reply to. In a topic every plain message replies to the
+    one that opened the topic."""
+    replied = message.reply_to_message
+    return None if replied is None or replied.forum_topic_created is not None else replied
+
+
+def person_of(user: User, *, chat: int) -> Person:
+    return Person(name=display_name(user.full_name), channel="telegram", place=str(chat))
+
+
+def claim_of(user: User) -> Claim:
+    """Somebody who brings a code in their own chat with the bot, which has their number."""
+    return Claim(
+        channel="telegram",
+        person=user.id,
+        chat=user.id,
+        name=display_name(user.full_name),
+        username=display_name(user.username) if user.username else None,
+    )
 
 
 class Voice:

@@ -4,52 +4,27 @@ which one is meant. Nothing that was typed has to be typed again."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 from telegram import Message
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, decode
 from chatbridge.channels.chat.card_visibility import any_unseen, shown_on
+from chatbridge.channels.chat.inbound import ChatInput, reply_to
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
-from chatbridge.channels.telegram.inbound.people import person_of
-from chatbridge.channels.telegram.inbound.replies import Voice, thread_of
+from chatbridge.channels.telegram.inbound.replies import Voice, person_of, replied_to, thread_of
 from chatbridge.channels.telegram.outbound.card_messages import Place, from_text, handle
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.phrases import format_end, format_only_on
-from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import approval, form
-from chatbridge.core.forms.typed_input import interpret_beside_buttons, takes_text
-from chatbridge.core.model import Ask, ChannelState, Person, View
+from chatbridge.core.forms.typed_input import takes_text
+from chatbridge.core.model import Ask, ChannelState, View
 from chatbridge.core.ports import AskActions, Clock
 
 TAKEN = "👍"
 REPLY_TO_ONE = "Reply to the question you mean."
-
-
-async def put_text(
-    inbox: AskActions, ask: Ask, text: str, *, person: Person, cursor: ChannelState
-) -> form.Step:
-    """A text for this ask, as it is now. :raises AskEnded: :raises NotHere:"""
-    opening: list[form.Event] = []
-    if takes_late_answer(ask) and not ask.draft.late:
-        opening = [form.AnswerAnyway(step=ask.draft.step)]
-        opened = form.advance(ask.questions, ask.draft, opening[0])
-        assert isinstance(opened, form.Moved)
-        ask = replace(ask, draft=opened.draft)
-    events = await off_loop(partial(interpret_beside_buttons, ask, text), weight=weight_of(ask))
-    return await inbox.put(ask.id, *opening, *events, person=person, cursor=cursor)
-
-
-def replied_to(message: Message) -> Message | None:
-    """The message that a person chose to reply to. In a topic every plain message replies to the
-    one that opened the topic."""
-    replied = message.reply_to_message
-    return None if replied is None or replied.forum_topic_created is not None else replied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +37,12 @@ class Open:
 
 
 class Texts:
-    def __init__(self, api: Api, inbox: AskActions, *, clock: Clock, voice: Voice) -> None:
+    def __init__(
+        self, api: Api, inbox: AskActions, *, input: ChatInput, clock: Clock, voice: Voice
+    ) -> None:
         self._api = api
         self._inbox = inbox
+        self._input = input
         self._clock = clock
         self._voice = voice
         self._began = clock.time()
@@ -92,7 +70,7 @@ class Texts:
         """The ask whose card this message is, or belongs to."""
         post = await self._inbox.post_at(handle(chat.id, replied.message_id), surface=chat.name)
         if post is not None:
-            return await self._known(post.ask_id)
+            return await self._input.find(post.ask_id)
         # A card whose number is not known, because a connection was cut or nobody said it.
         if self._is_ours(replied) and replied.reply_markup is not None:
             for row in replied.reply_markup.inline_keyboard:
@@ -101,21 +79,14 @@ class Texts:
                     tap = decode(data) if isinstance(data, str) else None
                     if isinstance(tap, Tap) and not isinstance(tap.action, Show | Use | Neither):
                         chat.touched(tap.ask_id, replied.message_id)
-                        return await self._known(tap.ask_id)
+                        return await self._input.find(tap.ask_id)
         return None
-
-    async def _known(self, ask_id: str) -> Ask | None:
-        try:
-            return await self._inbox.ask(ask_id)
-        except UnknownAsk:
-            return None
 
     async def _reply(
         self, message: Message, ask: Ask, replied: Message, chat: Chat, cursor: ChannelState
     ) -> None:
         if not (ask.open or takes_late_answer(ask)):
-            over = format_end(ask, now=self._clock.time())
-            await self._voice.say(over, to=message)
+            await self._voice.say(self._input.ended(ask), to=message)
         elif not message.text:
             await self._voice.say(notices.ONLY_TEXT, to=message)
         elif await self._is_old_step(message, ask, replied, chat):
@@ -144,25 +115,13 @@ class Texts:
     async def _put(self, message: Message, ask: Ask, chat: Chat, cursor: ChannelState) -> None:
         assert message.text is not None
         assert message.from_user is not None
-        try:
-            step = await put_text(
-                self._inbox,
-                ask,
-                message.text,
-                person=person_of(message.from_user, chat=chat.id),
-                cursor=cursor,
-            )
-        except AskEnded:
-            told = format_end(await self._inbox.ask(ask.id), now=self._clock.time())
-        except NotHere as error:
-            told = format_only_on(error.channels)
-        else:
-            if not isinstance(step, form.Refused):
-                self._voice.spawn(self._api.react(chat.id, message.message_id, TAKEN))
-                return
-            told = step.why
+        person = person_of(message.from_user, chat=chat.id)
+        result = await self._input.put_text(ask, message.text, person=person, cursor=cursor)
         # Whether this arrives or not, the message has been dealt with.
-        self._voice.spawn(self._voice.say(told, to=message))
+        if (told := reply_to(result)) is not None:
+            self._voice.spawn(self._voice.say(told, to=message))
+        else:
+            self._voice.spawn(self._api.react(chat.id, message.message_id, TAKEN))
 
     # ── not a reply ───────────────────────────────────────────────────────────────────────────────
 
