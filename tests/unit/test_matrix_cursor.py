@@ -150,7 +150,7 @@ async def begun(server: Homeserver, disk: Disk) -> Poll:
 
 async def one_round(poll: Poll) -> None:
     try:
-        await poll._read_on()
+        await poll.read_on()
     except (StoreError, RetryLater):
         pass  # and the next round is the next try
 

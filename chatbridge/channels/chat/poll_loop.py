@@ -1,15 +1,17 @@
-"""The rounds of a channel that reads from a service: when it works, when it rests, and who waits
-until it has read everything. What is read, and how, is the channel's own."""
+"""The loop that reads from a service: when it reads and rests, who waits until everything was read,
+and how often an event is tried. What is read, and where reading goes on, is the channel's own."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
-from chatbridge.core.ports import Clock
+from chatbridge.core.model import ChannelState
+from chatbridge.core.ports import AskActions, Clock
 from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
@@ -19,13 +21,20 @@ T = TypeVar("T")
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
 
-class PollLoop:
+class PollLoop(ABC):
     """One round after the other, until cancelled. A round that fails is followed by a pause."""
 
-    def __init__(self, service: str, *, clock: Clock) -> None:
+    def __init__(
+        self, channel: str, *, inbox: AskActions, clock: Clock, kind: str = "event", tries: int = 1
+    ) -> None:
+        """`kind` is what an event is called in the log; `tries`, how often one is tried that fails
+        for want of a connection."""
         self.trouble: str | None = None
-        self._service = service
+        self._channel = channel
+        self._inbox = inbox
         self._clock = clock
+        self._kind = kind
+        self._tries = tries
         self._failures = 0
         self._hurry = asyncio.Event()
         self._hurry.set()
@@ -33,12 +42,23 @@ class PollLoop:
         self._draining: list[asyncio.Future[None]] = []
         self._caught_up = False
         self._over = False
+        self._tried: tuple[object, int] = (None, 0)
+        self._doubtful: object = None
 
-    async def run(self, read_on: Callable[[], Awaitable[None]]) -> None:
+    @abstractmethod
+    async def read_on(self) -> None:
+        """Read once, and deal with what was read."""
+
+    @property
+    @abstractmethod
+    def cursor_key(self) -> str:
+        """Under which the place to read on is stored."""
+
+    async def run(self) -> None:
         """Until cancelled. :raises TokenRejected:"""
         try:
             while True:
-                await self._round(read_on)
+                await self._round()
         finally:
             self._over = True
             self._drained(self._draining)
@@ -85,26 +105,26 @@ class PollLoop:
 
     def works(self) -> None:
         if self.trouble is not None:
-            log.info("%s works again", self._service)
+            log.info("%s works again", self._channel)
         self.trouble = None
         self._failures = 0
 
     # ── between rounds ────────────────────────────────────────────────────────────────────────────
 
-    async def _round(self, read_on: Callable[[], Awaitable[None]]) -> None:
+    async def _round(self) -> None:
         try:
-            await read_on()
+            await self.read_on()
         except TokenRejected:
             raise
         except StoreError as error:
-            await self._pause(f"{self._service}: nothing is read: {error}")
+            await self._pause(f"{self._channel}: nothing is read: {error}")
         except RetryLater as error:
             if error.after is None:
                 # A long request would hide for a minute that it works again.
                 self._hurry.set()
             await self._pause(str(error), at_least=error.after or 0.0)
         except ChatbridgeError as error:
-            await self._pause(f"{self._service}: {error}")
+            await self._pause(f"{self._channel}: {error}")
 
     async def _pause(self, trouble: str, *, at_least: float = 0.0) -> None:
         if trouble != self.trouble:
@@ -123,32 +143,35 @@ class PollLoop:
         if not self._draining:
             self._hurry.clear()
 
+    # ── the cursor ────────────────────────────────────────────────────────────────────────────────
 
-class EventIngest:
-    def __init__(self, kind: str, *, tries: int) -> None:
-        """`kind` is what such a thing is called in the log; `tries`, how often one is tried that
-        fails for want of a connection."""
-        self._kind = kind
-        self._tries = tries
-        self._tried: tuple[object, int] = (None, 0)
-        self._doubtful: object = None
+    async def stored_cursor(self) -> ChannelState | None:
+        return await self._inbox.note(self._channel, self.cursor_key)
+
+    def cursor(self, value: str) -> ChannelState:
+        now = self._clock.time()
+        return ChannelState(channel=self._channel, key=self.cursor_key, value=value, at=now)
+
+    # ── one event ─────────────────────────────────────────────────────────────────────────────────
 
     async def process(
         self,
         name: object,
         take: Callable[[], Awaitable[None]],
         *,
-        committed: Callable[[], Awaitable[bool]],
+        committed: Callable[[str], bool],
     ) -> bool:
-        """False: it was given up for want of a connection. `committed` is asked if storing it has
-        failed before: perhaps only something after the effect did.
+        """False: it was given up for want of a connection. `committed` is asked, with the stored
+        cursor, if storing it has failed before: perhaps only something after the effect did.
 
         :raises StoreError: it has to come again.
         :raises RetryLater: likewise.
         :raises TokenRejected:
         """
-        if self._doubtful == name and await committed():
-            return True
+        if self._doubtful == name:
+            stored = await self.stored_cursor()
+            if stored is not None and committed(stored.value):
+                return True
         try:
             await take()
         except TokenRejected:
@@ -159,12 +182,12 @@ class EventIngest:
         except RetryLater as error:
             if self.may_be_tried_again(name):
                 raise
-            log.warning("%s %s was passed over: %s", self._kind, name, error)
+            log.warning("%s: %s %s was passed over: %s", self._channel, self._kind, name, error)
             return False
         except ChatbridgeError as error:
-            log.warning("%s %s was passed over: %s", self._kind, name, error)
+            log.warning("%s: %s %s was passed over: %s", self._channel, self._kind, name, error)
         except Exception:
-            log.exception("%s %s was passed over", self._kind, name)
+            log.exception("%s: %s %s was passed over", self._channel, self._kind, name)
         return True
 
     def may_be_tried_again(self, name: object) -> bool:

@@ -11,8 +11,9 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from chatbridge.channels.chat.poll_loop import EventIngest, PollLoop
+from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.errors import Rejected
 from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline
@@ -69,7 +70,7 @@ def _cursor_from(text: str) -> Cursor:
     return cursor
 
 
-class Poll:
+class Poll(PollLoop):
     def __init__(
         self,
         api: Api,
@@ -84,10 +85,8 @@ class Poll:
     ) -> None:
         """`take` deals with one event; `coming` is told of all those that it will be given next;
         `after` is called after each batch; `given_up` is told what could not be dealt with."""
-        self._rounds = PollLoop("matrix", clock=clock)
+        super().__init__("matrix", inbox=inbox, clock=clock, tries=TRIES)
         self._api = api
-        self._inbox = inbox
-        self._clock = clock
         self._take = take
         self._coming = coming
         self._invited = invited
@@ -99,12 +98,15 @@ class Poll:
         self._missed: dict[str, tuple[RoomEvent, ...]] = {}
         self._keys = True
         """Some may have come that nothing has been read with yet: also to the hub before this."""
-        self._once = EventIngest("matrix: event", tries=TRIES)
+
+    @property
+    def cursor_key(self) -> str:
+        return f"since:{self._api.user_id}"
 
     async def begin(self) -> None:
         """Find out where to read on, and how the rooms are. On the first start with an account,
         what was written until now is passed over; invitations count."""
-        known = await self._inbox.note("matrix", self._key)
+        known = await self.stored_cursor()
         if known is not None:
             self._cursor = _cursor_from(known.value)
         try:
@@ -123,27 +125,13 @@ class Poll:
         invites = dict.fromkeys((*batch.invites, *await self._api.invites()))
         self._held = replace(batch, invites=tuple(invites))
 
-    @property
-    def trouble(self) -> str | None:
-        return self._rounds.trouble
-
-    async def run(self) -> None:
-        """Until cancelled, after `begin`. :raises TokenRejected:"""
-        await self._rounds.run(self._read_on)
-
-    async def drain(self) -> None:
-        await self._rounds.drain()
-
-    # ── reading ───────────────────────────────────────────────────────────────────────────────────
-
-    async def _read_on(self) -> None:
+    async def read_on(self) -> None:
         """One request, unless there is still something to be dealt with."""
-        rounds = self._rounds
-        waiting = rounds.waiting()
+        waiting = self.waiting()
         if self._held is None:
-            wait = 0.0 if rounds.hurried else WAIT
+            wait = 0.0 if self.hurried else WAIT
             reading = self._api.sync(self._cursor.since, wait=wait)
-            self._held = await (rounds.unless_hurried(reading) if wait else reading)
+            self._held = await (self.unless_hurried(reading) if wait else reading)
             if self._held is None:
                 return
         batch = self._held
@@ -161,8 +149,8 @@ class Poll:
         await self._after(replace(batch, keys=self._keys))
         self._keys = False
         if not any(timeline.events for timeline in batch.timelines):
-            rounds.read_all(waiting)
-        rounds.works()
+            self.read_all(waiting)
+        self.works()
 
     async def _deal_with(self, batch: Batch) -> None:
         for invite in batch.invites:
@@ -171,7 +159,7 @@ class Poll:
             except Rejected as error:
                 log.warning("matrix: the bot cannot go to %s: %s", invite.room, error)
             except RetryLater as error:
-                if self._once.may_be_tried_again(invite.room):
+                if self.may_be_tried_again(invite.room):
                     raise
                 log.warning("matrix: the bot cannot go to %s: %s", invite.room, error)
         for timeline in batch.timelines:
@@ -183,7 +171,7 @@ class Poll:
                 self._cursor.add(event.id)
         if batch.next != self._cursor.since:
             ahead = Cursor(since=batch.next)
-            await self._inbox.remember(self._note(ahead.to_text()))
+            await self._inbox.remember(self.cursor(ahead.to_text()))
             self._cursor = ahead
 
     async def _whole(self, timeline: Timeline) -> tuple[RoomEvent, ...]:
@@ -222,20 +210,11 @@ class Poll:
         return event.content.get("membership") == "join" and not event.still_in
 
     async def _take_once(self, event: RoomEvent) -> None:
-        cursor = self._note(self._cursor.to_text(event.id))
-        dealt_with = await self._once.process(
-            event.id, lambda: self._take(event, cursor), committed=lambda: self._committed(event)
+        cursor = self.cursor(self._cursor.to_text(event.id))
+        dealt_with = await self.process(
+            event.id,
+            partial(self._take, event, cursor),
+            committed=lambda stored: event.id in _cursor_from(stored).done,
         )
         if not dealt_with:
             self._given_up(event)
-
-    async def _committed(self, event: RoomEvent) -> bool:
-        known = await self._inbox.note("matrix", self._key)
-        return known is not None and event.id in _cursor_from(known.value).done
-
-    def _note(self, value: str) -> ChannelState:
-        return ChannelState(channel="matrix", key=self._key, value=value, at=self._clock.time())
-
-    @property
-    def _key(self) -> str:
-        return f"since:{self._api.user_id}"

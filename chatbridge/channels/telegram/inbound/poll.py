@@ -7,10 +7,12 @@ next request; one that was not comes again, after a crash as after a full disk.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from operator import eq
 
 from telegram import Update
 
-from chatbridge.channels.chat.poll_loop import EventIngest, PollLoop
+from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.core.model import ChannelState
 from chatbridge.core.policy import DAY, HOUR
@@ -30,7 +32,7 @@ TRIES = 3
 """How often an update is tried that fails for want of a connection."""
 
 
-class Poll:
+class Poll(PollLoop):
     def __init__(
         self,
         api: Api,
@@ -41,62 +43,53 @@ class Poll:
         gap: Callable[[], Awaitable[None]],
     ) -> None:
         """`take` deals with one update; `gap` is called if Telegram may have forgotten some."""
-        self._rounds = PollLoop("telegram", clock=clock)
+        super().__init__("telegram", inbox=inbox, clock=clock, kind="update", tries=TRIES)
         self._api = api
-        self._inbox = inbox
-        self._clock = clock
         self._take = take
         self._gap = gap
         self._offset: int | None = None
         self._noted_at = 0.0
         self._forgot = False
-        self._once = EventIngest("telegram: update", tries=TRIES)
+
+    @property
+    def cursor_key(self) -> str:
+        return f"offset:{self._api.bot_id}"
 
     async def begin(self) -> None:
         """Find out where to read on. Before any card is out: on the first start with a bot, what
         was written to it until now is passed over."""
-        known = await self._inbox.note("telegram", self._key)
+        known = await self.stored_cursor()
         if known is None:
             waiting = await self._api.updates(offset=-1, wait=0)
             self._offset = waiting[-1].update_id + 1 if waiting else 0
-            await self._note()
+            await self._store()
             return
         self._noted_at = known.at
         if self._clock.time() - known.at < CURSOR_LASTS:
             self._offset = number(known.value)
 
-    @property
-    def trouble(self) -> str | None:
-        return self._rounds.trouble
-
-    async def run(self) -> None:
-        """Until cancelled, after `begin`. :raises TokenRejected:"""
-        await self._rounds.run(self._read_on)
-
-    async def drain(self) -> None:
-        await self._rounds.drain()
-
-    # ── reading ───────────────────────────────────────────────────────────────────────────────────
-
-    async def _read_on(self) -> None:
-        """One request."""
-        rounds = self._rounds
-        waiting, began = rounds.waiting(), self._clock.monotonic()
-        wait = 0 if rounds.hurried else WAIT
+    async def read_on(self) -> None:
+        waiting, began = self.waiting(), self._clock.monotonic()
+        wait = 0 if self.hurried else WAIT
         reading = self._api.updates(offset=self._offset, wait=wait)
-        updates = await (rounds.unless_hurried(reading) if wait else reading)
+        updates = await (self.unless_hurried(reading) if wait else reading)
         if updates is None:
             return
         await self._deal_with(updates)
         if not updates:  # fewer than asked for is no sign: Telegram slows repeated requests down
-            rounds.read_all(waiting)
-        rounds.works()
+            self.read_all(waiting)
+        self.works()
         if wait and not updates:
-            await rounds.rest(until=began + LEAST)
+            await self.rest(until=began + LEAST)
 
     async def _deal_with(self, updates: Sequence[Update]) -> None:
         for update in updates:
-            await self._take_once(update)
+            cursor = self.cursor(str(update.update_id + 1))
+            await self.process(
+                update.update_id,
+                partial(self._take, update, cursor),
+                committed=partial(eq, cursor.value),
+            )
             self._offset = update.update_id + 1
         now = self._clock.time()
         self._forgot |= now - self._noted_at > FORGOTTEN_AFTER
@@ -105,30 +98,9 @@ class Poll:
             await self._gap()
             self._forgot = False
         if updates or now - self._noted_at > NOTE_EVERY:
-            await self._note()
+            await self._store()
 
-    async def _take_once(self, update: Update) -> None:
-        cursor = self._cursor(update.update_id + 1)
-        await self._once.process(
-            update.update_id,
-            lambda: self._take(update, cursor),
-            committed=lambda: self._committed(cursor),
-        )
-
-    async def _committed(self, cursor: ChannelState) -> bool:
-        known = await self._inbox.note("telegram", self._key)
-        return known is not None and known.value == cursor.value
-
-    async def _note(self) -> None:
-        cursor = self._cursor(self._offset or 0)
+    async def _store(self) -> None:
+        cursor = self.cursor(str(self._offset or 0))
         await self._inbox.remember(cursor)
         self._noted_at = cursor.at
-
-    def _cursor(self, offset: int) -> ChannelState:
-        return ChannelState(
-            channel="telegram", key=self._key, value=str(offset), at=self._clock.time()
-        )
-
-    @property
-    def _key(self) -> str:
-        return f"offset:{self._api.bot_id}"
