@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatbridge.channels.chat.remarks import tell_each
+from chatbridge.channels.chat.channel import tell_each
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.ports import Remark
 

@@ -12,9 +12,8 @@ from functools import partial
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, Write, question_shown
-from chatbridge.channels.chat.card_requests import Wish
 from chatbridge.channels.chat.document import Document, Message
-from chatbridge.channels.chat.surface import ChatSurface
+from chatbridge.channels.chat.surface import ChatSurface, Wish
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.card import AskAction

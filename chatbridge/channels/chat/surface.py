@@ -6,19 +6,54 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.chat.card_requests import Wishes
 from chatbridge.channels.chat.document import Document
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Ask
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import AskActions, Clock, Remark
 
 GAP_WORTH_EXPLAINING_SECONDS = 5 * 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What a person wants of a card beside answering. It is not stored: they can tap again."""
+
+    typing: tuple[int, str] | None = None
+    """Who wants a prompt: id and name."""
+    anew: bool = False
+    """Post the card at the bottom and take the old one away."""
+    again: bool = False
+    """The same, because taps on the old card may have been lost."""
+
+
+NO_WISH = Wish()
+
+
+class Wishes:
+    """The last wish for each ask, until it is granted."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Wish] = {}
+
+    def add(self, ask_id: str, wish: Wish) -> None:
+        self._open[ask_id] = wish
+
+    def of(self, ask_id: str) -> Wish:
+        return self._open.get(ask_id, NO_WISH)
+
+    def granted(self, ask_id: str, wish: Wish, *, left: Wish = NO_WISH) -> None:
+        """This one, and not one that came meanwhile."""
+        if self._open.get(ask_id) is wish:
+            del self._open[ask_id]
+            if left != NO_WISH:
+                self._open[ask_id] = left
 
 
 class ChatSurface(ABC):
@@ -35,6 +70,15 @@ class ChatSurface(ABC):
         self._service = service
         self._clock = clock
         self._down_since: float | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether messages can be sent."""
+        return True
+
+    @abstractmethod
+    async def tell(self, remark: Remark) -> None:
+        """Tell the owner something about chatbridge itself."""
 
     def attach(self, inbox: AskActions) -> None:
         """Call it before anything is shown."""

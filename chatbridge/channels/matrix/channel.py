@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 
+from chatbridge.channels.chat.channel import ChatChannel, Hold
 from chatbridge.channels.chat.people import Allowlist
-from chatbridge.channels.chat.remarks import tell_each
 from chatbridge.channels.matrix.account import log_in
 from chatbridge.channels.matrix.account.identity import Identity
 from chatbridge.channels.matrix.account.log_in import Account
@@ -23,8 +23,7 @@ from chatbridge.channels.matrix.outbound.visibility import Echoes
 from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.errors import RetryLater
-from chatbridge.core.ports import AskActions, Clock, Remark, Surface
-from chatbridge.core.tasks import BackgroundTasks
+from chatbridge.core.ports import AskActions, Clock
 from chatbridge.redaction import hide
 
 log = logging.getLogger(__name__)
@@ -36,7 +35,7 @@ NOBODY = (
 )
 
 
-class MatrixChannel:
+class MatrixChannel(ChatChannel[Chat]):
     name = "matrix"
 
     def __init__(
@@ -48,7 +47,7 @@ class MatrixChannel:
         rooms: Sequence[str],
         clock: Clock,
         reactions: bool = True,
-        hold: Callable[[], AbstractContextManager[object]] = nullcontext,
+        hold: Hold = nullcontext,
         hide: Callable[[str], None] = lambda secret: None,
         patience: float = ANSWERED_WITHIN,
     ) -> None:
@@ -57,14 +56,12 @@ class MatrixChannel:
         self._account = account
         self._folder = folder
         self._allowed = sorted({*allowed} - {account.user_id})
-        self._clock = clock
         self._reactions = reactions
-        self._hold = hold
         self._hide = hide
         self._api = Api(account.homeserver, account.user_id, hint=account.hint, patience=patience)
         self._people = Allowlist("matrix", self._allowed, bot=account.user_id, clock=clock)
         self._echoes = Echoes()
-        self._chats = [
+        chats = [
             Chat(
                 self._api,
                 home,
@@ -75,28 +72,22 @@ class MatrixChannel:
             )
             for home in rooms or self._allowed
         ]
-        self._poll: Poll | None = None
+        super().__init__(chats, clock=clock, hold=hold)
         self._unsigned: str | None = None
         self._signing = False
-        self._beside = BackgroundTasks(self.name)
-
-    @property
-    def surfaces(self) -> Sequence[Surface]:
-        return self._chats
 
     @property
     def trouble(self) -> str | None:
-        if not self._allowed:
-            return NOBODY
-        found = [self._poll.trouble if self._poll else None, *(c.trouble for c in self._chats)]
+        return super().trouble if self._allowed else NOBODY
+
+    def troubles(self) -> Iterable[str | None]:
         if any(self._api.is_encrypted(chat.room or "") for chat in self._chats):
-            found.append(self._api.keys_trouble)
+            yield self._api.keys_trouble
         if not any(chat.room for chat in self._chats):
-            found.append(
+            yield (
                 f"matrix: nobody has invited the bot yet. Start a chat with {self._api.user_id} "
                 "in your Matrix app, or set matrix.room_id"
             )
-        return next((trouble for trouble in found if trouble), None)
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -140,7 +131,7 @@ class MatrixChannel:
                 await receiver.after(keys=batch.keys)
                 self._sign_once(session)
 
-            self._poll = Poll(
+            self._poll = poll = Poll(
                 self._api,
                 inbox,
                 clock=self._clock,
@@ -151,21 +142,14 @@ class MatrixChannel:
                 given_up=receiver.given_up,
             )
             await rooms.recall()
-            await self._poll.begin()
+            await poll.begin()
             await rooms.enter()
             for chat in self._chats:
                 if chat.room is not None:
                     await receiver.unreadable.recall(chat.room)
             log.info("matrix: %s, rooms: %d", self._api.user_id, len(self._chats))
             ready()
-            await self._poll.run()
-
-    async def tell(self, remark: Remark) -> None:
-        await tell_each(remark, [(chat.name, chat.tell) for chat in self._chats if chat.room])
-
-    async def drain(self) -> None:
-        if self._poll is not None:
-            await self._poll.drain()
+            await poll.run()
 
     def _sign_once(self, session: Session) -> None:
         """Only where it counts: an identity is something that an account has for good."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AsyncExitStack, nullcontext
 
-from chatbridge.channels.chat.card_requests import Wish
+from chatbridge.channels.chat.channel import ChatChannel, Hold
 from chatbridge.channels.chat.people import Allowlist
-from chatbridge.channels.chat.remarks import tell_each
+from chatbridge.channels.chat.surface import Wish
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.inbound.dispatch import Receiver
@@ -23,9 +23,8 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, RetryLater
 from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import Bot, Pairing
-from chatbridge.core.ports import AskActions, Clock, Remark, Surface
+from chatbridge.core.ports import AskActions, Clock
 from chatbridge.core.stored_json import number
-from chatbridge.core.tasks import BackgroundTasks
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +35,7 @@ NOBODY = (
 )
 
 
-class TelegramChannel:
+class TelegramChannel(ChatChannel[Chat]):
     name = "telegram"
 
     def __init__(
@@ -50,39 +49,26 @@ class TelegramChannel:
         hint: str,
         topics: bool = False,
         pairing: Pairing | None = None,
-        hold: Callable[[], AbstractContextManager[object]] = nullcontext,
+        hold: Hold = nullcontext,
         pace: RateLimit | None = None,
         patience: float = ANSWERED_WITHIN,
     ) -> None:
         """`hint` says where the token is set; `pairing` is told who brings a code; `hold` keeps the
         bot for this process; `pace` and `patience` are for tests."""
-        self._api = Api(token, base=base, hint=hint, patience=patience)
+        self._api = api = Api(token, base=base, hint=hint, patience=patience)
+        numbers = chats or sorted(allowed)
+        super().__init__(
+            [Chat(api, number, clock=clock, topics=topics, pace=pace) for number in numbers],
+            clock=clock,
+            hold=hold,
+        )
         self._allowed = allowed
-        self._clock = clock
-        self._hold = hold
         self._pairing = pairing
         self._greeted: set[int] = set()
-        self._chats = [
-            Chat(self._api, chat, clock=clock, topics=topics, pace=pace)
-            for chat in chats or sorted(allowed)
-        ]
-        self._poll: Poll | None = None
-        self._beside = BackgroundTasks(self.name)
 
-    @property
-    def surfaces(self) -> Sequence[Surface]:
-        return self._chats
-
-    @property
-    def trouble(self) -> str | None:
-        found = [self._poll.trouble if self._poll else None, *(c.trouble for c in self._chats)]
+    def troubles(self) -> Iterable[str | None]:
         if not self._allowed:
-            found.append(NOBODY)  # after what keeps anybody from being paired
-        return next((trouble for trouble in found if trouble), None)
-
-    @property
-    def remarks(self) -> Sequence[str]:
-        return ()
+            yield NOBODY  # after what keeps anybody from being paired
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         async with AsyncExitStack() as stack:
@@ -113,14 +99,14 @@ class TelegramChannel:
                 migrated=migrated,
                 pairing=self._pairing,
             )
-            self._poll = Poll(
+            self._poll = poll = Poll(
                 self._api,
                 inbox,
                 clock=self._clock,
                 take=receiver.take,
                 gap=lambda: self._post_again(inbox),
             )
-            await self._poll.begin()
+            await poll.begin()
             self._beside.spawn(self._set_menu())
             self._beside.spawn(self._redraw_unknown(inbox))
             if self._pairing is not None:
@@ -130,10 +116,7 @@ class TelegramChannel:
                 )
                 stack.enter_context(self._pairing.works_with(bot))
             ready()
-            await self._poll.run()
-
-    async def tell(self, remark: Remark) -> None:
-        await tell_each(remark, [(chat.name, chat.tell) for chat in self._chats])
+            await poll.run()
 
     async def _greet(self, number: int) -> None:
         """Once in a hub's life: whoever runs as the owner can ask for it."""
@@ -146,10 +129,6 @@ class TelegramChannel:
             self._greeted.add(number)
             html = write(notices.paired(socket.gethostname()), now=self._clock.time())
             await self._api.send(number, html, silent=True)
-
-    async def drain(self) -> None:
-        if self._poll is not None:
-            await self._poll.drain()
 
     async def _set_menu(self) -> None:
         while True:

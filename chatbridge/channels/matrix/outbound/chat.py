@@ -95,6 +95,10 @@ class Chat(ChatSurface):
         self._sure: set[str] = set()
         """Asks of which every reaction is known: all were sent by this hub, and none in doubt."""
 
+    @property
+    def is_there(self) -> bool:
+        return self.room is not None
+
     def attach(self, inbox: AskActions) -> None:
         super().attach(inbox)
         self.picks = Picks(inbox, surface=self.name, clock=self._clock)

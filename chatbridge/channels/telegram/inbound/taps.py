@@ -12,8 +12,8 @@ from functools import partial
 from telegram import CallbackQuery, Message
 
 from chatbridge.channels.chat.callback_data import Neither, Output, Show, Use, decode
-from chatbridge.channels.chat.card_requests import Wish
 from chatbridge.channels.chat.inbound import ChatInput, Result, is_over, reply_to
+from chatbridge.channels.chat.surface import Wish
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER

@@ -13,7 +13,6 @@ from functools import partial
 from telegram import ForceReply
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.chat.card_requests import Wish
 from chatbridge.channels.chat.document import Document
 from chatbridge.channels.chat.keyboard import takes_typing
 from chatbridge.channels.chat.planner import (
@@ -30,7 +29,7 @@ from chatbridge.channels.chat.planner import (
     plan,
     sends_message,
 )
-from chatbridge.channels.chat.surface import ChatSurface
+from chatbridge.channels.chat.surface import ChatSurface, Wish
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Migrated, Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
