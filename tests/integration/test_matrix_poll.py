@@ -226,7 +226,7 @@ async def test_an_event_that_meets_a_bug_is_passed_over(
             raise KeyError(text)
         return interpret(ask, text)
 
-    monkeypatch.setattr("chatbridge.channels.matrix.inbound.texts.interpret", buggy)
+    monkeypatch.setattr("chatbridge.channels.chat.inbound.interpret", buggy)
     async with running_matrix(tmp_path, synapse, policy=PATIENT) as matrix:
         broken, ask = [await matrix.desk.ask(TEXT, title=it, timeout=SOON) for it in "12"]
         roots = [(await matrix.card(it)).event_id for it in (broken, ask)]
