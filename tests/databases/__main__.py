@@ -14,8 +14,8 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from chatbridge.channels.matrix.outbound.card_messages import Part, Seed
-from chatbridge.channels.matrix.outbound.card_messages import Place as MatrixPlace
+from chatbridge.channels.matrix.outbound.card_messages import BotReaction, Part
+from chatbridge.channels.matrix.outbound.card_messages import CardMessages as MatrixPlace
 from chatbridge.channels.matrix.outbound.card_messages import to_text as matrix_text
 from chatbridge.core.model import Ask, CallName, OperationEnd, Post, View
 from chatbridge.core.operation import Operation, Plan, Result, Stage
@@ -102,7 +102,7 @@ async def _matrix_post(tx: Transaction, ask_id: str) -> None:
         view=View.QUESTION,
         at=1,
         shows="digest",
-        seeds=(Seed(emoji="1️⃣", event="$seed"),),
+        seeds=(BotReaction(emoji="1️⃣", event="$seed"),),
     )
     place = matrix_text(MatrixPlace(room="!room:example.org", parts=(part,)))
     await tx.save_post(

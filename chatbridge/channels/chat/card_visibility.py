@@ -132,7 +132,7 @@ async def shown_on(inbox: AskActions, surface: str) -> list[tuple[Ask, Post]]:
     return found
 
 
-async def any_unseen(inbox: AskActions, surface: str, attention: CardVisibility) -> bool:
+async def any_unseen(inbox: AskActions, surface: str, shown_cards: CardVisibility) -> bool:
     """Whether words on this surface may be for an ask of which it is not known what its card shows:
     it may be out without anybody having heard so; or an earlier hub has shown it, and it has ended
     since."""
@@ -140,7 +140,7 @@ async def any_unseen(inbox: AskActions, surface: str, attention: CardVisibility)
         if ask.open:
             unseen = takes_text(ask) and await inbox.post(ask.id, surface=surface) is None
         else:
-            unseen = not (ask.approval or attention.knows(ask))
+            unseen = not (ask.approval or shown_cards.knows(ask))
         if unseen:
             return True
     return False

@@ -13,7 +13,7 @@ from functools import partial
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, Write, question_shown
 from chatbridge.channels.chat.document import Document, Message
-from chatbridge.channels.chat.surface import ChatSurface, Wish
+from chatbridge.channels.chat.surface import CardRequest, ChatSurface
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.card import AskAction
@@ -122,7 +122,7 @@ class ChatInput:
         *,
         surface: ChatSurface,
         person: Person,
-        typing: Wish,
+        typing: CardRequest,
         cursor: ChannelState | None,
         is_early: Callable[[], Awaitable[bool]],
     ) -> Result:
@@ -137,7 +137,9 @@ class ChatInput:
             case Show() | Write():
                 if isinstance(action, Write) and action.step != ask.draft.step:
                     return form.STALE
-                surface.wishes.add(ask.id, typing if isinstance(action, Write) else Wish(anew=True))
+                surface.requests.add(
+                    ask.id, typing if isinstance(action, Write) else CardRequest(anew=True)
+                )
                 await self._inbox.redraw(ask.id)
                 return ""
             case AskAction():
@@ -153,7 +155,7 @@ class ChatInput:
                 return UNSENT
         step = await self.put(ask, action, person=person, cursor=cursor)
         if isinstance(action, form.Other | form.AskExplain) and isinstance(step, form.Moved):
-            surface.wishes.add(ask.id, typing)
+            surface.requests.add(ask.id, typing)
         return step
 
     # ── commands ──────────────────────────────────────────────────────────────────────────────────
@@ -180,7 +182,7 @@ class ChatInput:
         """The only open card asks whether to cancel, at the bottom of the chat. An approval comes
         there as it is: it is denied, not cancelled."""
         if ask.approval:
-            surface.wishes.add(ask.id, Wish(anew=True))
+            surface.requests.add(ask.id, CardRequest(anew=True))
             await self._inbox.redraw(ask.id)
             channels = self._inbox.only_on(ask, self._channel)
             return format_only_on(channels) if channels else NOT_CANCELLED
@@ -189,7 +191,7 @@ class ChatInput:
         )
         if isinstance(step, str):
             return step
-        surface.wishes.add(ask.id, Wish(anew=True))
+        surface.requests.add(ask.id, CardRequest(anew=True))
         if isinstance(step, form.Refused):  # it asks already
             await self._inbox.redraw(ask.id)
         return None

@@ -22,7 +22,7 @@ GAP_WORTH_EXPLAINING_SECONDS = 5 * 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class CardRequest:
     """What a person wants of a card beside answering. It is not stored: they can tap again."""
 
     typing: tuple[int, str] | None = None
@@ -33,22 +33,22 @@ class Wish:
     """The same, because taps on the old card may have been lost."""
 
 
-NO_WISH = Wish()
+NO_WISH = CardRequest()
 
 
-class Wishes:
+class CardRequests:
     """The last wish for each ask, until it is granted."""
 
     def __init__(self) -> None:
-        self._open: dict[str, Wish] = {}
+        self._open: dict[str, CardRequest] = {}
 
-    def add(self, ask_id: str, wish: Wish) -> None:
+    def add(self, ask_id: str, wish: CardRequest) -> None:
         self._open[ask_id] = wish
 
-    def of(self, ask_id: str) -> Wish:
+    def of(self, ask_id: str) -> CardRequest:
         return self._open.get(ask_id, NO_WISH)
 
-    def granted(self, ask_id: str, wish: Wish, *, left: Wish = NO_WISH) -> None:
+    def granted(self, ask_id: str, wish: CardRequest, *, left: CardRequest = NO_WISH) -> None:
         """This one, and not one that came meanwhile."""
         if self._open.get(ask_id) is wish:
             del self._open[ask_id]
@@ -66,7 +66,7 @@ class ChatSurface(ABC):
         self.name = name
         self.channel = name.partition(":")[0]
         self.trouble: str | None = None
-        self.wishes = Wishes()
+        self.requests = CardRequests()
         self._service = service
         self._clock = clock
         self._down_since: float | None = None

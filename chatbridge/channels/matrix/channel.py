@@ -19,7 +19,7 @@ from chatbridge.channels.matrix.inbound.dispatch import Receiver
 from chatbridge.channels.matrix.inbound.poll import Poll
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.rooms import Rooms
-from chatbridge.channels.matrix.outbound.visibility import Echoes
+from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.errors import RetryLater
@@ -60,13 +60,13 @@ class MatrixChannel(ChatChannel[Chat]):
         self._hide = hide
         self._api = Api(account.homeserver, account.user_id, hint=account.hint, patience=patience)
         self._people = Allowlist("matrix", self._allowed, bot=account.user_id, clock=clock)
-        self._echoes = Echoes()
+        self._own_events = OwnEvents()
         chats = [
             Chat(
                 self._api,
                 home,
                 people=self._people,
-                echoes=self._echoes,
+                own_events=self._own_events,
                 clock=clock,
                 reactions=reactions,
             )
@@ -119,7 +119,7 @@ class MatrixChannel(ChatChannel[Chat]):
                 inbox,
                 chats=self._chats,
                 people=self._people,
-                echoes=self._echoes,
+                own_events=self._own_events,
                 clock=self._clock,
                 spawn=self._beside.spawn,
                 reactions=self._reactions,

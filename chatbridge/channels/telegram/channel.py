@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, nullcontext
 
 from chatbridge.channels.chat.channel import ChatChannel, Hold
 from chatbridge.channels.chat.people import Allowlist
-from chatbridge.channels.chat.surface import Wish
+from chatbridge.channels.chat.surface import CardRequest
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.inbound.dispatch import Receiver
@@ -167,7 +167,7 @@ class TelegramChannel(ChatChannel[Chat]):
         for ask in await inbox.open_asks():
             for chat in self._chats:
                 if await inbox.post(ask.id, surface=chat.name) is not None:
-                    chat.wishes.add(ask.id, Wish(again=True))
+                    chat.requests.add(ask.id, CardRequest(again=True))
             await inbox.redraw(ask.id)
 
 

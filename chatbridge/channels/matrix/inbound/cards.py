@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from chatbridge.channels.chat.inbound import ChatInput
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, mark, relation
-from chatbridge.channels.matrix.outbound.card_messages import Part, Place, from_text, to_text
+from chatbridge.channels.matrix.outbound.card_messages import CardMessages, Part, from_text, to_text
 from chatbridge.channels.matrix.outbound.chat import Chat, digest
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.model import Ask, Post, View
@@ -15,7 +15,7 @@ from chatbridge.core.ports import AskActions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Target:
     ask: Ask
     step: int | None
     """The step that the message was drawn for; None for the thread as a whole."""
@@ -26,7 +26,7 @@ class Found:
     """The message, if it has not been noted."""
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> CardMessages | None:
         return from_text(self.post.place) if self.post is not None else None
 
 
@@ -36,7 +36,7 @@ class Cards:
         self._inbox = inbox
         self._input = input
 
-    async def at(self, event: str, chat: Chat) -> Found | None:
+    async def at(self, event: str, chat: Chat) -> Target | None:
         """The ask that this message of ours shows, or showed, a step of."""
         post = await self._inbox.post_at(event, surface=chat.name)
         ask = await self._input.find(post.ask_id) if post is not None else None
@@ -45,7 +45,7 @@ class Cards:
         trusted = await self.our_event(event, chat)
         return await self._unnoted(trusted, chat) if trusted is not None else None
 
-    async def meant_by(self, message: RoomEvent, chat: Chat) -> Found | None:
+    async def meant_by(self, message: RoomEvent, chat: Chat) -> Target | None:
         """The ask that somebody's message is for: a reply says so, else its thread does. People who
         reply to one another talk to one another."""
         about = relation(message.content)
@@ -64,7 +64,7 @@ class Cards:
             return found
         return replace(found, step=None)
 
-    async def _unnoted(self, event: RoomEvent, chat: Chat) -> Found | None:
+    async def _unnoted(self, event: RoomEvent, chat: Chat) -> Target | None:
         """A card that was sent, while the hub did not live to note it: it says itself what it
         is. One that was noted since somebody looked is as it was noted."""
         made, about = mark(event.content), relation(event.content)
@@ -76,9 +76,9 @@ class Cards:
         root = about.event if about.kind == "m.thread" and about.event else event.id
         post = await self._inbox.post(ask.id, surface=chat.name)
         found = _noted(event.id, ask, post) if post is not None else None
-        return found or Found(ask=ask, step=made.step, root=root, post=post, unnoted=event.id)
+        return found or Target(ask=ask, step=made.step, root=root, post=post, unnoted=event.id)
 
-    async def adopt(self, found: Found, chat: Chat) -> None:
+    async def adopt(self, found: Target, chat: Chat) -> None:
         """Before somebody's tap or words count: a card that has never been noted would otherwise
         stay as it is for ever, because an ended ask is not posted again."""
         ask, event = found.ask, found.unnoted
@@ -89,7 +89,7 @@ class Cards:
         place = found.place
         if place is None and event != found.root:
             return
-        place = place.having(part) if place else Place(room=chat.room, parts=(part,))
+        place = place.having(part) if place else CardMessages(room=chat.room, parts=(part,))
         revision = found.post.revision if found.post is not None else 0
         adopted = Post(ask_id=ask.id, surface=chat.name, place=to_text(place), revision=revision)
         await self._inbox.adopt(adopted, over=found.post, handles=(event,))
@@ -113,7 +113,7 @@ class Cards:
         at = 0 if root else min(ask.draft.at, len(ask.questions) - 1)
         view = View.QUESTION if root else ask.draft.view
         part = Part(event=event.id, step=found.step, view=view, at=at, shows=_digest(event))
-        place = place.having(part) if place else Place(room=chat.room, parts=(part,))
+        place = place.having(part) if place else CardMessages(room=chat.room, parts=(part,))
         adopted = Post(ask_id=ask.id, surface=chat.name, place=to_text(place), revision=0)
         noted = await self._inbox.adopt(adopted, over=found.post, handles=(event.id,))
         if noted:  # an ask that has ended meanwhile was not shown: there was no card to change
@@ -126,12 +126,12 @@ class Cards:
         return found if found is not None and found.sender == self._api.user_id else None
 
 
-def _noted(event: str, ask: Ask, post: Post) -> Found | None:
+def _noted(event: str, ask: Ask, post: Post) -> Target | None:
     place = from_text(post.place)
     part = place.part(event) if place is not None else None
     if place is None or part is None:
         return None
-    return Found(ask=ask, step=part.step, root=place.root.event, post=post)
+    return Target(ask=ask, step=part.step, root=place.root.event, post=post)
 
 
 def _digest(event: RoomEvent) -> str:

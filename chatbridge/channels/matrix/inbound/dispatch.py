@@ -12,13 +12,13 @@ from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.cards import Cards
-from chatbridge.channels.matrix.inbound.replies import Spawn, Voice
+from chatbridge.channels.matrix.inbound.replies import Replies, Spawn
 from chatbridge.channels.matrix.inbound.taps import Taps
 from chatbridge.channels.matrix.inbound.texts import Texts
-from chatbridge.channels.matrix.inbound.unaddressed_messages import Plain
+from chatbridge.channels.matrix.inbound.unaddressed_messages import UnaddressedMessages
 from chatbridge.channels.matrix.inbound.unreadable import Held, Unreadable
 from chatbridge.channels.matrix.outbound.chat import Chat
-from chatbridge.channels.matrix.outbound.visibility import Echoes
+from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render import notices
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
@@ -34,7 +34,7 @@ class Receiver:
         *,
         chats: Sequence[Chat],
         people: Allowlist[str],
-        echoes: Echoes,
+        own_events: OwnEvents,
         clock: Clock,
         spawn: Spawn,
         reactions: bool,
@@ -45,30 +45,32 @@ class Receiver:
         self._inbox = inbox
         self._chats = chats
         self._people = people
-        self._echoes = echoes
+        self._own_events = own_events
         self._replaced = replaced
-        self._voice = voice = Voice(api, clock=clock, spawn=spawn)
+        self._replies = replies = Replies(api, clock=clock, spawn=spawn)
         self._input = ChatInput(inbox, channel="matrix", clock=clock, typed=True)
         self._cards = cards = Cards(api, inbox, input=self._input)
-        self._texts = Texts(api, inbox, input=self._input, cards=cards, echoes=echoes, voice=voice)
-        self._plain = Plain(
+        self._texts = Texts(
+            api, inbox, input=self._input, cards=cards, own_events=own_events, replies=replies
+        )
+        self._plain = UnaddressedMessages(
             api,
             inbox,
             input=self._input,
-            echoes=echoes,
+            own_events=own_events,
             clock=clock,
-            voice=voice,
+            replies=replies,
             reactions=reactions,
         )
         self._taps = Taps(
-            api, inbox, input=self._input, cards=cards, plain=self._plain, voice=voice
+            api, inbox, input=self._input, cards=cards, plain=self._plain, replies=replies
         )
-        self.unreadable = Unreadable(api, inbox, clock=clock, voice=voice, take=self._take_late)
+        self.unreadable = Unreadable(api, inbox, clock=clock, replies=replies, take=self._take_late)
 
     def coming(self, events: Sequence[RoomEvent]) -> None:
         """What `take` will be given next."""
         self.unreadable.coming(events)
-        self._echoes.coming(e.id for e in events if e.sender == self._api.user_id)
+        self._own_events.coming(e.id for e in events if e.sender == self._api.user_id)
 
     async def take(self, event: RoomEvent, cursor: ChannelState | None) -> None:
         """Deal with one event. The cursor is committed together with an effect on an ask.
@@ -77,9 +79,9 @@ class Receiver:
         :raises RetryLater: likewise.
         """
         if event.sender == self._api.user_id:
-            self._echoes.passed(event.id)
+            self._own_events.passed(event.id)
             for each in self._chats:  # a room's successor may be its chat's already
-                each.sightings.came_back(event.id)
+                each.visibility.came_back(event.id)
             if (own := self._chat(event.room)) is not None:
                 await self._cards.returned(event, own)
             return
@@ -108,13 +110,13 @@ class Receiver:
     def given_up(self, event: RoomEvent) -> None:
         """It could not be dealt with, however often it was tried."""
         if self._chat(event.room) is not None and self._people.allows(event.sender):
-            self._voice.say(notices.failed(), to=event)
+            self._replies.say(notices.failed(), to=event)
 
     async def after(self, *, keys: bool) -> None:
         """After each batch; with some, keys may have come."""
         await self._plain.settle()
         for chat in self._chats:
-            chat.sightings.read_on()
+            chat.visibility.read_on()
         if keys:
             await self.unreadable.try_again()
 
@@ -127,7 +129,7 @@ class Receiver:
             return
         ask = await self._inbox.ask(held.ask)
         if ask.draft.step != held.step and (ask.open or takes_late_answer(ask)):
-            self._voice.say(form.STALE.why, to=event)
+            self._replies.say(form.STALE.why, to=event)
         else:
             await self.take(event, left)
 

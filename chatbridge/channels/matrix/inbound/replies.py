@@ -32,7 +32,7 @@ def person_of(event: RoomEvent, api: Api) -> Person:
     return Person(name=name, channel="matrix", place=event.sender)
 
 
-class Voice:
+class Replies:
     def __init__(self, api: Api, *, clock: Clock, spawn: Spawn) -> None:
         """`spawn` runs what nobody has to wait for."""
         self.spawn = spawn

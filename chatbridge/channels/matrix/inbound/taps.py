@@ -8,9 +8,9 @@ from chatbridge.channels.chat.card_visibility import answerable
 from chatbridge.channels.chat.inbound import ChatInput, reply_to
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
-from chatbridge.channels.matrix.inbound.cards import Cards, Found
-from chatbridge.channels.matrix.inbound.replies import Voice, person_of
-from chatbridge.channels.matrix.inbound.unaddressed_messages import Plain
+from chatbridge.channels.matrix.inbound.cards import Cards, Target
+from chatbridge.channels.matrix.inbound.replies import Replies, person_of
+from chatbridge.channels.matrix.inbound.unaddressed_messages import UnaddressedMessages
 from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.render.reactions import key_for
@@ -38,15 +38,15 @@ class Taps:
         *,
         input: ChatInput,
         cards: Cards,
-        plain: Plain,
-        voice: Voice,
+        plain: UnaddressedMessages,
+        replies: Replies,
     ) -> None:
         self._api = api
         self._inbox = inbox
         self._input = input
         self._cards = cards
         self._plain = plain
-        self._voice = voice
+        self._replies = replies
 
     async def take(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> None:
         """:raises StoreError: nothing was put in. :raises RetryLater: likewise."""
@@ -60,14 +60,14 @@ class Taps:
                 await self._plain.use(event, about.key or "", asked, cursor)
             return
         told = await self._put(event, about.event, about.key or "", found, chat, cursor)
-        self._voice.say(told, to=event, root=found.root)
+        self._replies.say(told, to=event, root=found.root)
 
     async def _put(
         self,
         event: RoomEvent,
         at: str,
         emoji: str,
-        found: Found,
+        found: Target,
         chat: Chat,
         cursor: ChannelState | None,
     ) -> str:

@@ -9,10 +9,10 @@ from chatbridge.channels.chat.inbound import ChatInput, reply_to
 from chatbridge.channels.chat.notices import ONLY_TEXT
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
-from chatbridge.channels.matrix.inbound.cards import Cards, Found
-from chatbridge.channels.matrix.inbound.replies import Voice, person_of
+from chatbridge.channels.matrix.inbound.cards import Cards, Target
+from chatbridge.channels.matrix.inbound.replies import Replies, person_of
 from chatbridge.channels.matrix.outbound.chat import Chat
-from chatbridge.channels.matrix.outbound.visibility import Echoes
+from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import UNSENT
@@ -33,15 +33,15 @@ class Texts:
         *,
         input: ChatInput,
         cards: Cards,
-        echoes: Echoes,
-        voice: Voice,
+        own_events: OwnEvents,
+        replies: Replies,
     ) -> None:
         self._api = api
         self._inbox = inbox
         self._input = input
         self._cards = cards
-        self._echoes = echoes
-        self._voice = voice
+        self._own_events = own_events
+        self._replies = replies
 
     async def take(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> bool:
         """Whether it was for an ask.
@@ -52,14 +52,14 @@ class Texts:
         if found is None:
             return False
         told = await self._reply(event, text_of(event), found, chat, cursor)
-        self._voice.say(told, to=event, root=found.root)
+        self._replies.say(told, to=event, root=found.root)
         return True
 
     async def _reply(
         self,
         event: RoomEvent,
         text: str | None,
-        found: Found,
+        found: Target,
         chat: Chat,
         cursor: ChannelState | None,
     ) -> str | None:
@@ -84,7 +84,7 @@ class Texts:
         person = person_of(event, self._api)
         return reply_to(await self._input.put(ask, *meaning, person=person, cursor=cursor))
 
-    def _is_for_an_older_step(self, found: Found) -> bool:
+    def _is_for_an_older_step(self, found: Target) -> bool:
         step = found.ask.draft.step
         if found.step is not None:
             return found.step != step
@@ -92,7 +92,7 @@ class Texts:
         newest = found.place.newest
         # The form has moved on, and what shows that was not there yet when this was written. The
         # thread's own root was, whether or not it has come back to us.
-        ahead = newest.event != found.root and self._echoes.is_ahead(newest.event)
+        ahead = newest.event != found.root and self._own_events.is_ahead(newest.event)
         return newest.step != step or ahead
 
 

@@ -10,11 +10,11 @@ from chatbridge.channels.chat.card_visibility import any_unseen, shown_on
 from chatbridge.channels.chat.inbound import ChatInput, reply_to
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
-from chatbridge.channels.matrix.inbound.replies import Voice, from_content, offer, person_of
+from chatbridge.channels.matrix.inbound.replies import Replies, from_content, offer, person_of
 from chatbridge.channels.matrix.inbound.texts import text_of
-from chatbridge.channels.matrix.outbound.card_messages import Place, from_text
+from chatbridge.channels.matrix.outbound.card_messages import CardMessages, from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
-from chatbridge.channels.matrix.outbound.visibility import Echoes
+from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render import notices
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
@@ -27,32 +27,32 @@ GONE = "Your message is no longer there. Reply to the question you mean."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Open:
+class OpenCard:
     """An ask that takes answers and has a card in this room."""
 
     ask: Ask
-    place: Place | None
+    place: CardMessages | None
     """None: what is stored of it cannot be read."""
 
 
-class Plain:
+class UnaddressedMessages:
     def __init__(
         self,
         api: Api,
         inbox: AskActions,
         *,
         input: ChatInput,
-        echoes: Echoes,
+        own_events: OwnEvents,
         clock: Clock,
-        voice: Voice,
+        replies: Replies,
         reactions: bool,
     ) -> None:
         self._api = api
         self._inbox = inbox
         self._input = input
-        self._echoes = echoes
+        self._own_events = own_events
         self._clock = clock
-        self._voice = voice
+        self._replies = replies
         self._reactions = reactions
         self._began = clock.time()
         self._old: dict[str, tuple[RoomEvent, Chat]] = {}
@@ -66,9 +66,9 @@ class Plain:
         if event.at < self._began:
             self._old[event.room] = (event, chat)
         elif text.strip().casefold() in HELP:
-            self._voice.say(notices.help_text(reactions=self._reactions), to=event)
+            self._replies.say(notices.help_text(reactions=self._reactions), to=event)
         elif only := await self._clearly_meant(chat):
-            self._voice.say(await self._put(event, text, only, cursor), to=event)
+            self._replies.say(await self._put(event, text, only, cursor), to=event)
         else:
             await self._ask_back(event, chat)
 
@@ -101,14 +101,14 @@ class Plain:
         written = await self._api.event(tap.room, made.text)
         text = text_of(written) if written is not None and written.sender == tap.sender else None
         if written is None or not text:
-            self._voice.say(GONE, to=tap)
+            self._replies.say(GONE, to=tap)
             return
         ask = await self._input.find(chosen[0])
         if ask is None:
             return
         told = await self._used(written, text, ask, chosen[1], cursor)
-        self._voice.spawn(self._voice.take_away(asked))
-        self._voice.say(told, to=written)
+        self._replies.spawn(self._replies.take_away(asked))
+        self._replies.say(told, to=written)
 
     async def _used(
         self, written: RoomEvent, text: str, ask: Ask, step: int, cursor: ChannelState | None
@@ -130,21 +130,21 @@ class Plain:
         questions = _questions(here)
         if not questions:
             told = notices.on_its_card() if here else notices.nothing_waits()
-            self._voice.say(told, to=event)
+            self._replies.say(told, to=event)
             return
         asks = [ask for ask in questions if takes_text(ask)] or questions
         drawing = notices.which_one(asks, now=self._clock.time(), reactions=self._reactions)
         made = offer(event, asks)
-        self._voice.ask_back(drawing, made, to=event, reactions=self._reactions)
+        self._replies.ask_back(drawing, made, to=event, reactions=self._reactions)
 
-    async def _open_in(self, chat: Chat) -> list[Open]:
+    async def _open_in(self, chat: Chat) -> list[OpenCard]:
         found = await shown_on(self._inbox, chat.name)
-        return [Open(ask=ask, place=from_text(post.place)) for ask, post in found]
+        return [OpenCard(ask=ask, place=from_text(post.place)) for ask, post in found]
 
     async def _clearly_meant(self, chat: Chat) -> Ask | None:
         """The one question that waits for text now, if it was the only one when the message was
         written: nothing here has moved on or ended since, or just before without the person."""
-        if await any_unseen(self._inbox, chat.name, chat.sightings.attention):
+        if await any_unseen(self._inbox, chat.name, chat.visibility.shown_cards):
             return None
         here = await self._open_in(chat)
         waiting = [ask for ask in _questions(here) if takes_text(ask)]
@@ -154,11 +154,11 @@ class Plain:
             if each.place is None:
                 return None
             newest = each.place.newest
-            if newest.step != each.ask.draft.step or self._echoes.is_ahead(newest.event):
+            if newest.step != each.ask.draft.step or self._own_events.is_ahead(newest.event):
                 return None
-        return None if chat.sightings.is_ambiguous(than=waiting[0]) else waiting[0]
+        return None if chat.visibility.is_ambiguous(than=waiting[0]) else waiting[0]
 
 
-def _questions(here: Sequence[Open]) -> list[Ask]:
+def _questions(here: Sequence[OpenCard]) -> list[Ask]:
     """What a message beside the cards can be for. It allows nothing, and denies nothing."""
     return [each.ask for each in here if not each.ask.approval]

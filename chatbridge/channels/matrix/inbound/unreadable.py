@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent
-from chatbridge.channels.matrix.inbound.replies import Voice
+from chatbridge.channels.matrix.inbound.replies import Replies
 from chatbridge.channels.matrix.render import notices
 from chatbridge.core.errors import RetryLater, StoreError, TokenRejected
 from chatbridge.core.model import ChannelState
@@ -45,7 +45,7 @@ class Unreadable:
         inbox: AskActions,
         *,
         clock: Clock,
-        voice: Voice,
+        replies: Replies,
         take: Callable[[RoomEvent, Held, ChannelState], Awaitable[None]],
     ) -> None:
         """`take` deals with a message that can be read after all; the note that it is given is
@@ -53,7 +53,7 @@ class Unreadable:
         self._api = api
         self._inbox = inbox
         self._clock = clock
-        self._voice = voice
+        self._replies = replies
         self._take = take
         self._held: dict[str, dict[str, Held]] = {}
         """By room and event."""
@@ -66,7 +66,7 @@ class Unreadable:
         for each in self._held[room].values():
             found = await self._api.event(room, each.event)
             if found is not None:
-                self._voice.spawn(self._hint(found))
+                self._replies.spawn(self._hint(found))
 
     async def hold(self, event: RoomEvent, *, ask: str | None, step: int | None) -> None:
         held = self._held.setdefault(event.room, {})
@@ -76,7 +76,7 @@ class Unreadable:
         while len(held) > KEPT:
             del held[next(iter(held))]
         await self._inbox.remember(self._noted(event.room, held.values()))
-        self._voice.spawn(self._hint(event))
+        self._replies.spawn(self._hint(event))
 
     def coming(self, events: Iterable[RoomEvent]) -> None:
         """What is about to be dealt with anew: the hub before this one did not live to say that it
@@ -113,7 +113,7 @@ class Unreadable:
         is_held = event.id in self._held.get(event.room, {})
         if is_held and (last is None or now - last.at >= DAY):
             await self._inbox.remember(ChannelState(channel="matrix", key=key, value="", at=now))
-            self._voice.say(notices.undecryptable(), to=event)
+            self._replies.say(notices.undecryptable(), to=event)
 
     def _is_recent(self, held: Held) -> bool:
         return self._clock.time() - held.at < KEPT_FOR

@@ -15,7 +15,7 @@ OVER = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seed:
+class BotReaction:
     """A reaction of the bot's own: a button."""
 
     emoji: str
@@ -34,11 +34,11 @@ class Part:
     """The question that it was drawn for."""
     shows: str
     """A digest of what it says now."""
-    seeds: tuple[Seed, ...] = ()
+    seeds: tuple[BotReaction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CardMessages:
     room: str
     parts: tuple[Part, ...]
     """The root of the thread first."""
@@ -61,7 +61,7 @@ class Place:
     def __getitem__(self, event: str) -> Part:
         return next(part for part in self.parts if part.event == event)
 
-    def having(self, part: Part) -> Place:
+    def having(self, part: Part) -> CardMessages:
         """With this part in place of the one of the same event, or added to the others."""
         if self.part(part.event) is None:
             return replace(self, parts=(*self.parts, part))
@@ -69,14 +69,14 @@ class Place:
         return replace(self, parts=parts)
 
 
-def to_text(place: Place) -> str:
+def to_text(place: CardMessages) -> str:
     return json.dumps(asdict(place), separators=(",", ":"), ensure_ascii=False)
 
 
-_read = reader(Place)
+_read = reader(CardMessages)
 
 
-def from_text(text: str) -> Place | None:
+def from_text(text: str) -> CardMessages | None:
     """None also for a place without a message that shows something."""
     place = _read(text)
     if place is None or all(part.step == OVER for part in place.parts):
@@ -96,7 +96,7 @@ class Kept:
 _read_picks = reader(Kept)
 
 
-class Picks:
+class MultiSelectReactions:
     """Which reaction of a person stands for which option of a multi-select: the event that takes a
     reaction back names the reaction, and nothing else. Stored for the newest message of each ask on
     one surface."""

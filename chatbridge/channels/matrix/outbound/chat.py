@@ -41,14 +41,14 @@ from chatbridge.channels.matrix.client.errors import MayNot, Rejected
 from chatbridge.channels.matrix.client.events import Mark, marked
 from chatbridge.channels.matrix.outbound.card_messages import (
     OVER,
+    BotReaction,
+    CardMessages,
+    MultiSelectReactions,
     Part,
-    Picks,
-    Place,
-    Seed,
     from_text,
     to_text,
 )
-from chatbridge.channels.matrix.outbound.visibility import Echoes, Sightings
+from chatbridge.channels.matrix.outbound.visibility import OwnEvents, Visibility
 from chatbridge.channels.matrix.render import notices
 from chatbridge.channels.matrix.render.announcement import draw_notice
 from chatbridge.channels.matrix.render.approvals import pages_of
@@ -79,7 +79,7 @@ class Chat(ChatSurface):
         home: str,
         *,
         people: Allowlist[str],
-        echoes: Echoes,
+        own_events: OwnEvents,
         clock: Clock,
         reactions: bool,
     ) -> None:
@@ -87,10 +87,10 @@ class Chat(ChatSurface):
         super().__init__(f"matrix:{home}", service="Matrix", clock=clock)
         self.home = home
         self.room = home if home.startswith("!") else None
-        self.sightings = Sightings(echoes=echoes, clock=clock)
+        self.visibility = Visibility(own_events=own_events, clock=clock)
         self._api = api
         self._people = people
-        self._echoes = echoes
+        self._own_events = own_events
         self._reactions = reactions
         self._sure: set[str] = set()
         """Asks of which every reaction is known: all were sent by this hub, and none in doubt."""
@@ -101,7 +101,7 @@ class Chat(ChatSurface):
 
     def attach(self, inbox: AskActions) -> None:
         super().attach(inbox)
-        self.picks = Picks(inbox, surface=self.name, clock=self._clock)
+        self.picks = MultiSelectReactions(inbox, surface=self.name, clock=self._clock)
 
     @property
     def viewer(self) -> str | None:
@@ -144,7 +144,7 @@ class Chat(ChatSurface):
         async with self._writing() as room:
             known = from_text(place) if place else None
             if place and known is None:
-                self.sightings.attention.gone(ask)
+                self.visibility.shown_cards.gone(ask)
                 raise PostGone  # wherever it is
             return await self._show(ask, known, room)
 
@@ -159,10 +159,10 @@ class Chat(ChatSurface):
         with self.watched():
             yield self.room
 
-    async def _show(self, ask: Ask, place: Place | None, room: str) -> Shown:
+    async def _show(self, ask: Ask, place: CardMessages | None, room: str) -> Shown:
         """One step at a time: each is recorded before the next."""
         if place is not None and place.room != room:
-            self.sightings.attention.gone(ask)
+            self.visibility.shown_cards.gone(ask)
             raise PostGone  # it is in the room that this one was
         removed = await self._removed(ask)
         place, old = _without(place, removed)
@@ -185,7 +185,9 @@ class Chat(ChatSurface):
             cleanup_only=isinstance(left, RemoveReaction) or left is PlainStep.REMOVE_REMINDER,
         )
 
-    async def _next_step(self, ask: Ask, card: Card, place: Place | None) -> Step[Words] | None:
+    async def _next_step(
+        self, ask: Ask, card: Card, place: CardMessages | None
+    ) -> Step[Words] | None:
         multi = card.type is QuestionType.MULTI_SELECT
         reacted = await self.picks.of(ask, place.newest.event) if multi and place else {}
         seen = ReactionView(
@@ -211,10 +213,10 @@ class Chat(ChatSurface):
         step: Step[Words],
         ask: Ask,
         card: Card,
-        place: Place | None,
+        place: CardMessages | None,
         room: str,
         removed: Sequence[str],
-    ) -> Place:
+    ) -> CardMessages:
         if isinstance(step, SendCard):
             return await self._post(step.drawing, ask, card, place, room, removed)
         assert place is not None
@@ -230,7 +232,7 @@ class Chat(ChatSurface):
                 new = content.edit(drawing, event, notice=event != root)
                 sent = await self._api.send(room, new, tx=tx)
                 if card.view is None and event == place.newest.event:
-                    self.sightings.shown(ask, by=sent, viewer=self.viewer)
+                    self.visibility.shown(ask, by=sent, viewer=self.viewer)
                 return place.having(replace(place[event], shows=digest(drawing)))
             case AddReaction(message=event, emoji=emoji):
                 return await self._react(place[event], emoji, place, ask.id)
@@ -255,10 +257,10 @@ class Chat(ChatSurface):
         drawing: Words,
         ask: Ask,
         card: Card,
-        place: Place | None,
+        place: CardMessages | None,
         room: str,
         removed: Sequence[str],
-    ) -> Place:
+    ) -> CardMessages:
         if place is None:
             await self.explain_gap(partial(self._explain, room))
         # Who is asked for the next step has just answered the one before: it is silent.
@@ -271,13 +273,13 @@ class Chat(ChatSurface):
             new |= content.in_thread(place.root.event, after=place.newest.event)
         tx = transaction("card", self.name, ask.id, str(card.step), *removed)
         if place is not None:
-            self.sightings.showing(ask)
+            self.visibility.showing(ask)
         sent = await self._api.send(room, new, tx=tx)
-        self._echoes.sent(sent)
+        self._own_events.sent(sent)
         if place is None:
-            self.sightings.posted(ask, by=sent, viewer=self.viewer)
+            self.visibility.posted(ask, by=sent, viewer=self.viewer)
         else:
-            self.sightings.shown(ask, by=sent, viewer=self.viewer)
+            self.visibility.shown(ask, by=sent, viewer=self.viewer)
         part = Part(
             event=sent,
             step=card.step,
@@ -291,13 +293,15 @@ class Chat(ChatSurface):
             self._sure.clear()
         self._sure.add(ask.id)
         late = is_reminder_due(ask, now=self._clock.time())
-        return Place(room=room, parts=(part,), reminder=NO_REMINDER if late else None)
+        return CardMessages(room=room, parts=(part,), reminder=NO_REMINDER if late else None)
 
     async def _explain(self, room: str, why: Document, since: float) -> None:
         new = content.message(write(why, now=self._clock.time()), notice=True)
         await self._api.send(room, new, tx=transaction("gap", self.name, str(since)))
 
-    async def _react(self, part: Part, emoji: str, place: Place, ask_id: str) -> Place:
+    async def _react(
+        self, part: Part, emoji: str, place: CardMessages, ask_id: str
+    ) -> CardMessages:
         tx = transaction("seed", part.event, emoji)
         try:
             event = await self._api.react(place.room, part.event, emoji, tx=tx)
@@ -309,10 +313,10 @@ class Chat(ChatSurface):
             log.warning("%s: without reactions, so answers are typed: %s", self.name, error)
             self._reactions = False
             return place
-        seed = Seed(emoji=emoji, event=event)
+        seed = BotReaction(emoji=emoji, event=event)
         return place.having(replace(part, seeds=(*part.seeds, seed)))
 
-    async def _sweep(self, ask: Ask, place: Place) -> None:
+    async def _sweep(self, ask: Ask, place: CardMessages) -> None:
         """A reaction may have arrived though the hub was killed, or the connection lost, before it
         heard so."""
         if ask.id not in self._sure:
@@ -330,7 +334,9 @@ class Chat(ChatSurface):
         return self._people.among(self._api.members(room))
 
 
-def _without(place: Place | None, removed: Sequence[str]) -> tuple[Place | None, tuple[Part, ...]]:
+def _without(
+    place: CardMessages | None, removed: Sequence[str]
+) -> tuple[CardMessages | None, tuple[Part, ...]]:
     """What is left of it; if the root is gone, only messages that others take the place of."""
     if place is None:
         return None, ()
@@ -343,7 +349,9 @@ def _without(place: Place | None, removed: Sequence[str]) -> tuple[Place | None,
 # ── what is to be done ────────────────────────────────────────────────────────────────────────────
 
 
-def next_step(ask: Ask, card: Card, place: Place | None, seen: ReactionView) -> Step[Words] | None:
+def next_step(
+    ask: Ask, card: Card, place: CardMessages | None, seen: ReactionView
+) -> Step[Words] | None:
     """The next step towards showing the ask as it is. Pure."""
     seen = replace(seen, unsent=_lacks_pages(card, place))
 
@@ -367,7 +375,7 @@ def next_step(ask: Ask, card: Card, place: Place | None, seen: ReactionView) -> 
     return next(plan(wanted, _posted(place) if place is not None else None), None)
 
 
-def _posted(place: Place) -> Posted:
+def _posted(place: CardMessages) -> Posted:
     return Posted(
         cards=tuple(
             CardMessage(
@@ -383,7 +391,7 @@ def _posted(place: Place) -> Posted:
     )
 
 
-def _lacks_pages(card: Card, place: Place | None) -> bool:
+def _lacks_pages(card: Card, place: CardMessages | None) -> bool:
     return card.approval and len(pages_of(card)) > (len(place.pages) if place else 0)
 
 

@@ -21,7 +21,7 @@ BATCHES = 2
 will."""
 
 
-class Echoes:
+class OwnEvents:
     """Which of the bot's own messages have come back in the timeline."""
 
     def __init__(self) -> None:
@@ -60,14 +60,14 @@ class Sent:
     """How many were read since."""
 
 
-class Sightings:
+class Visibility:
     """A message counts as written when what was there before it had been read: sooner than it was,
     and no clock of a server is needed. Approvals do not count: nothing that is written beside their
     cards is for them."""
 
-    def __init__(self, *, echoes: Echoes, clock: Clock) -> None:
-        self.attention = CardVisibility("matrix")
-        self._echoes = echoes
+    def __init__(self, *, own_events: OwnEvents, clock: Clock) -> None:
+        self.shown_cards = CardVisibility("matrix")
+        self._own_events = own_events
         self._clock = clock
         self._read_at = clock.monotonic()
         self._sent: dict[str, Sent] = {}
@@ -80,19 +80,19 @@ class Sightings:
         which never comes back."""
         self._posted[by] = 0
         if not ask.approval:
-            self.attention.shown(ask, at=self._read_at, viewer=viewer, new=True)
+            self.shown_cards.shown(ask, at=self._read_at, viewer=viewer, new=True)
 
     def showing(self, ask: Ask) -> None:
         if not ask.approval:
-            self.attention.showing(ask)
+            self.shown_cards.showing(ask)
 
     def shown(self, ask: Ask, *, by: str, viewer: str | None) -> None:
         """Until this message is in the timeline, nobody can have read it."""
         if ask.approval:
             return
-        self._echoes.sent(by)
+        self._own_events.sent(by)
         self._sent[ask.id] = Sent(event=by, ask=ask, viewer=viewer)
-        if not self._echoes.is_ahead(by):
+        if not self._own_events.is_ahead(by):
             self.came_back(by)
 
     def came_back(self, event: str) -> None:
@@ -100,7 +100,7 @@ class Sightings:
         for sent in [sent for sent in self._sent.values() if sent.event == event]:
             del self._sent[sent.ask.id]
             now = self._clock.monotonic()
-            self.attention.shown(sent.ask, at=self._read_at, known_at=now, viewer=sent.viewer)
+            self.shown_cards.shown(sent.ask, at=self._read_at, known_at=now, viewer=sent.viewer)
 
     def read_on(self) -> None:
         """A batch has been dealt with."""
@@ -108,16 +108,16 @@ class Sightings:
         for sent in list(self._sent.values()):
             sent.batches += 1
             if sent.batches >= BATCHES:
-                self._echoes.passed(sent.event)
+                self._own_events.passed(sent.event)
                 self.came_back(sent.event)
         for event, batches in list(self._posted.items()):
             self._posted[event] = batches + 1
             if batches + 1 >= BATCHES:
-                self._echoes.passed(event)
+                self._own_events.passed(event)
                 self.came_back(event)
 
     def is_ambiguous(self, *, than: Ask) -> bool:
         """Whether who wrote what is read now may have meant another question than this one."""
         if any(ask != than.id for ask in self._sent):
             return True
-        return self.attention.is_ambiguous(self._read_at, than=than.id)
+        return self.shown_cards.is_ambiguous(self._read_at, than=than.id)

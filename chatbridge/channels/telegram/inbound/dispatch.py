@@ -15,8 +15,8 @@ from chatbridge.channels.chat.inbound import ChatInput
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.inbound.replies import (
+    Replies,
     Spawn,
-    Voice,
     claim_of,
     person_of,
     replied_to,
@@ -54,9 +54,9 @@ class Receiver:
         self._migrated = migrated
         self._username = username
         self._input = ChatInput(inbox, channel="telegram", clock=clock, typed=False)
-        self._voice = Voice(api, clock=clock, spawn=spawn)
+        self._replies = Replies(api, clock=clock, spawn=spawn)
         self._taps = Taps(api, inbox, input=self._input, clock=clock, spawn=spawn)
-        self._texts = Texts(api, inbox, input=self._input, clock=clock, voice=self._voice)
+        self._texts = Texts(api, inbox, input=self._input, clock=clock, replies=self._replies)
 
     async def take(self, update: Update, cursor: ChannelState) -> None:
         """Deal with one update. The cursor is committed together with an effect on an ask.
@@ -95,7 +95,7 @@ class Receiver:
         if chat is None:
             if message.chat.id > 0 or command:
                 not_here = notices.not_here(message.chat.id)
-                self._voice.spawn(self._voice.say(not_here, to=message, reply=False))
+                self._replies.spawn(self._replies.say(not_here, to=message, reply=False))
         elif command is not None:
             person = person_of(message.from_user, chat=chat.id)
             said = (
@@ -104,7 +104,7 @@ class Receiver:
                 else await self._input.command(command, surface=chat, person=person, cursor=cursor)
             )
             if said is not None:
-                await self._voice.say(said, to=message, reply=False)
+                await self._replies.say(said, to=message, reply=False)
         else:
             await self._texts.take(message, chat, cursor)
 

@@ -47,7 +47,7 @@ def claim_of(user: User) -> Claim:
     )
 
 
-class Voice:
+class Replies:
     def __init__(self, api: Api, *, clock: Clock, spawn: Spawn) -> None:
         """`spawn` runs what nobody has to wait for."""
         self.spawn = spawn

@@ -13,7 +13,7 @@ from telegram import CallbackQuery, Message
 
 from chatbridge.channels.chat.callback_data import Neither, Output, Show, Use, decode
 from chatbridge.channels.chat.inbound import ChatInput, Result, is_over, reply_to
-from chatbridge.channels.chat.surface import Wish
+from chatbridge.channels.chat.surface import CardRequest
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
@@ -111,7 +111,7 @@ class Taps:
             ask,
             surface=chat,
             person=person,
-            typing=Wish(typing=(query.from_user.id, person.name)),
+            typing=CardRequest(typing=(query.from_user.id, person.name)),
             cursor=cursor,
             is_early=partial(self._is_early, ask, message.message_id, chat),
         )

@@ -14,8 +14,8 @@ from chatbridge.channels.chat.card_visibility import any_unseen, shown_on
 from chatbridge.channels.chat.inbound import ChatInput, reply_to
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
-from chatbridge.channels.telegram.inbound.replies import Voice, person_of, replied_to, thread_of
-from chatbridge.channels.telegram.outbound.card_messages import Place, from_text, handle
+from chatbridge.channels.telegram.inbound.replies import Replies, person_of, replied_to, thread_of
+from chatbridge.channels.telegram.outbound.card_messages import CardMessages, from_text, handle
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import approval, form
@@ -28,23 +28,23 @@ REPLY_TO_ONE = "Reply to the question you mean."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Open:
+class OpenCard:
     """An ask that takes answers and has a card in this chat."""
 
     ask: Ask
-    place: Place | None
+    place: CardMessages | None
     """None: what is stored of it cannot be read."""
 
 
 class Texts:
     def __init__(
-        self, api: Api, inbox: AskActions, *, input: ChatInput, clock: Clock, voice: Voice
+        self, api: Api, inbox: AskActions, *, input: ChatInput, clock: Clock, replies: Replies
     ) -> None:
         self._api = api
         self._inbox = inbox
         self._input = input
         self._clock = clock
-        self._voice = voice
+        self._replies = replies
         self._began = clock.time()
 
     async def take(self, message: Message, chat: Chat, cursor: ChannelState) -> None:
@@ -57,7 +57,7 @@ class Texts:
         elif not chat.private and not self._is_ours(replied):
             pass  # people talk to each other
         elif not message.text:
-            await self._voice.say(notices.ONLY_TEXT, to=message)
+            await self._replies.say(notices.ONLY_TEXT, to=message)
         else:
             await self._plain(message, chat, cursor)
 
@@ -86,11 +86,11 @@ class Texts:
         self, message: Message, ask: Ask, replied: Message, chat: Chat, cursor: ChannelState
     ) -> None:
         if not (ask.open or takes_late_answer(ask)):
-            await self._voice.say(self._input.ended(ask), to=message)
+            await self._replies.say(self._input.ended(ask), to=message)
         elif not message.text:
-            await self._voice.say(notices.ONLY_TEXT, to=message)
+            await self._replies.say(notices.ONLY_TEXT, to=message)
         elif await self._is_old_step(message, ask, replied, chat):
-            await self._voice.say(form.STALE.why, to=message)
+            await self._replies.say(form.STALE.why, to=message)
         else:
             await self._put(message, ask, chat, cursor)
 
@@ -119,15 +119,15 @@ class Texts:
         result = await self._input.put_text(ask, message.text, person=person, cursor=cursor)
         # Whether this arrives or not, the message has been dealt with.
         if (told := reply_to(result)) is not None:
-            self._voice.spawn(self._voice.say(told, to=message))
+            self._replies.spawn(self._replies.say(told, to=message))
         else:
-            self._voice.spawn(self._api.react(chat.id, message.message_id, TAKEN))
+            self._replies.spawn(self._api.react(chat.id, message.message_id, TAKEN))
 
     # ── not a reply ───────────────────────────────────────────────────────────────────────────────
 
     async def _plain(self, message: Message, chat: Chat, cursor: ChannelState) -> None:
         assert message.text is not None
-        unseen = await any_unseen(self._inbox, chat.name, chat.sightings.attention)
+        unseen = await any_unseen(self._inbox, chat.name, chat.visibility.shown_cards)
         here = await self._open_in(chat)
         waiting = [each for each in here if takes_text(each.ask)]
         takes_words = [each for each in here if takes_text(each.ask) or not each.ask.approval]
@@ -138,23 +138,25 @@ class Texts:
             await self._put(message, waiting[0].ask, chat, cursor)
         elif len(waiting) > 1:
             asks = [each.ask for each in waiting]
-            await self._voice.say(notices.which_one(message.text, asks), to=message)
+            await self._replies.say(notices.which_one(message.text, asks), to=message)
         elif len(waiting) == 1 or len(takes_words) == len(here) == 1:
-            await self._voice.say(notices.use_it((waiting or here)[0].ask), to=message)
+            await self._replies.say(notices.use_it((waiting or here)[0].ask), to=message)
         elif here and not takes_words:
             asks = [each.ask for each in here]
-            await self._voice.say(notices.open_asks(approval.TAP_IT.why, asks), to=message)
+            await self._replies.say(notices.open_asks(approval.TAP_IT.why, asks), to=message)
         elif here:
             asks = [each.ask for each in here]
-            await self._voice.say(notices.open_asks(REPLY_TO_ONE, asks), to=message)
+            await self._replies.say(notices.open_asks(REPLY_TO_ONE, asks), to=message)
         else:
-            await self._voice.say(notices.NOTHING_WAITS, to=message)
+            await self._replies.say(notices.NOTHING_WAITS, to=message)
 
-    async def _open_in(self, chat: Chat) -> Sequence[Open]:
+    async def _open_in(self, chat: Chat) -> Sequence[OpenCard]:
         found = await shown_on(self._inbox, chat.name)
-        return [Open(ask=ask, place=from_text(post.place)) for ask, post in found]
+        return [OpenCard(ask=ask, place=from_text(post.place)) for ask, post in found]
 
-    def _clearly_for(self, only: Open, here: Sequence[Open], message: Message, chat: Chat) -> bool:
+    def _clearly_for(
+        self, only: OpenCard, here: Sequence[OpenCard], message: Message, chat: Chat
+    ) -> bool:
         """Whether this was the one question that waited for text when the message was written, as
         it is now: nothing here has moved on or ended since, or just before without the person.
         What was written while no hub was there may have been meant for anything."""
@@ -170,7 +172,7 @@ class Texts:
             for place, step in zip(places, steps, strict=True)
         ):
             return False
-        return not chat.sightings.is_ambiguous(written, than=only.ask)
+        return not chat.visibility.is_ambiguous(written, than=only.ask)
 
 
 def _steps(card: Message) -> set[int]:

@@ -17,7 +17,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CardMessages:
     chat: int
     card: int
     """`wire.NO_NUMBER` until somebody touches it, if Telegram has not said its number."""
@@ -40,8 +40,8 @@ def handle(chat: int, message: int) -> str:
     return f"{chat}:{message}"
 
 
-def to_text(place: Place) -> str:
+def to_text(place: CardMessages) -> str:
     return json.dumps(asdict(place), separators=(",", ":"))
 
 
-from_text = reader(Place)
+from_text = reader(CardMessages)

@@ -29,19 +29,19 @@ from chatbridge.channels.chat.planner import (
     plan,
     sends_message,
 )
-from chatbridge.channels.chat.surface import ChatSurface, Wish
+from chatbridge.channels.chat.surface import CardRequest, ChatSurface
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Migrated, Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.outbound.announcer import Announcer
 from chatbridge.channels.telegram.outbound.card_messages import (
-    Place,
+    CardMessages,
     Prompt,
     from_text,
     handle,
     to_text,
 )
-from chatbridge.channels.telegram.outbound.visibility import Sightings
+from chatbridge.channels.telegram.outbound.visibility import Visibility
 from chatbridge.channels.telegram.outbound.writer import Writer
 from chatbridge.channels.telegram.render.card import (
     Drawing,
@@ -80,7 +80,7 @@ class Scene:
     more: Overflow
     seen: Seen
     drawing: Drawing
-    wish: Wish
+    wish: CardRequest
 
 
 class Chat(ChatSurface):
@@ -91,7 +91,7 @@ class Chat(ChatSurface):
         self.id = chat
         self.private = chat > 0
         self.pace = pace or (PRIVATE if self.private else GROUP)
-        self.sightings = Sightings(viewer=str(chat) if self.private else None, clock=clock)
+        self.visibility = Visibility(viewer=str(chat) if self.private else None, clock=clock)
         self._api = api
         self._with_topics = topics
         self._writer = Writer(api, chat, surface=self.name, clock=clock)
@@ -157,7 +157,7 @@ class Chat(ChatSurface):
         if over is not None and (noted is None or noted.card != NO_NUMBER):
             return
         step, since = ask.draft.step, ask.settled_at or ask.created_at
-        place = Place(chat=self.id, card=message, step=step, since=since, reminder=NOT_SENT)
+        place = CardMessages(chat=self.id, card=message, step=step, since=since, reminder=NOT_SENT)
         post = Post(ask_id=ask_id, surface=self.name, place=to_text(place), revision=0)
         await self._inbox.adopt(post, over=over, handles=(handle(self.id, message),))
         await self._inbox.show_again(ask_id)
@@ -211,7 +211,7 @@ class Chat(ChatSurface):
             except Rejected as error:
                 if not error.message_gone:
                     raise
-            self.sightings.attention.gone(ask)
+            self.visibility.shown_cards.gone(ask)
             raise PostGone
 
     def _write_here(self) -> None:
@@ -222,8 +222,8 @@ class Chat(ChatSurface):
             self._drawn.clear()
             self._before.clear()
 
-    async def _show(self, ask: Ask, place: Place | None) -> Shown:
-        wish = self.wishes.of(ask.id)
+    async def _show(self, ask: Ask, place: CardMessages | None) -> Shown:
+        wish = self.requests.of(ask.id)
         if place is not None and place.chat != self._writer.chat:
             raise PostGone  # it is in the group that this one was
         if place is not None and place.card == NO_NUMBER:
@@ -237,8 +237,8 @@ class Chat(ChatSurface):
         if place is None:
             place, parts = await self._post(scene, old=old)
             messages = 1 + len(parts)
-            scene = replace(scene, wish=Wish(typing=wish.typing))
-            self.wishes.granted(ask.id, wish, left=scene.wish)
+            scene = replace(scene, wish=CardRequest(typing=wish.typing))
+            self.requests.granted(ask.id, wish, left=scene.wish)
             left = [*plan(self._wanted(scene), self._posted(scene, place))]
         else:
             left, parts, messages = [*plan(self._wanted(scene), self._posted(scene, place))], [], 0
@@ -248,7 +248,7 @@ class Chat(ChatSurface):
                 messages += sends_message(step)
                 parts += [sent] if sends_message(step) else []
         if not any(map(sends_message, left)):
-            self.wishes.granted(ask.id, scene.wish)
+            self.requests.granted(ask.id, scene.wish)
         if not ask.open:
             self._drawn.pop(ask.id, None)
             self._fresh.pop(ask.id, None)
@@ -260,7 +260,7 @@ class Chat(ChatSurface):
             complete=not (left or (scene.seen.unsent and ask.open)),
         )
 
-    async def _scene(self, ask: Ask, place: Place | None, wish: Wish) -> Scene:
+    async def _scene(self, ask: Ask, place: CardMessages | None, wish: CardRequest) -> Scene:
         card, more, weight = await self.card_of(ask), Overflow(), weight_of(ask)
         if card.view is not None:
             more = await off_loop(partial(overflow, ask), weight=weight)
@@ -289,7 +289,7 @@ class Chat(ChatSurface):
             untouched=is_untouched(ask),
         )
 
-    def _posted(self, scene: Scene, place: Place) -> Posted:
+    def _posted(self, scene: Scene, place: CardMessages) -> Posted:
         known = self._drawn.get(scene.ask.id)
         shows = known[1] if known is not None and known[0] == place.card else None
         same = known is not None and known[1].rows == scene.drawing.rows
@@ -305,7 +305,7 @@ class Chat(ChatSurface):
 
     # ── the card ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _post(self, scene: Scene, *, old: tuple[int, ...]) -> tuple[Place, list[int]]:
+    async def _post(self, scene: Scene, *, old: tuple[int, ...]) -> tuple[CardMessages, list[int]]:
         """Return the card's place, and the messages that had to come before it."""
         ask, more, wish = scene.ask, scene.more, scene.wish
         self._touched.pop(ask.id, None)  # it was another card
@@ -317,20 +317,20 @@ class Chat(ChatSurface):
         for part in first[len(out) :]:
             sent, thread = await self._writer.send(ask.project, thread, part, silent=True)
             out.append(sent.id)
-        stray = bool(old) or self.sightings.is_doubtful(ask)
+        stray = bool(old) or self.visibility.is_doubtful(ask)
         html, rows = scene.drawing.html, scene.drawing.rows
-        with self.sightings.posting(ask):
+        with self.visibility.posting(ask):
             # Who asked for it is looking.
             sent, thread = await self._writer.send(
                 ask.project, thread, html, rows, silent=wish.anew
             )
-        since = self.sightings.date(sent.at)
-        self.sightings.shown(ask, at=since, new=not stray)
+        since = self.visibility.date(sent.at)
+        self.visibility.shown(ask, at=since, new=not stray)
         del self._before[ask.id]
         self._drawn[ask.id] = (sent.id, scene.drawing)
         self._fresh[ask.id] = self._clock.monotonic()
         due = remind_at(ask)
-        place = Place(
+        place = CardMessages(
             chat=self._writer.chat,
             card=sent.id,
             step=ask.draft.step,
@@ -343,9 +343,9 @@ class Chat(ChatSurface):
         )
         return place, out
 
-    async def _edit(self, ask: Ask, drawing: Drawing, place: Place) -> Place:
+    async def _edit(self, ask: Ask, drawing: Drawing, place: CardMessages) -> CardMessages:
         known = self._drawn.get(ask.id)
-        self.sightings.attention.showing(ask)
+        self.visibility.shown_cards.showing(ask)
         if place.card == NO_NUMBER:  # other buttons have to come in another message
             sent, thread = await self._writer.send(
                 ask.project, place.thread, drawing.html, drawing.rows, silent=True
@@ -355,8 +355,8 @@ class Chat(ChatSurface):
             edited = await self._writer.edit(place.card, drawing.html, drawing.rows)
         if known is None or known[1].rows != drawing.rows:
             self._fresh[ask.id] = self._clock.monotonic()
-        since = self.sightings.date(edited)
-        self.sightings.shown(ask, at=since)
+        since = self.visibility.date(edited)
+        self.visibility.shown(ask, at=since)
         if place.step != ask.draft.step:
             place = replace(place, step=ask.draft.step, since=since, again=False)
         self._drawn[ask.id] = (place.card, drawing)
@@ -364,7 +364,9 @@ class Chat(ChatSurface):
 
     # ── what goes with it ─────────────────────────────────────────────────────────────────────────
 
-    async def _prompts(self, ask: Ask, card: Card, wish: Wish, place: Place | None) -> bool:
+    async def _prompts(
+        self, ask: Ask, card: Card, wish: CardRequest, place: CardMessages | None
+    ) -> bool:
         """Whether the person's keyboard should be open for this card. A prompt that comes by
         itself takes over a reply that is being written to another card."""
         if not takes_typing(card) or card.only_on:
@@ -380,7 +382,9 @@ class Chat(ChatSurface):
         others = await self._inbox.open_asks()
         return not any(takes_text(other) for other in others if other.id != ask.id)
 
-    async def _do(self, step: Step[Drawing], scene: Scene, place: Place) -> tuple[Place, int]:
+    async def _do(
+        self, step: Step[Drawing], scene: Scene, place: CardMessages
+    ) -> tuple[CardMessages, int]:
         """Return the place after it, and the number of the message that it sent."""
         ask, card = scene.ask, scene.card
         send = partial(self._writer.send, ask.project, place.thread, reply_to=place.card)
@@ -417,13 +421,13 @@ class Chat(ChatSurface):
                 raise AssertionError(f"Telegram has no {step}")
 
 
-def _unsent(ask: Ask, more: Overflow, place: Place | None) -> bool:
+def _unsent(ask: Ask, more: Overflow, place: CardMessages | None) -> bool:
     """Whether all of what an approval is about is still to be sent after its card."""
     if place is None:
         return ask.approval and bool(more.after) and not ask.draft.whole
     return ask.approval and place.files < len(more.after)
 
 
-def _messages_of(place: Place) -> tuple[int, ...]:
+def _messages_of(place: CardMessages) -> tuple[int, ...]:
     prompt = place.prompt.id if place.prompt else 0
     return (*filter(None, (place.card, prompt, place.reminder)), *place.old)

@@ -16,9 +16,9 @@ DOUBTED = 10 * 60.0
 """So long a card counts of which nobody heard whether it arrived."""
 
 
-class Sightings:
+class Visibility:
     def __init__(self, *, viewer: str | None, clock: Clock) -> None:
-        self.attention = CardVisibility("telegram")
+        self.shown_cards = CardVisibility("telegram")
         self._viewer = viewer
         self._clock = clock
         self._ahead: float | None = None
@@ -36,7 +36,7 @@ class Sightings:
 
     def shown(self, ask: Ask, *, at: float, new: bool = False) -> None:
         # Telegram's seconds are whole: what was written in this one may be older.
-        self.attention.shown(ask, at=int(at) + 1, viewer=self._viewer, new=new)
+        self.shown_cards.shown(ask, at=int(at) + 1, viewer=self._viewer, new=new)
 
     @contextmanager
     def posting(self, ask: Ask) -> Iterator[None]:
@@ -63,7 +63,7 @@ class Sightings:
         self._forget_what_is_over()
         if any(ask != than.id for ask in self._doubtful):
             return True
-        return self.attention.is_ambiguous(written, than=than.id)
+        return self.shown_cards.is_ambiguous(written, than=than.id)
 
     def _forget_what_is_over(self) -> None:
         now = self._clock.monotonic()
