@@ -14,24 +14,27 @@ COMMANDS = {
     ),
     "stop": ("chatbridge.cli.hub.stop", "stop the hub"),
     "setup": ("chatbridge.cli.setup.command", "set chatbridge up, step by step"),
-    "pair": ("chatbridge.cli.people.pair", "pair a phone; people lists who may answer"),
-    "people": ("chatbridge.cli.people.people", "who may answer, and taking somebody out"),
+    "pair": ("chatbridge.cli.people:pair_command", "pair a phone; people lists who may answer"),
+    "people": ("chatbridge.cli.people", "who may answer, and taking somebody out"),
     "doctor": ("chatbridge.cli.doctor.command", "look for what is wrong, and say what to do"),
     "connect": ("chatbridge.cli.connect.command", "add chatbridge to an agent's MCP servers"),
-    "disconnect": ("chatbridge.cli.connect.disconnect", "take it out again"),
+    "disconnect": ("chatbridge.cli.connect.command:disconnect", "take it out again"),
     "service": ("chatbridge.cli.service.command", "keep the hub running with systemd"),
     "serve": ("chatbridge.cli.agents.serve", "let agents on other machines ask, too"),
-    "token": ("chatbridge.cli.agents.token", "make, list and remove those tokens"),
+    "token": ("chatbridge.cli.agents.serve:token", "make, list and remove those tokens"),
     "tools": ("chatbridge.cli.agents.tools", "the commands that your agents may run"),
     "ask": ("chatbridge.cli.questions.ask", "ask yourself from a script; notify only tells you"),
-    "notify": ("chatbridge.cli.questions.notify", "tell yourself something from a script"),
-    "pending": ("chatbridge.cli.questions.pending", "the open questions; live with --watch"),
+    "notify": ("chatbridge.cli.questions.ask:notify", "tell yourself something from a script"),
+    "pending": ("chatbridge.cli.questions.lists:pending", "the open questions; live with --watch"),
     "answer": ("chatbridge.cli.questions.answer", "answer one here, or cancel it"),
-    "cancel": ("chatbridge.cli.questions.cancel", "cancel an open question"),
-    "history": ("chatbridge.cli.questions.history", "what was asked before, and how it ended"),
+    "cancel": ("chatbridge.cli.questions.answer:cancel", "cancel an open question"),
+    "history": (
+        "chatbridge.cli.questions.lists:history",
+        "what was asked before, and how it ended",
+    ),
     "inbox": ("chatbridge.cli.hub.inbox", "open the inbox in the browser"),
     "status": ("chatbridge.cli.hub.status", "whether the hub runs; stop ends it"),
-    "version": ("chatbridge.cli.version", "the installed version"),
+    "version": ("chatbridge.cli.hub.status:version", "the installed version"),
     "completion": ("chatbridge.cli.completion", "let your shell complete all this"),
     "hook": ("chatbridge.cli.agents.hook", "what Claude Code's hooks call"),
     "demo": ("chatbridge.cli.demo", "see how a question looks"),
@@ -88,7 +91,8 @@ def main(argv: list[str] | None = None) -> int:
         from chatbridge.cli import completion
 
         return completion.main(rest, COMMANDS)
-    return int(import_module(COMMANDS[word][0]).main(rest))
+    module, _, name = COMMANDS[word][0].partition(":")
+    return int(getattr(import_module(module), name or "main")(rest))
 
 
 def help_text() -> str:

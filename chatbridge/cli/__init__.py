@@ -7,10 +7,9 @@ connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
 agents: `chatbridge hook`, `serve`, `token` and `tools`
 questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel` and `history`
-hub: `chatbridge status`, `stop` and `inbox`
+hub: `chatbridge status`, `version`, `stop` and `inbox`
 service: `chatbridge service`
 config_file: changes config.toml
 demo: `chatbridge demo`
-version: `chatbridge version`
 completion: `chatbridge completion`
 """

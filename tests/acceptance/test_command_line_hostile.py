@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from chatbridge.cli import people
 from chatbridge.cli.agents import tools
 from chatbridge.cli.connect import command as connect
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run as run_checks
 from chatbridge.cli.hub import status
-from chatbridge.cli.people import people
-from chatbridge.cli.questions import answer, cancel, history, pending
+from chatbridge.cli.questions import answer, lists
 from tests.fakes.machine import INITIALIZE, House, house
 
 Json = dict[str, Any]
@@ -66,8 +66,8 @@ def asked(machine: House) -> Iterator[tuple[str, str]]:
 
 
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
-    "pending": (pending.main, []),
-    "history": (history.main, []),
+    "pending": (lists.pending, []),
+    "history": (lists.history, []),
     "status": (status.main, []),
     "people": (people.main, []),
     "tools list": (tools.main, ["list"]),
@@ -81,7 +81,7 @@ COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
     "answer": (answer.main, ["OPEN"]),
     "an option that is not there": (answer.main, ["OPEN", "99"]),
     "an answer to what has ended": (answer.main, ["ENDED", "1"]),
-    "the end of what has ended": (cancel.main, ["ENDED"]),
+    "the end of what has ended": (answer.cancel, ["ENDED"]),
 }
 
 
@@ -116,6 +116,6 @@ def test_the_trick_is_in_what_they_print(
     """Else the test above would show nothing."""
     for variable, value in machine.environment.items():
         monkeypatch.setenv(variable, value)
-    pending.main([])
+    lists.pending([])
     (row,) = [line for line in capsys.readouterr().out.splitlines() if asked[0][:6] in line]
     assert row.count("⟨U+001B⟩") >= 2

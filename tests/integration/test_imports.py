@@ -28,13 +28,13 @@ import json, os, sys
 before = set(sys.modules)
 SLOW = {SLOW!r}
 {NAMES}
-from importlib import import_module
 from chatbridge.__main__ import COMMANDS
-for word, (module, _) in COMMANDS.items():
+from chatbridge.cli.ui.running import parser_of
+for word, (place, _) in COMMANDS.items():
     if os.fork() == 0:
-        command = import_module(module)
-        if hasattr(command, "parser") and word != "completion":  # which has that of all
-            command.parser()
+        make = parser_of(place)
+        if make is not None and word != "completion":  # which has that of all
+            make()
         print(json.dumps([word, heavy()]), flush=True)
         os._exit(0)
     assert os.wait()[1] == 0, word

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import chatbridge
 from chatbridge import runtime_paths
 from chatbridge.channels.checks import Finding, Mark, fine, problem, remark
+from chatbridge.cli.doctor.command import draw
 from chatbridge.cli.doctor.database import notes
-from chatbridge.cli.doctor.screen import drawn
 from chatbridge.cli.ui import tables
-from chatbridge.cli.ui.running import FAILED, colourful, say
+from chatbridge.cli.ui.running import FAILED, say
 from chatbridge.cli.ui.tables import Column, Table, cell
 from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.commands.arguments.executable import Programs
@@ -34,6 +31,7 @@ from chatbridge.settings import TOOLS, Settings, load
 
 Json = dict[str, Any]
 
+ALL_WELL = "All is well."
 OFF = "Commands are off: commands.enabled is false in your configuration."
 YOURS = "Look through it: what agents may run, and what needs your approval, is for you to say."
 
@@ -50,7 +48,8 @@ def library_of(settings: Settings) -> Library:
 def check(names: Sequence[str], *, as_json: bool) -> int:
     settings = load()
     if names:
-        library = _library_of_files(names)
+        library = Library((), reserved=frozenset(TOOLS))
+        library.load_files([Path(name) for name in names])
     else:
         library = library_of(settings)
         library.load()
@@ -60,38 +59,26 @@ def check(names: Sequence[str], *, as_json: bool) -> int:
     programs = program_findings("programs", library.commands.values(), settings)
     ok = not library.problems and all(found.mark is not Mark.PROBLEM for found in programs)
     if as_json:
-        _print_json(
+        files = [
             {
-                "ok": ok,
-                "files": [_file_object(file) for file in library.files],
-                "programs": [finding.json() for finding in programs],
+                "file": encodable(str(file.file)),
+                "tools": [command.tool for command in file.commands],
+                "problems": [problem.as_json() for problem in file.problems],
+                "remarks": [remark.as_json() for remark in file.remarks],
             }
-        )
+            for file in library.files
+        ]
+        report = {"ok": ok, "files": files, "programs": [finding.json() for finding in programs]}
+        print(json.dumps(report, indent=2))
     else:
-        _draw(findings(library.files), programs)
-        print(f"\n{_summed_up(len(library.problems), programs=len(programs))}")
+        draw([*findings(library.files), *programs])
+        said = "The files are right, but not every program can be run." if programs else ALL_WELL
+        if count := len(library.problems):
+            said = (
+                f"{counted(count, 'problem')}. A file with a problem has no tools; the others have."
+            )
+        print(f"\n{said}")
     return 0 if ok else FAILED
-
-
-def _library_of_files(names: Sequence[str]) -> Library:
-    library = Library((), reserved=frozenset(TOOLS))
-    library.load_files([Path(name) for name in names])
-    return library
-
-
-def _file_object(file: DefinitionFile) -> Json:
-    return {
-        "file": encodable(str(file.file)),
-        "tools": [command.tool for command in file.commands],
-        "problems": [problem.as_json() for problem in file.problems],
-        "remarks": [remark.as_json() for remark in file.remarks],
-    }
-
-
-def _draw(*found: Sequence[Finding]) -> None:
-    width = shutil.get_terminal_size((80, 24)).columns
-    for finding in chain(*found):
-        sys.stdout.write(drawn(finding, width=width, colour=colourful()))
 
 
 def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
@@ -108,11 +95,9 @@ def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
         for each in file.remarks:
             what = f"{told(each)} [{each.kind}] ({each.accepted})"
             found.append(remark(name, what, each.mend))
-        if file.problems:
-            continue
-        if file.commands:
+        if file.commands and not file.problems:
             found.append(fine(name, counted(len(file.commands), "tool")))
-        else:
+        elif not file.problems:
             found.append(remark(name, "no tools: nothing in it is enabled"))
     return found
 
@@ -122,14 +107,6 @@ def told(problem: Problem) -> str:
     line = f"line {problem.line}" if problem.line else ""
     place = ", ".join(filter(None, (line, problem.path)))
     return f"{place}: {problem.found}" if place else problem.found
-
-
-def _summed_up(problems: int, *, programs: int) -> str:
-    if not problems and programs:
-        return "The files are right, but not every program can be run."
-    if not problems:
-        return "All is well."
-    return f"{counted(problems, 'problem')}. A file with a problem has no tools; the others have."
 
 
 def _nothing(dirs: Sequence[Path]) -> str:
@@ -144,7 +121,7 @@ def list_tools(*, as_json: bool) -> int:
     if not settings.commands.enabled:
         say(OFF)
     if as_json:
-        _print_json([_tool_object(command) for command in library.commands.values()])
+        print(json.dumps([_tool_object(it) for it in library.commands.values()], indent=2))
     elif library.commands:
         tables.write(screen(list(library.commands.values())))
     elif not library.problems:
@@ -191,7 +168,9 @@ def _tool_object(command: Command) -> Json:
 def add(names: Sequence[str]) -> int:
     settings = load()
     if not names:
-        _print_examples()
+        rows = [(cell(name), cell(about)) for name, about in described().items()]
+        columns = (Column(title="NAME", strong=True), Column(title="FOR", gives_way=True))
+        tables.write(Table(columns=columns, rows=rows), "", "To use one: chatbridge tools add NAME")
         return 0
     if not settings.commands.dirs:
         say("commands.dirs names no folder.", "Add one to it, or leave the setting out.")
@@ -211,20 +190,10 @@ def add(names: Sequence[str]) -> int:
     library = library_of(settings)
     library.load()
     wrong = [file for file in library.files if file.problems and file.file in (folder, *added)]
-    _draw(findings(wrong))
+    draw(findings(wrong))
     if not wrong:
         print(YOURS)
     return FAILED if wrong or refused else 0
-
-
-def _print_examples() -> None:
-    rows = [(cell(name), cell(about)) for name, about in described().items()]
-    columns = (Column(title="NAME", strong=True), Column(title="FOR", gives_way=True))
-    tables.write(Table(columns=columns, rows=rows), "", "To use one: chatbridge tools add NAME")
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2))
 
 
 ENDING = ".json"
@@ -242,8 +211,9 @@ def names() -> list[str]:
 
 
 def described() -> dict[str, str]:
-    """What each is for, as it says itself."""
-    return {name: _first_sentence(json.loads(_content(name))["description"]) for name in names()}
+    """What each is for, in the first sentence of what it says itself."""
+    abouts = {name: str(json.loads(_content(name))["description"]) for name in names()}
+    return {name: about.partition(". ")[0].rstrip(".") for name, about in abouts.items()}
 
 
 def copy(name: str, folder: Path) -> Path:
@@ -260,10 +230,6 @@ def copy(name: str, folder: Path) -> Path:
 def _content(name: str) -> str:
     with open(os.path.join(_EXAMPLES, f"{name}{ENDING}"), encoding="utf-8") as file:
         return file.read()
-
-
-def _first_sentence(text: str) -> str:
-    return text.partition(". ")[0].rstrip(".")
 
 
 def program_findings(name: str, commands: Iterable[Command], settings: Settings) -> list[Finding]:

@@ -7,19 +7,12 @@ from __future__ import annotations
 
 import argparse
 
-from chatbridge.cli.ui.running import ScriptsParser, new_parser, run
+from chatbridge.cli.ui.running import ScriptsParser, WrongUsage, command
 
 USAGE = """\
 chatbridge tools check [FILE ...] [--json]
        chatbridge tools list [--json]
        chatbridge tools add [NAME ...]"""
-DESCRIPTION = """\
-Commands that your agents may run, as you define them in JSON files. They are in
-~/.config/chatbridge/tools, or in the folders that commands.dirs names.
-"""
-EPILOG = """\
-exit codes: 0 all is well, 1 a problem was found, 64 wrong usage
-"""
 CHECK = (
     "Looks at definition files as the hub does, without one, and says everything that is wrong: "
     "the line, what was found, what is accepted, and how to mend it."
@@ -28,9 +21,8 @@ LIST = "Lists the tools that the files define, and which of them need your appro
 ADD = "Copies an example into the first of your folders. A file that is there stays as it is."
 
 
-def parser() -> argparse.ArgumentParser:
-    found = new_parser("tools", DESCRIPTION, usage=USAGE, epilog=EPILOG, kind=ScriptsParser)
-    action = found.add_subparsers(
+def _actions(parser: argparse.ArgumentParser) -> None:
+    action = parser.add_subparsers(
         dest="do", required=True, metavar="check | list | add", prog="chatbridge tools"
     )
     check = action.add_parser(
@@ -42,19 +34,25 @@ def parser() -> argparse.ArgumentParser:
     shown.add_argument("--json", action="store_true", help="all details, for programs")
     add = action.add_parser("add", help="copy an example into your folder", description=ADD)
     add.add_argument("name", nargs="*", metavar="NAME", help="default: say which there are")
-    return found
 
 
-def main(argv: list[str]) -> int:
-    command = parser()
-    given = command.parse_args(argv)
+@command(
+    "tools",
+    "Commands that your agents may run, as you define them in JSON files. They are in\n"
+    "~/.config/chatbridge/tools, or in the folders that commands.dirs names.\n",
+    extend=_actions,
+    usage=USAGE,
+    epilog="exit codes: 0 all is well, 1 a problem was found, 64 wrong usage\n",
+    kind=ScriptsParser,
+)
+def main(given: argparse.Namespace) -> int:
     from chatbridge.cli.agents import definition_files
 
     if given.do == "check":
-        return run(lambda: definition_files.check(given.file, as_json=given.json))
+        return definition_files.check(given.file, as_json=given.json)
     if given.do == "list":
-        return run(lambda: definition_files.list_tools(as_json=given.json))
+        return definition_files.list_tools(as_json=given.json)
     known = definition_files.names()
     if unknown := [name for name in given.name if name not in known]:
-        command.error(f"there is no example {unknown[0]!r}; there are: {', '.join(known)}")
-    return run(lambda: definition_files.add(given.name))
+        raise WrongUsage(f"there is no example {unknown[0]!r}; there are: {', '.join(known)}")
+    return definition_files.add(given.name)

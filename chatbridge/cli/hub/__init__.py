@@ -3,6 +3,6 @@
 hub_client: a connection to the hub: requests and events
 tool_client: tool calls through a link of its own
 inbox: `chatbridge inbox`
-status: `chatbridge status`
+status: `chatbridge status` and `version`
 stop: `chatbridge stop`, and restarting the hub
 """

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import ask_hub, connection
-from chatbridge.cli.ui.running import new_parser, run
+from chatbridge.cli.ui.running import command, flag
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.link import search
 
@@ -27,24 +27,13 @@ OF_A_MACHINE = (
 )
 
 
-def parser() -> argparse.ArgumentParser:
-    found = new_parser(
-        "inbox",
-        "Prints a link that logs your browser in to the inbox. It works once, for 10\n"
-        "minutes. A hub is started if none runs.",
-    )
-    found.add_argument(
-        "--open", action="store_true", help="open the link in this computer's browser, too"
-    )
-    return found
-
-
-def main(argv: list[str]) -> int:
-    given = parser().parse_args(argv)
-    return run(lambda: _inbox(opens=given.open))
-
-
-def _inbox(*, opens: bool) -> int:
+@command(
+    "inbox",
+    "Prints a link that logs your browser in to the inbox. It works once, for 10\n"
+    "minutes. A hub is started if none runs.",
+    flag("--open", help="open the link in this computer's browser, too"),
+)
+def main(given: argparse.Namespace) -> int:
     state = runtime_paths.state_dir()
     with connection(start=True) as sock:
         if search.is_machine_hub_wanted() and sock.getpeername() == search.MACHINE_SOCKET:
@@ -55,7 +44,7 @@ def _inbox(*, opens: bool) -> int:
     print(f"Open this link (works once, 10 minutes):\n  {link}\n")
     if urlsplit(seen_at).hostname in ("127.0.0.1", "::1", "localhost"):
         print("Only this computer can reach it. For a phone: chatbridge setup")
-    if opens and not open_in_browser(link, state):
+    if given.open and not open_in_browser(link, state):
         sys.stderr.write("No browser could be opened. Open the link yourself.\n")
     return 0
 
@@ -63,7 +52,7 @@ def _inbox(*, opens: bool) -> int:
 def inbox_address(state: str) -> str:
     """:raises ChatbridgeError: the hub that runs has none."""
     until = time.monotonic() + ADDRESS_WITHIN
-    while (address := _announced(state)) is None:
+    while (info := lock_file.read(state)) is None or info.web is None:
         if not _web().enabled:
             raise ChatbridgeError(
                 f"The web inbox is off. Set web.enabled = true in {runtime_paths.config_path()} "
@@ -76,12 +65,7 @@ def inbox_address(state: str) -> str:
                 "chatbridge inbox"
             )
         time.sleep(0.05)
-    return address
-
-
-def _announced(state: str) -> str | None:
-    info = lock_file.read(state)
-    return info.web if info is not None else None
+    return info.web
 
 
 @cache
@@ -92,14 +76,12 @@ def _web() -> Web:
     return settings.load().table(WEB)
 
 
-def _has_settings() -> bool:
-    """Otherwise it is not worth the time to load them."""
-    return os.path.exists(runtime_paths.config_path()) or "CREDENTIALS_DIRECTORY" in os.environ
-
-
 def _outside() -> str | None:
-    """Where a proxy serves the inbox."""
-    return os.environ.get("CHATBRIDGE_WEB__URL") or (_web().url if _has_settings() else None)
+    """Where a proxy serves the inbox. Without settings it is not worth the time to load them."""
+    if url := os.environ.get("CHATBRIDGE_WEB__URL"):
+        return url
+    has = os.path.exists(runtime_paths.config_path()) or "CREDENTIALS_DIRECTORY" in os.environ
+    return _web().url if has else None
 
 
 def open_in_browser(link: str, state: str) -> bool:

@@ -10,24 +10,15 @@ import signal
 from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import connection
 from chatbridge.cli.service import manager
-from chatbridge.cli.ui.running import new_parser, run
+from chatbridge.cli.ui.running import command
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 PATIENCE = 10.0
+TRIES = 5
 
 
-def parser() -> argparse.ArgumentParser:
-    return new_parser(
-        "stop", "Stops the hub. Open questions stay open: the next hub goes on with them."
-    )
-
-
-def main(argv: list[str]) -> int:
-    parser().parse_args(argv)
-    return run(_stop)
-
-
-def _stop() -> int:
+@command("stop", "Stops the hub. Open questions stay open: the next hub goes on with them.")
+def main(_given: argparse.Namespace) -> int:
     pid = end_hub(runtime_paths.state_dir())
     print("The hub is not running." if pid is None else f"The hub (pid {pid}) has stopped.")
     return 0
@@ -50,7 +41,8 @@ def end_hub(state: str) -> int | None:
         holder = lock_file.find_holder(state)
         if holder is None or holder.pid != named.pid:
             return None
-        if holder.started_by == "service" and _ended_as_service(holder.pid):
+        if holder.started_by == "service" and manager.runs(holder.pid):
+            manager.stop()  # with its socket, which would start it again for the next agent
             return holder.pid
         signal.pidfd_send_signal(process, signal.SIGTERM)
         poller = select.poll()
@@ -65,20 +57,6 @@ def end_hub(state: str) -> int | None:
     finally:
         os.close(process)
     return named.pid
-
-
-def _ended_as_service(pid: int) -> bool:
-    """With its socket, which would start it again for the next agent that looks for a hub.
-
-    :raises ServiceFailed:
-    """
-    if not manager.runs(pid):
-        return False
-    manager.stop()
-    return True
-
-
-TRIES = 5
 
 
 def restart_hub(*, start: bool = True) -> bool:

@@ -31,7 +31,11 @@ ALONE = "chatbridge/alone"
 
 
 class NoAnswer(Exception):
-    """The hub could not be asked. The text says why."""
+    """The hub could not be asked, or has refused. The text says why."""
+
+    def __init__(self, text: str, *, refused: bool = False) -> None:
+        super().__init__(text)
+        self.refused = refused
 
 
 class OwnRelay(Relay):
@@ -74,6 +78,16 @@ class Calls:
             with suppress(OSError):
                 self._say({"method": "notifications/cancelled", "params": {"requestId": call}})
             raise
+
+    def content(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
+        """The structured content of the result. :raises NoAnswer: also if the tool refuses."""
+        result = self.call(name, arguments, within=within)
+        content, meta = result.get("content"), result.get("_meta")
+        if result.get("isError") or "structuredContent" not in result:
+            said = content[0].get("text") if isinstance(content, list) and content else "no answer"
+            alone = isinstance(meta, dict) and meta.get(ALONE)
+            raise NoAnswer(str(said), refused=not alone)
+        return dict(result["structuredContent"])
 
     def _hello(self) -> list[Json]:
         hello = {

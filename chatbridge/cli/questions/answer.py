@@ -1,4 +1,4 @@
-"""`chatbridge answer`: answers an open question from the terminal, or from a script."""
+"""`chatbridge answer`, from the terminal or from a script, and `chatbridge cancel`."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ import argparse
 import os
 import select
 import sys
-import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chatbridge import safe_json
-from chatbridge.cli.ui.running import FAILED, INTERRUPTED, complain, new_parser, run, say
-
-if TYPE_CHECKING:
-    from chatbridge.cli.hub.hub_client import HubClient
+from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
+from chatbridge.cli.ui.running import (
+    FAILED,
+    INTERRUPTED,
+    WrongUsage,
+    argument,
+    command,
+    complain,
+    flag,
+    say,
+)
+from chatbridge.cli.ui.tables import cell
+from chatbridge.cli.ui.wording import seconds_of, time_of
+from chatbridge.core.errors import HubUnreachable, InvalidAnswer
 
 Json = dict[str, Any]
 
 NOT_SENT = "Nothing was sent. The question stays open."
+ID = argument("id", metavar="ID", help="the beginning of its id is enough")
 EPILOG = """\
 examples:
   chatbridge answer 3f9a2c           shows the question and takes what you type
@@ -29,35 +39,23 @@ examples:
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    found = new_parser(
-        "answer",
-        "Answers an open question. The first answer counts, wherever it comes from. An\n"
-        "approval is given in the chat, not here, where an agent could do it as well.",
-        epilog=EPILOG,
-    )
-    found.add_argument("id", metavar="ID", help="the beginning of its id is enough")
-    found.add_argument(
+@command(
+    "answer",
+    "Answers an open question. The first answer counts, wherever it comes from. An\n"
+    "approval is given in the chat, not here, where an agent could do it as well.",
+    ID,
+    argument(
         "values",
         metavar="VALUE",
         nargs="*",
         help="an option, its number, or a text; several where several may be chosen",
-    )
-    found.add_argument("--json", action="store_true", help="read the answers from standard input")
-    return found
-
-
-def main(argv: list[str]) -> int:
-    command = parser()
-    given = command.parse_args(argv)
+    ),
+    flag("--json", help="read the answers from standard input"),
+    epilog=EPILOG,
+)
+def main(given: argparse.Namespace) -> int:
     if given.json and given.values:
-        command.error("--json takes no values")
-    return run(lambda: _answer(given))
-
-
-def _answer(given: argparse.Namespace) -> int:
-    from chatbridge.cli.hub.hub_client import ask_hub
-
+        raise WrongUsage("--json takes no values")
     if given.json:
         return _sent(ask_hub("answer", id=given.id, answers=_from_input()))
     if given.values:
@@ -68,9 +66,21 @@ def _answer(given: argparse.Namespace) -> int:
     return _in_terminal(given.id)
 
 
-def _from_input() -> Any:
-    from chatbridge.core.errors import InvalidAnswer
+@command(
+    "cancel",
+    "Cancels an open question: the agent is told that you will not answer. An\n"
+    "approval is denied in the chat, not here.",
+    ID,
+    argument("--reason", metavar="TEXT", help="what the agent is told with it"),
+)
+def cancel(given: argparse.Namespace) -> int:
+    reply = ask_hub("cancel", id=given.id, reason=given.reason)
+    heard = reply.get("heard", True)  # a hub from before an upgrade does not say
+    say(f"Cancelled. {'The agent is told.' if heard else 'No agent was waiting.'}")
+    return 0
 
+
+def _from_input() -> Any:
     try:
         body = safe_json.loads(sys.stdin.read())
     except ValueError as error:
@@ -88,7 +98,6 @@ def _sent(result: Json) -> int:
 
 def _in_terminal(wanted: str) -> int:
     """Question by question, until it is sent from here or has ended elsewhere."""
-    from chatbridge.cli.hub.hub_client import ask_hub, connected
     from chatbridge.cli.questions.terminal_form import AnswerForm
 
     ask = ask_hub("ask", id=wanted)["ask"]
@@ -118,37 +127,27 @@ def _in_terminal(wanted: str) -> int:
 
 def _heading(ask: Json) -> str:
     """shop-api · Claude Code · ends 22:45"""
-    from chatbridge.cli.ui.tables import cell
-    from chatbridge.cli.ui.wording import seconds_of
-    from chatbridge.core.cards.phrases import format_time
-
     label = f" ({cell(ask['agent']['label'])})" if ask["agent"]["label"] else ""
     parts = [f"{cell(ask['agent']['project'])}{label}", cell(ask["agent"]["name"])]
     if ask["status"] != "open":
         parts.append("timed out; an answer is kept for the agent")
     elif ask["deadline"]:
-        parts.append(f"ends {format_time(seconds_of(ask['deadline']), now=time.time())}")
+        parts.append(f"ends {time_of(seconds_of(ask['deadline']))}")
     return " · ".join(parts)
 
 
 def _next_line(line: HubClient, ask: Json) -> str | None:
     """What was typed; None if nothing more comes, or if the question has ended meanwhile."""
-    from chatbridge.core.errors import HubUnreachable
-
-    was_open = ask["status"] == "open"
     while True:
         try:
             event = line.event(within=0.0)
         except HubUnreachable:  # the next one may be there when there is something to send
-            return _typed()
+            break
         if event is None:
             if 0 in select.select([0, line.fileno()], [], [])[0]:
-                return _typed()
-        elif was_open and all(other["id"] != ask["id"] for other in event["asks"]):
+                break
+        elif ask["status"] == "open" and all(other["id"] != ask["id"] for other in event["asks"]):
             return None
-
-
-def _typed() -> str | None:
     typed = os.read(0, 65536).decode(errors="replace")
     return typed.strip() if typed else None
 
@@ -163,12 +162,10 @@ def _drop_the_rest() -> None:
 
 def _not_sent(ask: Json) -> int:
     """It has ended elsewhere, which the hub says best; or the person has left."""
-    from chatbridge.cli.hub.hub_client import ask_hub
-
     now = ask_hub("ask", id=ask["id"])
     print()
     if now["ask"]["status"] != ask["status"]:
         complain(f"This question has ended: {now['ended']}.")
-        return FAILED
-    say(NOT_SENT)
+    else:
+        say(NOT_SENT)
     return FAILED

@@ -35,14 +35,14 @@ def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
                 "timeout": int(QUESTION_SECONDS * 1000),
                 "wait": False,
             }
-            ticket = _content(calls.call("ask_user", arguments))
+            ticket = calls.content("ask_user", arguments)
             asked_at = time.monotonic()
             prompts.say()
             assert channel.setup is not None
             if not _answered(str(ticket["askId"]), channel.setup, asked_at):
                 return False
             took = time.monotonic() - asked_at
-            outcome = _content(calls.call("wait_for_answer", {"askId": ticket["askId"]}))
+            outcome = calls.content("wait_for_answer", {"askId": ticket["askId"]})
     except (NoAnswer, ChatbridgeError) as error:
         prompts.bad("The test question could not be asked.", prompts.shown(str(error)))
         return False
@@ -80,12 +80,3 @@ def _answered(ask_id: str, setup: SetupSpec, since: float) -> bool:
 def _withdraw(ask_id: str) -> None:
     with suppress(ChatbridgeError):
         ask_hub("cancel", id=ask_id, reason="setup was left")
-
-
-def _content(result: Json) -> Json:
-    """:raises ChatbridgeError: it was not asked."""
-    content = result.get("content")
-    if result.get("isError") or "structuredContent" not in result:
-        said = content[0].get("text") if isinstance(content, list) and content else "no answer"
-        raise ChatbridgeError(prompts.shown(str(said)))
-    return dict(result["structuredContent"])

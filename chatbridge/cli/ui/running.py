@@ -12,7 +12,8 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn, cast
 
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
@@ -30,12 +31,10 @@ def run(work: Callable[[], int]) -> int:
         code = work()
         sys.stdout.flush()
         return code
-    except HubUnreachable as error:
-        complain(str(error))
-        return UNREACHABLE
     except ChatbridgeError as error:
         complain(str(error))
-        return FAILED
+        usual = UNREACHABLE if isinstance(error, HubUnreachable) else FAILED
+        return int(getattr(error, "exit_code", usual))
     except OSError as error:
         # What is still to be written goes nowhere: Python would complain about it at its end.
         with suppress(OSError):
@@ -121,20 +120,81 @@ class ScriptsParser(argparse.ArgumentParser):
         self.exit(WRONG_USAGE, f"{self.prog}: {message}\n")
 
 
-def new_parser(
-    command: str,
-    description: str,
-    *,
-    usage: str | None = None,
-    epilog: str | None = None,
-    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
-) -> argparse.ArgumentParser:
-    """With line breaks where they were written."""
-    return kind(
-        prog=f"chatbridge {command}",
-        usage=usage,
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+class WrongUsage(Exception):
+    """Raised by a command whose arguments do not go together. The text is the parser's error."""
+
+
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+
+
+def argument(*names: str, **options: Any) -> Argument:
+    """What `add_argument` takes."""
+    return names, options
+
+
+def flag(*names: str, help: str, **options: Any) -> Argument:
+    return names, {"action": "store_true", "help": help, **options}
+
+
+def new_parser(name: str, description: str, **options: Any) -> argparse.ArgumentParser:
+    """With line breaks where they were written, unless it is `flowing`."""
+    kind = options.pop("kind", argparse.ArgumentParser)
+    if not options.pop("flowing", False):
+        options |= {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+    made: argparse.ArgumentParser = kind(
+        prog=f"chatbridge {name}", description=description, **options
     )
+    return made
+
+
+class Command:
+    """Parses a command's arguments and runs its work, which returns the exit code."""
+
+    def __init__(
+        self,
+        work: Callable[[argparse.Namespace], int],
+        parser: Callable[[], argparse.ArgumentParser],
+    ) -> None:
+        self.work, self.parser = work, parser
+
+    def __call__(self, argv: list[str]) -> int:
+        parser = self.parser()
+        given = parser.parse_args(argv)
+        given.argv = argv
+        try:
+            return run(lambda: self.work(given))
+        except WrongUsage as error:
+            parser.error(str(error))
+
+
+def command(
+    name: str,
+    description: str,
+    *arguments: Argument | list[Argument],
+    extend: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
+    **options: Any,
+) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
+    """Make a function a command. Of the arguments in a list only one can be given; `extend` adds
+    what cannot be listed, such as subcommands."""
+
+    def parser() -> argparse.ArgumentParser:
+        made = new_parser(name, description, **options)
+        for given in arguments:
+            if isinstance(given, tuple):
+                made.add_argument(*given[0], **given[1])
+                continue
+            group = made.add_mutually_exclusive_group()
+            for names, details in given:
+                group.add_argument(*names, **details)
+        extend(made)
+        return made
+
+    return lambda work: Command(work, parser)
+
+
+def parser_of(place: str) -> Callable[[], argparse.ArgumentParser] | None:
+    """That of the command at `module:name`. None: it reads its arguments by itself."""
+    module, _, name = place.partition(":")
+    found = import_module(module)
+    make = getattr(getattr(found, name or "main"), "parser", None) or getattr(found, "parser", None)
+    return cast("Callable[[], argparse.ArgumentParser] | None", make)
