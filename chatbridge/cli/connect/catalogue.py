@@ -98,8 +98,6 @@ def program(
 class UnknownClient(ChatbridgeError):
     """There is no client of this name."""
 
-    exit_code = 2
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:

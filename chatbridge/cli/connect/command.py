@@ -48,6 +48,10 @@ ARGUMENTS = (
 EPILOG = f"clients: {', '.join(CLIENTS)}. For any other: chatbridge connect --print"
 
 
+class WhichClient(ChatbridgeError):
+    exit_code = 2
+
+
 @command(
     "connect",
     "Adds chatbridge to the MCP servers of an agent's program. Shows what would change and asks; "
@@ -87,7 +91,7 @@ def main(given: argparse.Namespace) -> int:
 def disconnect(given: argparse.Namespace) -> int:
     project = _project(given)
     if given.client is None:
-        raise UnknownClient(f"Which client? One of: {', '.join(CLIENTS)}.")
+        raise WhichClient(f"Which client? One of: {', '.join(CLIENTS)}.")
     again = shlex.join(["chatbridge", "disconnect", *given.argv, "--yes"])
     if given.workspace:
         return _folders(given, again, removal=True)
@@ -103,6 +107,10 @@ def _project(given: argparse.Namespace) -> Path | None:
         raise WrongUsage("--workspace goes with claude-code")
     if given.workspace and given.project:
         raise WrongUsage("give --project or --workspace")
+    try:
+        client_of(given.client or ANY)
+    except UnknownClient as error:
+        raise WhichClient(str(error)) from None
     return Path.cwd() if given.project else None
 
 

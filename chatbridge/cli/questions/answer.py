@@ -98,12 +98,12 @@ def _sent(result: Json) -> int:
 
 def _in_terminal(wanted: str) -> int:
     """Question by question, until it is sent from here or has ended elsewhere."""
-    from chatbridge.cli.questions.terminal_form import AnswerForm
+    from chatbridge.cli.questions.terminal_form import TerminalForm
 
     ask = ask_hub("ask", id=wanted)["ask"]
     if ask["approval"] or ask["status"] not in ("open", "timed_out"):
         ask_hub("answer", id=ask["id"], answers=[])  # says why it cannot be answered here
-    form = AnswerForm(ask)
+    form = TerminalForm(ask)
     print(f"{_heading(ask)}\n\n{form.screen()}")
     with connected() as line:
         line.begin("watch")
@@ -116,11 +116,11 @@ def _in_terminal(wanted: str) -> int:
                 say(NOT_SENT)
                 return INTERRUPTED
             if typed is None:
-                _drop_the_rest()
+                drop_typed()
                 return _not_sent(ask)
             reply = form.take(typed)
             if reply.answers is not None:
-                _drop_the_rest()
+                drop_typed()
                 return _sent(ask_hub("answer", id=ask["id"], answers=form.as_json(reply.answers)))
             print(f"\n{reply.text}")
 
@@ -148,11 +148,19 @@ def _next_line(line: HubClient, ask: Json) -> str | None:
                 break
         elif ask["status"] == "open" and all(other["id"] != ask["id"] for other in event["asks"]):
             return None
-    typed = os.read(0, 65536).decode(errors="replace")
+    return typed_line()
+
+
+def typed_line() -> str | None:
+    """None: nothing more comes from the terminal."""
+    try:
+        typed = os.read(0, 65536).decode(errors="replace")
+    except OSError:  # it was closed
+        return None
     return typed.strip() if typed else None
 
 
-def _drop_the_rest() -> None:
+def drop_typed() -> None:
     """What was typed or pasted beyond the answer is not for the shell: it would run it."""
     import termios
 

@@ -5,7 +5,6 @@
     scripted: what the flags say
     state: what the steps share
     trial: the test question
-    agents: how long agents wait, the service, and which agents use chatbridge
 
 Channels have their steps in their own folders.
 """

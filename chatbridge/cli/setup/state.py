@@ -10,8 +10,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from chatbridge.cli.config_file import change, config_file
+from chatbridge.cli.hub.stop import restart_hub
 from chatbridge.core.errors import SettingsError
-from chatbridge.settings import Settings
+from chatbridge.durations import seconds
+from chatbridge.settings import Settings, load
 
 Work = Callable[[], None]
 LARGEST_SECRET = 4096
@@ -25,6 +28,12 @@ class Setup:
     """As they were at the start."""
     kept: list[str] = field(default_factory=list)
 
+    @classmethod
+    def here(cls) -> Setup:
+        """:raises ChatbridgeError: the settings that are there cannot be used."""
+        path = config_file()
+        return cls(path=path, settings=load(path))
+
     def keeps(self, what: str) -> None:
         """Something is written, and counts whatever happens next."""
         self.kept.append(what)
@@ -32,6 +41,17 @@ class Setup:
     @property
     def summary(self) -> str:
         return f"Kept: {', '.join(self.kept)}." if self.kept else "Nothing was changed."
+
+    def save_wait(self, wait: str) -> None:
+        """How long an agent waits if it does not say. Twice that at most: there must be room for
+        "+15 min" on a card."""
+        longest = 2 * float(str(seconds(wait)))
+        units = (("h", 3600), ("m", 60), ("s", 1))
+        unit, length = next(it for it in units if it[1] == 1 or longest % it[1] == 0)
+        most = f"{longest / length:.0f}{unit}"
+        change(self.path, {("default_timeout",): wait, ("max_timeout",): most})
+        self.keeps("how long agents wait")
+        restart_hub(start=False)
 
 
 def first_problem(error: ValidationError) -> str:
