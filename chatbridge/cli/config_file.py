@@ -32,9 +32,7 @@ def config_file() -> Path:
 
 def table_in(path: Path, name: str) -> dict[str, Any]:
     """A table as the file alone has it now, without what counts over it.
-
-    :raises SettingsError: the file cannot be read, or not be used.
-    """
+    :raises SettingsError: the file cannot be read, or not be used."""
     from chatbridge import settings
 
     found = settings.read(path)
@@ -44,11 +42,8 @@ def table_in(path: Path, name: str) -> dict[str, Any]:
 
 def change(path: Path, changes: Mapping[Key, Value]) -> None:
     """Set these keys, such as `("telegram", "chat_id")`. What comes of it is checked before
-    anything is written.
-
-    :raises SettingsError: the file cannot be read or written, or could not be used afterwards. It
-        is as it was.
-    """
+    anything is written. :raises SettingsError: the file cannot be read or written, or could not be
+    used afterwards. It is as it was."""
     from chatbridge import settings
     from chatbridge.settings.authority import variable_of
 

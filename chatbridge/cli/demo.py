@@ -170,9 +170,7 @@ class Stage:
 
     def inbox(self) -> str:
         """The inbox's address, once it is there.
-
-        :raises ChatbridgeError: with the last thing the hub said.
-        """
+        :raises ChatbridgeError: with the last thing the hub said."""
         until = time.monotonic() + HUB_WITHIN
         while self.hub.poll() is None and time.monotonic() < until:
             info = lock_file.read(self.state)

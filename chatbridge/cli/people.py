@@ -161,9 +161,7 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
     """Until somebody is paired; False: the person at the terminal does it later. `question` is what
     they are asked about who brought the code; `written` hears whose name is in the settings, which
     counts whatever happens next.
-
-    :raises ChatbridgeError: there is no bot, or its hub does not work.
-    """
+    :raises ChatbridgeError: there is no bot, or its hub does not work."""
     while True:
         claim = _claim(spec.name)
         if claim is None:
@@ -238,9 +236,7 @@ def _claim(channel: str) -> Json | None:
 
 def _waited(line: HubClient, keys: prompts.Keys, screen: Screen, channel: str) -> Json | None:
     """What the hub says next; None: the person does it later.
-
-    :raises HubUnreachable: it has gone, and the code with it.
-    """
+    :raises HubUnreachable: it has gone, and the code with it."""
     look_at = time.monotonic() + LOOK_EVERY
     while True:
         key = keys.wait(max(0.0, look_at - time.monotonic()), until=line.fileno())

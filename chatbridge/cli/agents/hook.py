@@ -182,10 +182,7 @@ def _notify(event: Json, notice: Json | None) -> None:
 
 
 def _called(tool: str, arguments: Json, event: Json, *, within: float | None) -> Json:
-    """The result of the call, which the hub may take `within` seconds for.
-
-    :raises NoAnswer:
-    """
+    """The result of the call, which the hub may take `within` seconds for. :raises NoAnswer:"""
     folder, session = event.get("cwd"), event.get("session_id")
     name = None
     if isinstance(session, str) and session:

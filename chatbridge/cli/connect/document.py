@@ -63,10 +63,7 @@ class Document:
 
     def disconnected(self, copies: Sequence[bytes]) -> bytes | None:
         """The content without any of the parts; None: the file held nothing else. If one of the
-        copies is what the file was before, that is it, to the byte.
-
-        :raises ChatbridgeError:
-        """
+        copies is what the file was before, that is it, to the byte. :raises ChatbridgeError:"""
         content = self.content
         try:
             if content is None or self._is_without(content):

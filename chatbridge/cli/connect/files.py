@@ -18,10 +18,7 @@ PRIVATE, SHARED = 0o600, 0o644
 
 
 def read(path: Path) -> bytes | None:
-    """What is in the file; None if there is none.
-
-    :raises ChatbridgeError:
-    """
+    """What is in the file; None if there is none. :raises ChatbridgeError:"""
     try:
         # Without O_NONBLOCK a named pipe would never open.
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -45,10 +42,7 @@ def read(path: Path) -> bytes | None:
 
 def check_inside(path: Path, folder: Path) -> None:
     """A project's file must not be a link to somewhere else: what is there may be none of its
-    agents' business, and the copy would lie in the project.
-
-    :raises ChatbridgeError:
-    """
+    agents' business, and the copy would lie in the project. :raises ChatbridgeError:"""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise ChatbridgeError(f"{path} leads out of its project. Nothing was written.")
 
@@ -77,9 +71,7 @@ def next_backup(path: Path, content: bytes) -> Path:
 
 def replace(path: Path, *, before: bytes | None, after: bytes | None, private: bool) -> None:
     """Give the file its new content, with a copy of the old one beside it; or remove it.
-
-    :raises ChatbridgeError: nothing was changed.
-    """
+    :raises ChatbridgeError: nothing was changed."""
     real = Path(os.path.realpath(path))
 
     def check() -> None:

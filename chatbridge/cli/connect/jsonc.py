@@ -128,10 +128,7 @@ def _text(value: str) -> str:
 
 
 def _root(text: str) -> Node | None:
-    """The document's one object; None if there are only blanks and comments.
-
-    :raises Unparsable:
-    """
+    """The document's one object; None if there are only blanks and comments. :raises Unparsable:"""
     scanner = _Scanner(text)
     scanner.skip()
     if scanner.position == len(text):

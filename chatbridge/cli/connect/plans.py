@@ -169,9 +169,7 @@ plan_removal = partial(plan, removal=True)
 
 def write(planned: Plan) -> None:
     """Write it, file by file, each with a copy of the old one beside it.
-
-    :raises ChatbridgeError: this file and those after it were left alone.
-    """
+    :raises ChatbridgeError: this file and those after it were left alone."""
     for change in planned.changes:
         if not change.private:
             files.check_inside(change.path, change.base)
@@ -188,9 +186,7 @@ def write(planned: Plan) -> None:
 
 def wanted_wait() -> float:
     """How long a client should let a call wait: as long as a question may, at least an hour.
-
-    :raises ChatbridgeError: the settings cannot be used.
-    """
+    :raises ChatbridgeError: the settings cannot be used."""
     from chatbridge import settings
 
     return max(settings.load().max_timeout, LEAST)
@@ -340,10 +336,7 @@ def is_off(folder: Path) -> bool:
 def plan_folder(folder: Path, *, wait: float, removal: bool) -> Plan:
     """What has to be written in one folder of Claude Code, for launchers that run agents in folders
     of their own. Claude Code reads MCP servers from `.mcp.json` only, and asks before it uses one,
-    unless the folder's local settings allow it.
-
-    :raises ChatbridgeError:
-    """
+    unless the folder's local settings allow it. :raises ChatbridgeError:"""
     client, here = client_of(CLIENT), places()
     servers, settings = folder / ".mcp.json", folder / ".claude/settings.local.json"
     if not removal:

@@ -13,14 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from chatbridge.cli.connect.editing import (
-    MISSING,
-    CannotEdit,
-    Keys,
-    Unparsable,
-    at,
-    newline_of,
-)
+from chatbridge.cli.connect.editing import MISSING, CannotEdit, Keys, Unparsable, at, newline_of
 from chatbridge.safe_json import is_deep
 
 _TOO_DEEP = "it is nested too deeply"

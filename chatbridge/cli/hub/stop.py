@@ -25,10 +25,7 @@ def main(_given: argparse.Namespace) -> int:
 
 
 def end_hub(state: str) -> int | None:
-    """The pid of the hub that has ended; None: none ran.
-
-    :raises ChatbridgeError: it still runs.
-    """
+    """The pid of the hub that has ended; None: none ran. :raises ChatbridgeError: it still runs."""
     named = lock_file.read(state)
     try:
         # The handle comes first, then the check: the process that is signalled is the one checked.
@@ -61,9 +58,7 @@ def end_hub(state: str) -> int | None:
 
 def restart_hub(*, start: bool = True) -> bool:
     """Whether a hub runs now. `start`: also if none ran before.
-
-    :raises ChatbridgeError: it cannot be stopped, or does not come up; the message says why.
-    """
+    :raises ChatbridgeError: it cannot be stopped, or does not come up; the message says why."""
     state = runtime_paths.state_dir()
     holder = lock_file.find_holder(state)
     if holder is not None and holder.started_by == "service" and manager.runs(holder.pid):

@@ -57,10 +57,7 @@ class Calls:
         self._greeted = False
 
     def call(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
-        """The result of a tool. `within`: how long the hub may take for it.
-
-        :raises NoAnswer:
-        """
+        """The result of a tool. `within`: how long the hub may take for it. :raises NoAnswer:"""
         return self.result(self.begin(name, arguments), within=within)
 
     def begin(self, name: str, arguments: Json) -> str:

@@ -60,9 +60,7 @@ def parser() -> argparse.ArgumentParser:
 def install(*, linger: bool | None, say: Say) -> bool:
     """Write the units and start them; whether the service runs now. Once is as good as twice.
     `linger` None: explain it, and ask where there is somebody to ask.
-
-    :raises ServiceFailed: it does not start; the units stay in place.
-    """
+    :raises ServiceFailed: it does not start; the units stay in place."""
     why_not = manager.available()
     if why_not is not None:
         say(why_not)

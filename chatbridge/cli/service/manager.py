@@ -67,9 +67,7 @@ def restart() -> None:
 
 def stop() -> None:
     """Also the socket: an agent that looks for a hub would start the service again.
-
-    :raises ServiceFailed:
-    """
+    :raises ServiceFailed:"""
     systemctl("stop", SOCKET, SERVICE)
 
 

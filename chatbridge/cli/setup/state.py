@@ -61,9 +61,7 @@ def first_problem(error: ValidationError) -> str:
 
 def read_secret(file: str) -> str:
     """The secret in this file; `-` is standard input.
-
-    :raises SettingsError: without what is in it.
-    """
+    :raises SettingsError: without what is in it."""
     try:
         if file == "-":
             found = sys.stdin.read(LARGEST_SECRET)

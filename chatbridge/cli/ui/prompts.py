@@ -35,10 +35,7 @@ SEQUENCE_WITHIN = 0.05
 
 
 def take_terminal(command: str) -> None:
-    """From here on standard input and output are the person's terminal.
-
-    :raises NoTerminal:
-    """
+    """From here on standard input and output are the person's terminal. :raises NoTerminal:"""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR)
     except OSError:
