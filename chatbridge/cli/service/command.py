@@ -42,7 +42,9 @@ def main(argv: list[str]) -> int:
         parser().error(f"unknown: {' '.join(rest)}")
     if options.what == "install":
         return run(lambda: 0 if install(linger=options.linger, say=print) else FAILED)
-    return run(WORK[options.what])
+    if options.what in ("uninstall", "status"):
+        return run(_uninstall if options.what == "uninstall" else _status)
+    return run(lambda: _control(options.what))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -126,10 +128,10 @@ def _linger(wanted: bool | None, say: Say) -> None:
         wanted = answer.strip().lower() in ("", "y", "yes")
     if not wanted:
         say("  To turn it on later: chatbridge service install --linger")
-    elif manager.enable_linger():
-        say("✓ lingering is on: it goes on when you log out")
+    elif needed := manager.enable_linger():
+        say(f"! lingering needs root on this computer. Run: {needed}")
     else:
-        say(f"! lingering needs root on this computer. Run: {manager.linger_command()}")
+        say("✓ lingering is on: it goes on when you log out")
 
 
 def _uninstall() -> int:
@@ -165,27 +167,19 @@ def _status() -> int:
     print(f"{'✓' if running else '✗'} service    {'running' if running else active}, {enabled}")
     if not running and (text := known.get("StatusText")):
         print(f"             {printable(text)}")
-    for line in _hub_lines():
-        print(printable(line))
+    if holder := lock_file.find_holder(runtime_paths.state_dir()):
+        version = printable(holder.version)
+        if version == __version__:
+            print(f"✓ hub        version {version}, pid {holder.pid}")
+        else:
+            print(f"! hub        version {version} runs, {__version__} is installed")
+            print("             → chatbridge service restart")
+        if holder.started_by != "service":
+            who = printable(holder.started_by)
+            print(f"!            it was started by a {who}, not by the service")
     linger = {True: "on", False: "off: it ends when you log out", None: "unknown"}
     print(f"{'✓' if manager.lingers() else '!'} lingering  {linger[manager.lingers()]}")
     return 0 if running else FAILED
-
-
-def _hub_lines() -> list[str]:
-    """What runs, against what is installed."""
-    holder = lock_file.find_holder(runtime_paths.state_dir())
-    if holder is None:
-        return []
-    lines = [f"✓ hub        version {holder.version}, pid {holder.pid}"]
-    if holder.version != __version__:
-        lines = [
-            f"! hub        version {holder.version} runs, {__version__} is installed",
-            "             → chatbridge service restart",
-        ]
-    if holder.started_by != "service":
-        lines.append(f"!            it was started by a {holder.started_by}, not by the service")
-    return lines
 
 
 def _logs(rest: list[str]) -> int:
@@ -201,41 +195,21 @@ def _logs(rest: list[str]) -> int:
     os.execvp(words[0], words)
 
 
-def _restart() -> int:
-    _check_installed()
-    before = lock_file.find_holder(runtime_paths.state_dir())
-    manager.restart()
-    was = f" (it was {before.version})" if before and before.version != __version__ else ""
-    print(f"✓ the hub runs again, version {__version__}{was}")
-    return 0
-
-
-def _start() -> int:
-    _check_installed()
-    manager.start()
-    print("✓ the hub runs")
-    return 0
-
-
-def _stop() -> int:
-    _check_installed()
-    manager.stop()
-    print("✓ the service has stopped. An agent that asks starts a hub of its own.")
-    return 0
-
-
-def _check_installed() -> None:
+def _control(what: str) -> int:
     """:raises ServiceFailed:"""
     if why_not := manager.available():
         raise ServiceFailed(why_not)
     if manager.properties().get("LoadState") != "loaded":
         raise ServiceFailed("the service is not installed. Run: chatbridge service install")
-
-
-WORK = {
-    "uninstall": _uninstall,
-    "status": _status,
-    "restart": _restart,
-    "start": _start,
-    "stop": _stop,
-}
+    if what == "restart":
+        before = lock_file.find_holder(runtime_paths.state_dir())
+        manager.restart()
+        was = f" (it was {before.version})" if before and before.version != __version__ else ""
+        print(f"✓ the hub runs again, version {__version__}{was}")
+    elif what == "start":
+        manager.start()
+        print("✓ the hub runs")
+    else:
+        manager.stop()
+        print("✓ the service has stopped. An agent that asks starts a hub of its own.")
+    return 0

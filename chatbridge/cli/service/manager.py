@@ -93,13 +93,10 @@ def lingers() -> bool | None:
     return os.path.exists(f"/var/lib/systemd/linger/{getpass.getuser()}") or None
 
 
-def enable_linger() -> bool:
-    """Whether it could be done: some systems keep it to root."""
-    return _run("loginctl", "--no-ask-password", "enable-linger").returncode == 0
-
-
-def linger_command() -> str:
-    return f"sudo loginctl enable-linger {getpass.getuser()}"
+def enable_linger() -> str | None:
+    """None: it could be done; else the command, as some systems keep it to root."""
+    done = _run("loginctl", "--no-ask-password", "enable-linger").returncode == 0
+    return None if done else f"sudo loginctl enable-linger {getpass.getuser()}"
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
