@@ -72,12 +72,7 @@ RELEASE = replace(
 
 
 def screen(parts: list[tables.Table | str], room: int) -> str:
-    rows = [part for part in parts if isinstance(part, tables.Table)]
-    widths = tables.layout(rows, room)
-    return "".join(
-        tables.plain(part, widths) if isinstance(part, tables.Table) else f"{part}\n"
-        for part in parts
-    )
+    return "".join(f"{line}\n" for line in tables.lines(parts, room))
 
 
 def test_pending_looks_as_it_was_drawn() -> None:

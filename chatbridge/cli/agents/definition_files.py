@@ -143,7 +143,7 @@ def screen(commands: Sequence[Command]) -> Table:
     ]
     return Table(
         columns=(
-            Column(title="TOOL", strong=True, gives_way=True),
+            Column(title="TOOL", gives_way=True),
             Column(title="APPROVE"),
             Column(title="RUNS"),
             Column(title="FILE", gives_way=True),
@@ -169,7 +169,7 @@ def add(names: Sequence[str]) -> int:
     settings = load()
     if not names:
         rows = [(cell(name), cell(about)) for name, about in described().items()]
-        columns = (Column(title="NAME", strong=True), Column(title="FOR", gives_way=True))
+        columns = (Column(title="NAME"), Column(title="FOR", gives_way=True))
         tables.write(Table(columns=columns, rows=rows), "", "To use one: chatbridge tools add NAME")
         return 0
     if not settings.commands.dirs:

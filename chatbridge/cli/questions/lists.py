@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import time
 from typing import Any, NoReturn
@@ -48,7 +49,7 @@ def _print(asks: list[Json], given: argparse.Namespace) -> None:
     elif given.ids:
         sys.stdout.write("".join(f"{ask['short']}\n" for ask in asks))
     else:
-        room = tables.console().width if tables.on_terminal() else None
+        room = shutil.get_terminal_size().columns if tables.on_terminal() else None
         parts = pending_screen(asks, now=time.time(), room=room)
         tables.write(*parts, *([""] if given.watch else []))
     sys.stdout.flush()
@@ -59,7 +60,7 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
     if not asks:
         return ["Nothing is waiting."]
     columns = (
-        Column(title="ID", strong=True),
+        Column(title="ID"),
         Column(title="PROJECT", most=18),
         Column(title="AGENT", most=14),
         Column(title="QUESTION", gives_way=True),
@@ -98,8 +99,7 @@ def headline(ask: Json) -> str:
 
 def _watch(given: argparse.Namespace) -> int:
     try:
-        steered = tables.on_terminal() and not tables.console().is_dumb_terminal
-        if steered and not given.json and not given.ids:
+        if tables.steers() and not given.json and not given.ids:
             _live()
         with connected() as line:
             for event in line.events("watch", brief=not given.json):
@@ -118,18 +118,15 @@ def live_screen(asks: list[Json], *, now: float, height: int) -> list[Table | st
 
 def _live() -> NoReturn:
     """The table in its place, counting down. A hub that has gone is waited for."""
-    from rich.console import Group
-    from rich.live import Live
+
+    def show(parts: list[Table | str]) -> None:
+        drawn = "\n".join(tables.lines(parts, shutil.get_terminal_size().columns, bold=True))
+        print(f"\x1b[H\x1b[J{drawn}", end="", flush=True)
 
     with connected():
         pass  # without a hub there is nothing to watch
-    console = tables.console()
-    with Live(console=console, auto_refresh=False, screen=True) as live:
-
-        def show(parts: list[Table | str]) -> None:
-            live.update(Group(*tables.pictures(parts, console)))
-            live.refresh()
-
+    print("\x1b[?1049h\x1b[?25l", end="")  # a screen of its own, without a cursor
+    try:
         while True:
             try:
                 with connected() as line:
@@ -139,10 +136,13 @@ def _live() -> NoReturn:
                         event = line.event(within=TICK)
                         asks = event["asks"] if event else asks
                         if asks is not None:
-                            show(live_screen(asks, now=time.time(), height=console.height))
+                            height = shutil.get_terminal_size().lines
+                            show(live_screen(asks, now=time.time(), height=height))
             except HubUnreachable:
                 show(["The hub has gone. This goes on with the next one.", "", LEAVE])
                 time.sleep(TICK)
+    finally:
+        print("\x1b[?25h\x1b[?1049l", end="", flush=True)
 
 
 def _count(text: str) -> int:
@@ -189,7 +189,7 @@ def history_screen(asks: list[Json]) -> list[Table | str]:
         row = (clock_time(at), cell(ask["agent"]["project"]), cell(headline(ask)), cell(said(ask)))
         days.setdefault(day(at), []).append(row)
     columns = (
-        Column(title="TIME", strong=True),
+        Column(title="TIME"),
         Column(title="PROJECT", most=18),
         Column(title="QUESTION", gives_way=True),
         Column(title="ANSWER", gives_way=True),
