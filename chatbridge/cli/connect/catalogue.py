@@ -152,6 +152,21 @@ class Client:
         seconds = min(max(wait, self.floor), self.ceiling or math.inf)
         return {self.timeout: int(seconds * self.unit), **self.at_least}
 
+    def told(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """The entry with its time-out among the link's arguments, so that the hub knows of it."""
+        if self.timeout is None or not self.tells_limit:
+            return entry
+        others = []
+        words = iter(entry["args"])
+        for word in words:
+            if word == "--limit":
+                next(words, None)
+            elif not str(word).startswith("--limit="):
+                others.append(word)
+        after = others.index("mcp") + 1 if "mcp" in others else len(others)
+        seconds = min(entry[self.timeout] / self.unit, self.ceiling or math.inf)
+        return entry | {"args": [*others[:after], "--limit", str(int(seconds)), *others[after:]]}
+
 
 def _stdio(program: Program) -> dict[str, Any]:
     return {"type": "stdio", "command": program.command, "args": list(program.args)}

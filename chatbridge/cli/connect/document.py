@@ -158,30 +158,6 @@ _REMOTE = ("url", "serverUrl", "httpUrl", "uri")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """A time-out of the client's that the link is told, too, so that the hub knows of it."""
-
-    key: str
-    unit: int
-    """How many of the time-out's units are a second."""
-    ceiling: float | None
-    """More the client does not take, in seconds."""
-
-    def told(self, args: list[Any], entry: dict[str, Any]) -> list[Any]:
-        """The arguments with what the entry says, whatever they said before."""
-        others = []
-        words = iter(args)
-        for word in words:
-            if word == "--limit":
-                next(words, None)
-            elif not str(word).startswith("--limit="):
-                others.append(word)
-        after = others.index("mcp") + 1 if "mcp" in others else len(others)
-        seconds = min(entry[self.key] / self.unit, self.ceiling or float("inf"))
-        return [*others[:after], "--limit", str(int(seconds)), *others[after:]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     keys: Keys
     shape: dict[str, Any]
@@ -191,14 +167,15 @@ class Entry:
     first: dict[str, Any] = field(default_factory=dict)
     """Only for a new entry."""
     on: tuple[str, bool] | None = None
-    limit: Limit | None = None
+    told: Callable[[dict[str, Any]], dict[str, Any]] = lambda entry: entry
+    """The entry with what the link is to be told of it."""
 
     def add(self, editor: Editor, text: str) -> str:
         """:raises CannotEdit:"""
         found = at(editor.load(text), self.keys)
         if found is MISSING or found is None:
-            whole = self._told(self.shape | self.numbers | self.first)
-            return editor.put(text, self.keys, whole)
+            whole = self.shape | self.numbers | self.first
+            return editor.put(text, self.keys, self.told(whole))
         name = f"“{'.'.join(self.keys)}”"
         if not isinstance(found, dict):
             raise CannotEdit(f"{name} is not an object")
@@ -207,11 +184,6 @@ class Entry:
         for key, value in self._changes(found).items():
             text = editor.put(text, (*self.keys, key), value)
         return text
-
-    def _told(self, entry: dict[str, Any]) -> dict[str, Any]:
-        if self.limit is None:
-            return entry
-        return entry | {"args": self.limit.told(entry["args"], entry)}
 
     def _changes(self, found: dict[str, Any]) -> dict[str, Any]:
         """What has to be different. Further arguments, longer times and other keys are kept."""
@@ -222,7 +194,7 @@ class Entry:
             wanted |= {} if is_number and there >= number else {key: number}
         if self.on is not None and self.on[0] in found:
             wanted[self.on[0]] = self.on[1]
-        wanted = self._told(found | wanted)
+        wanted = self.told(found | wanted)
         return {key: value for key, value in wanted.items() if found.get(key) != value}
 
     def there(self, tree: dict[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from chatbridge.cli.connect.catalogue import (
     places,
     program,
 )
-from chatbridge.cli.connect.document import Document, Entry, Limit, Part, Words, loaded
+from chatbridge.cli.connect.document import Document, Entry, Part, Words, loaded
 from chatbridge.cli.connect.editing import Unparsable, at
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
@@ -208,16 +208,13 @@ def file_of(client: Client, at: Places, project: Path | None) -> Path:
 
 
 def entry_of(client: Client, wait: float, start: Program | None = None) -> Entry:
-    limit = None
-    if client.timeout and client.tells_limit:
-        limit = Limit(key=client.timeout, unit=client.unit, ceiling=client.ceiling)
     return Entry(
         keys=client.keys,
         shape=client.shape(start or program()),
         numbers=client.numbers(wait),
         first=client.first,
         on=client.on,
-        limit=limit,
+        told=client.told,
     )
 
 

@@ -98,23 +98,12 @@ class HubClient:
         self._say({"do": do, **given})
         return _content(self._hear(within=within), "result")
 
-    def events(self, do: str, **given: Any) -> Iterator[Json]:
-        """Until the hub has no more, or goes away. Nothing else can be asked on this line then.
-        :raises HubRefused:"""
-        self.begin(do, **given)
-        while True:
-            try:
-                said = self._hear(within=None)
-            except HubUnreachable:
-                return
-            yield _content(said, "event")
-
     def begin(self, do: str, **given: Any) -> None:
         """A stream for somebody who has other things to do meanwhile; its events are fetched one by
         one. :raises HubUnreachable:"""
         self._say({"do": do, **given})
 
-    def event(self, *, within: float) -> Json | None:
+    def event(self, *, within: float | None) -> Json | None:
         """The stream's next event; None if none comes within this many seconds.
         :raises HubRefused: :raises HubUnreachable: it went away."""
         if b"\n" not in self._rest and not select.select([self._sock], [], [], within)[0]:

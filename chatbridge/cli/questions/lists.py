@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from chatbridge.cli.hub.hub_client import ask_hub, connected
+from chatbridge.cli.hub.hub_client import HubGone, ask_hub, connected
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import argument, command, flag
 from chatbridge.cli.ui.tables import Column, Table, cell
@@ -102,11 +102,14 @@ def _watch(given: argparse.Namespace) -> int:
         if tables.steers() and not given.json and not given.ids:
             _live()
         with connected() as line:
-            for event in line.events("watch", brief=not given.json):
+            line.begin("watch", brief=not given.json)
+            while event := line.event(within=None):
                 _print(event["asks"], given)
     except KeyboardInterrupt:
-        return 0  # there is no other way out
-    raise HubUnreachable("the hub has gone. Watch again when there is another one")
+        pass  # there is no other way out
+    except HubGone:
+        raise HubUnreachable("the hub has gone. Watch again when there is another one") from None
+    return 0
 
 
 def live_screen(asks: list[Json], *, now: float, height: int) -> list[Table | str]:
