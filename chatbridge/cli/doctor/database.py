@@ -48,13 +48,22 @@ def notes(path: Path, channel: str) -> dict[str, str]:
 
 
 def _looked_at(path: Path) -> list[Finding]:
+    from chatbridge.store import migrate
+
     name = "database"
     fix = (
         "chatbridge stop, then put back a copy, or save what can be read with sqlite.org's: "
         f"sqlite3 {shown(path)} .recover"
     )
+    until = time.monotonic() + LOOK_SECONDS
     try:
-        said, questions, schema, unreadable = _look(path)
+        with _opened(path) as file:
+            file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
+            rows = file.execute("PRAGMA integrity_check(10)")
+            said = [line for (row,) in rows for line in str(row).splitlines()]
+            ((questions,),) = file.execute("SELECT count(*) FROM asks")
+            ((schema,),) = file.execute("PRAGMA user_version")
+            unreadable = _unreadable(file) if said == ["ok"] and schema == migrate.newest() else []
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
             return [remark(name, f"too large to be looked through in {LOOK_SECONDS:g} s")]
@@ -70,22 +79,6 @@ def _looked_at(path: Path) -> list[Finding]:
         fix = "install the version again that wrote it: all else works, and it is left as it is"
         return [problem(name, what, fix, unreadable=unreadable, **details)]
     return [fine(name, f"{counted(questions, 'question')}, integrity ok", **details)]
-
-
-def _look(path: Path) -> tuple[list[str], int, int, list[str]]:
-    """What SQLite says of the file, the number of questions in it, its schema's version, and which
-    of its rows this version cannot read."""
-    from chatbridge.store import migrate
-
-    until = time.monotonic() + LOOK_SECONDS
-    with _opened(path) as file:
-        file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
-        rows = file.execute("PRAGMA integrity_check(10)")
-        said = [line for (row,) in rows for line in str(row).splitlines()]
-        ((questions,),) = file.execute("SELECT count(*) FROM asks")
-        ((schema,),) = file.execute("PRAGMA user_version")
-        unreadable = _unreadable(file) if said == ["ok"] and schema == migrate.newest() else []
-    return said, questions, schema, unreadable
 
 
 def _unreadable(file: sqlite3.Connection) -> list[str]:

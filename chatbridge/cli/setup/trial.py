@@ -56,27 +56,22 @@ def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
 
 def _answered(ask_id: str, setup: SetupSpec, since: float) -> bool:
     """Once it has ended; False: the person does not want to wait. The question goes then, too."""
-    hinted = False
+    ended = hinted = False
     try:
         with prompts.keys() as keys:
             prompts.say_with_later(f"  A test question is {setup.test_place}. Answer it there.")
-            while keys.wait(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
+            while not ended and keys.wait(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
                 found = ask_hub("ask", id=ask_id, start=True)
-                if found["ended"] is not None:
-                    return True
-                if not hinted and time.monotonic() - since > HINT_AFTER_SECONDS:
+                ended = found["ended"] is not None
+                if not (ended or hinted) and time.monotonic() - since > HINT_AFTER_SECONDS:
                     hinted = True
                     prompts.say(f"  {setup.test_hint}")
                     for name, why in found["troubles"].items():
                         prompts.remark(f"{name}: {prompts.shown(why)}")
-    except BaseException:
-        _withdraw(ask_id)
-        raise
-    _withdraw(ask_id)
-    prompts.say("  Left. The question is taken back.")
-    return False
-
-
-def _withdraw(ask_id: str) -> None:
-    with suppress(ChatbridgeError):
-        ask_hub("cancel", id=ask_id, reason="setup was left")
+    finally:
+        if not ended:
+            with suppress(ChatbridgeError):
+                ask_hub("cancel", id=ask_id, reason="setup was left")
+    if not ended:
+        prompts.say("  Left. The question is taken back.")
+    return ended

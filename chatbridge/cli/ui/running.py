@@ -10,12 +10,13 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn, cast
 
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
+from chatbridge.core.text import visible
 
 FAILED, UNREACHABLE = 1, 4
 WRONG_USAGE = 64
@@ -75,7 +76,16 @@ def say(*lines: str) -> None:
     """To standard error: standard output is for what a script wants."""
     with suppress(OSError):
         told = printable("\n".join(lines)).split("\n")
-        sys.stderr.write("".join(f"{line}\n" for line in _wrapped(told)))
+        if sys.stderr.isatty():
+            import shutil
+            import textwrap
+
+            width = min(shutil.get_terminal_size().columns, WIDEST)
+            wrapper = textwrap.TextWrapper(
+                width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+            )
+            told = [piece for line in told for piece in wrapper.wrap(line) or [""]]
+        sys.stderr.write("".join(f"{line}\n" for line in told))
         sys.stderr.flush()
 
 
@@ -83,8 +93,6 @@ def printable(text: str) -> str:
     """Escape what could steer the terminal. The isolates around names in our sentences stay."""
     if text.isascii() and text.isprintable():
         return text
-    from chatbridge.core.text import visible
-
     parts = re.split("([\u2068\u2069])", text)
     return "".join(part if i % 2 else visible(part) for i, part in enumerate(parts))
 
@@ -93,23 +101,6 @@ def colourful() -> bool:
     """Whether what is printed may have colours."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return sys.stdout.isatty() and not plain
-
-
-def _wrapped(lines: Iterable[str]) -> list[str]:
-    if not sys.stderr.isatty():
-        return list(lines)
-    import shutil
-    import textwrap
-
-    width = min(shutil.get_terminal_size().columns, WIDEST)
-    return [
-        piece
-        for line in lines
-        for piece in textwrap.wrap(
-            line, width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
-        )
-        or [""]
-    ]
 
 
 class ScriptsParser(argparse.ArgumentParser):
