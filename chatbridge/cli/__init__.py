@@ -1,5 +1,6 @@
 """Commands for people. A command is a module with `main` and `parser`; see `__main__`.
 
+commands: the arguments of some commands
 ui: how commands run, print and ask
 setup: `chatbridge setup`
 doctor: `chatbridge doctor`

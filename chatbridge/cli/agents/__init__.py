@@ -2,6 +2,5 @@
 
 hook: `chatbridge hook`, which Claude Code's hooks call
 serve: `chatbridge serve` and `token`
-tools: `chatbridge tools`
-definition_files: what `chatbridge tools` does
+definition_files: `chatbridge tools`
 """

@@ -1,10 +1,11 @@
-"""What `chatbridge tools` does: checks and lists the owner's definition files, and adds examples.
+"""`chatbridge tools`: checks and lists the owner's definition files, and adds examples.
 
 Reads the files as the hub does. It needs no hub, and starts none.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ from chatbridge.channels.checks import Finding, Mark, fine, problem, remark
 from chatbridge.cli.doctor.command import draw
 from chatbridge.cli.doctor.database import notes
 from chatbridge.cli.ui import tables
-from chatbridge.cli.ui.running import FAILED, say
+from chatbridge.cli.ui.running import FAILED, WrongUsage, say
 from chatbridge.cli.ui.tables import Column, Table, cell
 from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.commands.arguments.executable import Programs
@@ -45,7 +46,18 @@ def library_of(settings: Settings) -> Library:
     )
 
 
-def check(names: Sequence[str], *, as_json: bool) -> int:
+def tools(given: argparse.Namespace) -> int:
+    if given.do == "check":
+        return _check(given.file, as_json=given.json)
+    if given.do == "list":
+        return _list(as_json=given.json)
+    known = names()
+    if unknown := [name for name in given.name if name not in known]:
+        raise WrongUsage(f"there is no example {unknown[0]!r}; there are: {', '.join(known)}")
+    return _add(given.name)
+
+
+def _check(names: Sequence[str], *, as_json: bool) -> int:
     settings = load()
     if names:
         library = Library((), reserved=frozenset(TOOLS))
@@ -114,7 +126,7 @@ def _nothing(dirs: Sequence[Path]) -> str:
     return f"No definitions in {folders}. An example to begin with: chatbridge tools add git"
 
 
-def list_tools(*, as_json: bool) -> int:
+def _list(*, as_json: bool) -> int:
     settings = load()
     library = library_of(settings)
     library.load()
@@ -165,7 +177,7 @@ def _tool_object(command: Command) -> Json:
     }
 
 
-def add(names: Sequence[str]) -> int:
+def _add(names: Sequence[str]) -> int:
     settings = load()
     if not names:
         rows = [(cell(name), cell(about)) for name, about in described().items()]

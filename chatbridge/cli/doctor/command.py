@@ -10,14 +10,17 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from chatbridge.channels.checks import Finding, Mark
 from chatbridge.cli.ui.running import colourful, command, flag
 from chatbridge.cli.ui.wording import counted
 
+if TYPE_CHECKING:
+    from chatbridge.channels.checks import Finding
+
 THREADS_END_WITHIN = 0.3
-SIGNS = {Mark.FINE: "✓", Mark.REMARK: "!", Mark.PROBLEM: "✗"}
-COLOURS = {Mark.FINE: "\x1b[32m", Mark.REMARK: "\x1b[33m", Mark.PROBLEM: "\x1b[31m"}
+SIGNS = {"ok": "✓", "remark": "!", "problem": "✗"}
+COLOURS = {"ok": "\x1b[32m", "remark": "\x1b[33m", "problem": "\x1b[31m"}
 NAME = 17
 MARGIN = " " * (NAME + 2)
 NARROWEST, WIDEST = 44, 100
@@ -103,8 +106,8 @@ def drawn(finding: Finding, *, width: int, colour: bool = False) -> str:
 
 
 def summed_up(findings: Sequence[Finding]) -> str:
-    numbers = {mark: sum(f.mark is mark for f in findings) for mark in (Mark.PROBLEM, Mark.REMARK)}
-    said = ", ".join(counted(number, str(mark)) for mark, number in numbers.items() if number)
+    numbers = {mark: sum(f.mark == mark for f in findings) for mark in ("problem", "remark")}
+    said = ", ".join(counted(number, mark) for mark, number in numbers.items() if number)
     return f"{said}. Details: chatbridge doctor --json\n" if said else "All is well.\n"
 
 

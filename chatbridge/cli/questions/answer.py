@@ -11,16 +11,7 @@ from typing import Any
 
 from chatbridge import safe_json
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
-from chatbridge.cli.ui.running import (
-    FAILED,
-    INTERRUPTED,
-    WrongUsage,
-    argument,
-    command,
-    complain,
-    flag,
-    say,
-)
+from chatbridge.cli.ui.running import FAILED, INTERRUPTED, WrongUsage, complain, say
 from chatbridge.cli.ui.tables import cell
 from chatbridge.cli.ui.wording import seconds_of, time_of
 from chatbridge.core.errors import HubUnreachable, InvalidAnswer
@@ -28,32 +19,9 @@ from chatbridge.core.errors import HubUnreachable, InvalidAnswer
 Json = dict[str, Any]
 
 NOT_SENT = "Nothing was sent. The question stays open."
-ID = argument("id", metavar="ID", help="the beginning of its id is enough")
-EPILOG = """\
-examples:
-  chatbridge answer 3f9a2c           shows the question and takes what you type
-  chatbridge answer 3f9a2c 2         the second option
-  chatbridge answer 3f9a2c Not today
-  chatbridge answer 3f9a2c --json    reads what the inbox's API takes:
-                       {"answers": [{"questionId": "…", "values": ["…"]}]}
-"""
 
 
-@command(
-    "answer",
-    "Answers an open question. The first answer counts, wherever it comes from. An\n"
-    "approval is given in the chat, not here, where an agent could do it as well.",
-    ID,
-    argument(
-        "values",
-        metavar="VALUE",
-        nargs="*",
-        help="an option, its number, or a text; several where several may be chosen",
-    ),
-    flag("--json", help="read the answers from standard input"),
-    epilog=EPILOG,
-)
-def main(given: argparse.Namespace) -> int:
+def answer(given: argparse.Namespace) -> int:
     if given.json and given.values:
         raise WrongUsage("--json takes no values")
     if given.json:
@@ -66,13 +34,6 @@ def main(given: argparse.Namespace) -> int:
     return _in_terminal(given.id)
 
 
-@command(
-    "cancel",
-    "Cancels an open question: the agent is told that you will not answer. An\n"
-    "approval is denied in the chat, not here.",
-    ID,
-    argument("--reason", metavar="TEXT", help="what the agent is told with it"),
-)
 def cancel(given: argparse.Namespace) -> int:
     reply = ask_hub("cancel", id=given.id, reason=given.reason)
     heard = reply.get("heard", True)  # a hub from before an upgrade does not say

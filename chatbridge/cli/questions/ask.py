@@ -13,22 +13,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from chatbridge.cli.commands import LEVELS
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
-from chatbridge.cli.ui.running import (
-    FAILED,
-    UNREACHABLE,
-    ScriptsParser,
-    WrongUsage,
-    argument,
-    command,
-    complain,
-    flag,
-    say,
-)
+from chatbridge.cli.ui.running import FAILED, UNREACHABLE, WrongUsage, complain, say
 from chatbridge.cli.ui.wording import duration, seconds_of, time_of
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import one_line, visible
+from chatbridge.durations import seconds
 
 Json = dict[str, Any]
 
@@ -36,39 +28,10 @@ CLIENT = "chatbridge-cli"
 CANCELLED, TIMED_OUT = 2, 3
 SHORTEST = 10.0
 LONGEST_QUESTION, LONGEST_TITLE, LONGEST_MESSAGE = 1_000, 100, 10_000
-LEVELS = {"info": "info", "warn": "warning", "error": "error"}
 NOTICE_WITHIN = 30.0
-EPILOG = """\
-The answer alone goes to standard output, everything else to standard error.
-Beside options you can always answer in your own words; a --confirm is answered
-with yes or no and nothing else.
-
-exit codes: 0 answered, 2 cancelled, 3 timed out, 4 no hub could be reached,
-1 refused, 64 wrong usage, 130 left with Ctrl-C (143 with SIGTERM)
-"""
 
 
-@command(
-    "ask",
-    "Asks you on your phone, or wherever you answer, and waits for the answer. A hub\n"
-    "is started if none runs.\n",
-    argument("question", help="what to ask; - reads it from standard input"),
-    argument(
-        "-o", "--option", action="append", default=[], metavar="LABEL", help="an option, repeated"
-    ),
-    [
-        flag("--multi", help="several options may be chosen: one a line"),
-        flag("--confirm", help="yes or no, without options"),
-    ],
-    argument("--title", help="a heading that says what it is about"),
-    argument(
-        "--timeout", metavar="TIME", help="how long to wait, as in 90, 15min or 8h (10 s or more)"
-    ),
-    flag("--json", help="print the whole outcome"),
-    epilog=EPILOG,
-    kind=ScriptsParser,  # 2 says here that somebody has cancelled the question
-)
-def main(given: argparse.Namespace) -> int:
+def ask(given: argparse.Namespace) -> int:
     _check(given)
     timeout = _timeout(given.timeout)
     text = _text("question", given.question, LONGEST_QUESTION)
@@ -92,20 +55,6 @@ def main(given: argparse.Namespace) -> int:
     return _told(outcome, asked, whole=given.json)
 
 
-@command(
-    "notify",
-    "Tells you something on your phone, or wherever you answer, and does not wait.\n"
-    "A hub is started if none runs; what cannot be shown now is shown later.",
-    argument("message", help="what to tell; - reads it from standard input"),
-    argument("--title", help="a heading"),
-    argument(
-        "--level",
-        choices=LEVELS,
-        default="info",
-        help="info (the default) arrives silently, warn and error make the phone ring",
-    ),
-    epilog="exit codes: 0 the hub has it, 4 no hub could be reached, 1 refused",
-)
 def notify(given: argparse.Namespace) -> int:
     message = _text("message", given.message, LONGEST_MESSAGE)
     arguments = {"message": message, "level": LEVELS[given.level]}
@@ -143,8 +92,6 @@ def _check(given: argparse.Namespace) -> None:
 def _timeout(text: str | None) -> float | None:
     if text is None:
         return None
-    from chatbridge.durations import seconds
-
     try:
         found = float(str(seconds(text)))
     except ValueError as error:

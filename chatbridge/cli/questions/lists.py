@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 
 from chatbridge.cli.hub.hub_client import HubGone, ask_hub, connected
 from chatbridge.cli.ui import tables
-from chatbridge.cli.ui.running import argument, command, flag
 from chatbridge.cli.ui.tables import Column, Table, cell
 from chatbridge.cli.ui.wording import day, left, seconds_of
 from chatbridge.core.errors import HubUnreachable
@@ -23,19 +22,9 @@ TICK = 1.0
 LEAVE = "Ctrl-C: leave"
 FRAME = 4
 """The live view's lines beside the questions."""
-LIMIT = 20
 VERDICTS = {"allow": "allowed once", "session": "allowed for this session", "deny": "denied"}
 
 
-@command(
-    "pending",
-    "Lists the open questions, the nearest deadline first.",
-    flag("--watch", help="stay, and show what changes"),
-    [
-        flag("--json", help="print them as JSON"),
-        flag("--ids", help="print their ids alone, one a line"),
-    ],
-)
 def pending(given: argparse.Namespace) -> int:
     if given.watch:
         return _watch(given)
@@ -148,22 +137,6 @@ def _live() -> NoReturn:
         print("\x1b[?25h\x1b[?1049l", end="", flush=True)
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 1_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000")
-    return int(text)
-
-
-@command(
-    "history",
-    "Lists questions that have ended, the newest last, by day.",
-    argument("--search", metavar="TEXT", help="only those with this in them"),
-    argument("--limit", metavar="N", type=_count, default=LIMIT, help=f"how many ({LIMIT})"),
-    [
-        flag("--json", help="print them as JSON, the newest first"),
-        flag("--yaml", help="print them as YAML, the newest first"),
-    ],
-)
 def history(given: argparse.Namespace) -> int:
     brief = not (given.json or given.yaml)
     asks = ask_hub("history", limit=given.limit, search=given.search, brief=brief)["asks"]

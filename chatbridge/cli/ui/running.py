@@ -138,14 +138,14 @@ def new_parser(name: str, description: str, **options: Any) -> argparse.Argument
     return made
 
 
-class Command:
-    """Parses a command's arguments and runs its work, which returns the exit code."""
+Work = Callable[[argparse.Namespace], int]
 
-    def __init__(
-        self,
-        work: Callable[[argparse.Namespace], int],
-        parser: Callable[[], argparse.ArgumentParser],
-    ) -> None:
+
+class Command:
+    """Parses a command's arguments and runs its work, which returns the exit code. The work may be
+    named, as `module:function`, and is imported then."""
+
+    def __init__(self, work: Work | str, parser: Callable[[], argparse.ArgumentParser]) -> None:
         self.work, self.parser = work, parser
 
     def __call__(self, argv: list[str]) -> int:
@@ -153,7 +153,8 @@ class Command:
         given = parser.parse_args(argv)
         given.argv = argv
         try:
-            return run(lambda: self.work(given))
+            work = _found(self.work)[1] if isinstance(self.work, str) else self.work
+            return run(lambda: int(work(given)))
         except WrongUsage as error:
             parser.error(str(error))
 
@@ -164,7 +165,7 @@ def command(
     *arguments: Argument | list[Argument],
     extend: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
     **options: Any,
-) -> Callable[[Callable[[argparse.Namespace], int]], Command]:
+) -> Callable[[Work | str], Command]:
     """Make a function a command. Of the arguments in a list only one can be given; `extend` adds
     what cannot be listed, such as subcommands."""
 
@@ -185,7 +186,12 @@ def command(
 
 def parser_of(place: str) -> Callable[[], argparse.ArgumentParser] | None:
     """That of the command at `module:name`. None: it reads its arguments by itself."""
+    module, found = _found(place)
+    make = getattr(found, "parser", None) or getattr(module, "parser", None)
+    return cast("Callable[[], argparse.ArgumentParser] | None", make)
+
+
+def _found(place: str) -> tuple[object, Any]:
     module, _, name = place.partition(":")
     found = import_module(module)
-    make = getattr(getattr(found, name or "main"), "parser", None) or getattr(found, "parser", None)
-    return cast("Callable[[], argparse.ArgumentParser] | None", make)
+    return found, getattr(found, name or "main")
