@@ -68,7 +68,7 @@ def test_an_older_clines_file_is_used_until_there_is_a_newer_one(tmp_path: Path)
     older.mkdir(parents=True)
     name = "settings/cline_mcp_settings.json"
     assert CATALOGUE["cline"].file(here) == older / name
-    assert "cline" in [it.client for it in found_clients(here.environ)]
+    assert "cline" in [it.client.name for it in found_clients(here.environ)]
     (tmp_path / ".cline/data").mkdir(parents=True)
     assert CATALOGUE["cline"].file(here) == tmp_path / ".cline/data" / name
 

@@ -32,10 +32,6 @@ from chatbridge.settings import TOOLS, Settings, load
 
 Json = dict[str, Any]
 
-ALL_WELL = "All is well."
-OFF = "Commands are off: commands.enabled is false in your configuration."
-YOURS = "Look through it: what agents may run, and what needs your approval, is for you to say."
-
 
 def library_of(settings: Settings) -> Library:
     """The hub's own, not yet loaded."""
@@ -84,11 +80,12 @@ def _check(names: Sequence[str], *, as_json: bool) -> int:
         print(json.dumps(report, indent=2))
     else:
         draw([*findings(library.files), *programs])
-        said = "The files are right, but not every program can be run." if programs else ALL_WELL
-        if count := len(library.problems):
-            said = (
-                f"{counted(count, 'problem')}. A file with a problem has no tools; the others have."
-            )
+        said = "All is well."
+        if library.problems:
+            said = f"{counted(len(library.problems), 'problem')}. "
+            said += "A file with a problem has no tools; the others have."
+        elif programs:
+            said = "The files are right, but not every program can be run."
         print(f"\n{said}")
     return 0 if ok else FAILED
 
@@ -131,37 +128,32 @@ def _list(*, as_json: bool) -> int:
     library = library_of(settings)
     library.load()
     if not settings.commands.enabled:
-        say(OFF)
+        say("Commands are off: commands.enabled is false in your configuration.")
+    commands = library.commands.values()
     if as_json:
-        print(json.dumps([_tool_object(it) for it in library.commands.values()], indent=2))
-    elif library.commands:
-        tables.write(screen(list(library.commands.values())))
+        print(json.dumps([_tool_object(it) for it in commands], indent=2))
+    elif commands:
+        columns = (
+            Column(title="TOOL", gives_way=True),
+            Column(title="APPROVE"),
+            Column(title="RUNS"),
+            Column(title="FILE", gives_way=True),
+        )
+        rows = [
+            (
+                cell(it.tool),
+                it.approve,
+                "synchronous" if it.synchronous else "asynchronous",
+                cell(it.file.name),
+            )
+            for it in commands
+        ]
+        tables.write(Table(columns=columns, rows=rows))
     elif not library.problems:
         print(_nothing(settings.commands.dirs))
     if library.problems:
         say(f"{counted(len(library.problems), 'problem')} in your files: chatbridge tools check")
     return 0
-
-
-def screen(commands: Sequence[Command]) -> Table:
-    rows = [
-        (
-            cell(command.tool),
-            command.approve,
-            "synchronous" if command.synchronous else "asynchronous",
-            cell(command.file.name),
-        )
-        for command in commands
-    ]
-    return Table(
-        columns=(
-            Column(title="TOOL", gives_way=True),
-            Column(title="APPROVE"),
-            Column(title="RUNS"),
-            Column(title="FILE", gives_way=True),
-        ),
-        rows=rows,
-    )
 
 
 def _tool_object(command: Command) -> Json:
@@ -177,10 +169,11 @@ def _tool_object(command: Command) -> Json:
     }
 
 
-def _add(names: Sequence[str]) -> int:
+def _add(given: Sequence[str]) -> int:
     settings = load()
-    if not names:
-        rows = [(cell(name), cell(about)) for name, about in described().items()]
+    if not given:
+        abouts = [(it, str(json.loads(_content(it))["description"])) for it in names()]
+        rows = [(cell(it), cell(about.partition(". ")[0].rstrip("."))) for it, about in abouts]
         columns = (Column(title="NAME"), Column(title="FOR", gives_way=True))
         tables.write(Table(columns=columns, rows=rows), "", "To use one: chatbridge tools add NAME")
         return 0
@@ -188,7 +181,7 @@ def _add(names: Sequence[str]) -> int:
         say("commands.dirs names no folder.", "Add one to it, or leave the setting out.")
         return FAILED
     folder, added, refused = settings.commands.dirs[0], [], False
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(given):
         try:
             path = copy(name, folder)
         except FileExistsError as error:
@@ -204,7 +197,9 @@ def _add(names: Sequence[str]) -> int:
     wrong = [file for file in library.files if file.problems and file.file in (folder, *added)]
     draw(findings(wrong))
     if not wrong:
-        print(YOURS)
+        print(
+            "Look through it: what agents may run, and what needs your approval, is for you to say."
+        )
     return FAILED if wrong or refused else 0
 
 
@@ -220,12 +215,6 @@ _EXAMPLES = os.path.join(
 def names() -> list[str]:
     found = (name for name in os.listdir(_EXAMPLES) if name.endswith(ENDING))
     return sorted(name.removesuffix(ENDING) for name in found)
-
-
-def described() -> dict[str, str]:
-    """What each is for, in the first sentence of what it says itself."""
-    abouts = {name: str(json.loads(_content(name))["description"]) for name in names()}
-    return {name: about.partition(". ")[0].rstrip(".") for name, about in abouts.items()}
 
 
 def copy(name: str, folder: Path) -> Path:

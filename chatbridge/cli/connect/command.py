@@ -75,7 +75,7 @@ def main(given: argparse.Namespace) -> int:
     if not planned.changes:
         done(f"{planned.shown} is already connected, nothing to change.")
         return 0
-    if project is None and given.client not in [it.client for it in found_clients()]:
+    if project is None and given.client not in [it.client.name for it in found_clients()]:
         print(f"{planned.shown} was not found on this computer. Its file would be a new one.\n")
     return _carry_out(planned, given, again, "connected")
 
@@ -148,18 +148,18 @@ def _list() -> int:
             "For any other: chatbridge connect --print"
         )
         return 0
-    width = max(len(it.shown) for it in here)
+    width = max(len(it.client.shown) for it in here)
     states = [_state(it) for it in here]
     state_width = max(map(len, states))
     room = shutil.get_terminal_size().columns - len("✓ ") if sys.stdout.isatty() else None
     for it, state in zip(here, states, strict=True):
         sign = "!" if it.problem else "✓" if it.connected else "–"
-        text = f"{it.shown:<{width}}  {state:<{state_width}}  {places().shown(it.file)}"
+        text = f"{it.client.shown:<{width}}  {state:<{state_width}}  {places().shown(it.file)}"
         text = visible(text)
         remark(sign, text if room is None or len(text) <= room else f"{text[: room - 1]}…")
-    free = next((it.client for it in here if not it.connected and not it.problem), None)
+    free = next((it.client.name for it in here if not it.connected and not it.problem), None)
     if free is None:
-        print(f"\nTake one out:  chatbridge disconnect {here[0].client}")
+        print(f"\nTake one out:  chatbridge disconnect {here[0].client.name}")
     else:
         print(f"\nConnect one:   chatbridge connect {free}")
     print("Any other:     chatbridge connect --print")

@@ -36,17 +36,12 @@ LEAST = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    client: str
-    """`codex`."""
-    shown: str
-    """`Codex`."""
+    client: Client
     file: Path
     """Where its MCP servers are. It need not exist."""
     connected: bool
     timeout: float | None
     """Seconds that one call may take, as the file says; None: it does not say."""
-    default: float | None
-    """Seconds without that; None: no limit, or none is known."""
     problem: str | None = None
     """Why the file cannot be read, a sentence."""
     project: bool = False
@@ -55,7 +50,7 @@ class Found:
     @property
     def gives_up(self) -> float | None:
         """After how many seconds it gives a call up; None: never, as far as is known."""
-        return self.default if self.timeout is None else self.timeout
+        return self.client.default if self.timeout is None else self.timeout
 
 
 def found_clients(environ: Mapping[str, str] | None = None) -> list[Found]:
@@ -104,12 +99,10 @@ def _found(client: Client, here: Places, path: Path, *, project: bool = False) -
     if there and client.on is not None:
         there = entry.get(client.on[0], client.on[1]) is client.on[1]
     return Found(
-        client=client.name,
-        shown=client.shown,
+        client=client,
         file=path,
         connected=there,
         timeout=_timeout(client, tree, entry) if there else None,
-        default=client.default,
         problem=problem,
         project=project,
     )

@@ -8,7 +8,6 @@ from pathlib import Path
 from chatbridge.channels.checks import Finding, fine, problem, remark
 from chatbridge.cli.agents.definition_files import library_of, program_findings, told
 from chatbridge.cli.connect import Found, found_clients
-from chatbridge.cli.connect.catalogue import CATALOGUE
 from chatbridge.cli.connect.plans import connected_in
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import HOUR, counted, duration, shown
@@ -27,15 +26,16 @@ def clients(context: DoctorContext) -> list[Finding]:
     except OSError:
         pass  # the folder has gone, or is closed to us
     if not connected:
-        names = ", ".join(client.shown for client in found)
+        names = ", ".join(it.client.shown for it in found)
         what = f"none is connected, but here: {names}" if names else "none is connected"
-        example = found[0].client if found else "claude-code"
+        example = found[0].client.name if found else "claude-code"
         return [remark("agents", what, f"chatbridge connect {example}")]
     return [_client(client, context.settings.max_timeout) for client in connected]
 
 
 def _client(found: Found, longest: float) -> Finding:
-    name, limit, client = found.client, found.gives_up, CATALOGUE[found.client]
+    client, limit = found.client, found.gives_up
+    name = client.name
     details = {"file": str(found.file), "givesUpAfter": limit, "questionsMayWait": longest}
     if found.problem is not None:
         return remark(name, found.problem, **details)

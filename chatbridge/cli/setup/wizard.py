@@ -142,8 +142,8 @@ def _connect_agents(setup: Setup) -> bool:
         return False
     choices = [
         Choice(
-            value=it.client,
-            title=f"{it.shown}{', connected' if it.connected else ''}",
+            value=it.client.name,
+            title=f"{it.client.shown}{', connected' if it.connected else ''}",
             picked=it.problem is None,
         )
         for it in found
