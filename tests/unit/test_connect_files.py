@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import plan_removal, write
+from chatbridge.cli.connect import plan, write
 from chatbridge.cli.connect.files import backups
 from chatbridge.core.errors import ChatbridgeError
 from tests.fakes.client_home import Home, after, before
@@ -330,4 +330,4 @@ def test_another_users_file_is_left_alone(mode: int, reason: str) -> None:
 def test_a_home_that_nobody_knows_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getuid", lambda: 987654)
     with pytest.raises(ChatbridgeError, match="Set HOME"):
-        plan_removal("codex", environ={})
+        plan("codex", environ={}, removal=True)

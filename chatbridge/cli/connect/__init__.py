@@ -14,14 +14,6 @@ files: reads, replaces and backs up files
 from __future__ import annotations
 
 from chatbridge.cli.connect.catalogue import CLIENTS
-from chatbridge.cli.connect.plans import (
-    Change,
-    Found,
-    Plan,
-    found_clients,
-    plan,
-    plan_removal,
-    write,
-)
+from chatbridge.cli.connect.plans import Change, Found, Plan, found_clients, plan, write
 
-__all__ = ["CLIENTS", "Change", "Found", "Plan", "found_clients", "plan", "plan_removal", "write"]
+__all__ = ["CLIENTS", "Change", "Found", "Plan", "found_clients", "plan", "write"]

@@ -23,7 +23,6 @@ from chatbridge.cli.connect.plans import (
     is_off,
     plan,
     plan_folder,
-    plan_removal,
     wanted_wait,
     write,
 )
@@ -66,18 +65,7 @@ def main(given: argparse.Namespace) -> int:
     project = _project(given)
     if given.show:
         return _print(given.client, project)
-    if given.client is None:
-        return _list()
-    again = shlex.join(["chatbridge", "connect", *given.argv, "--yes"])
-    if given.workspace:
-        return _folders(given, again, removal=False)
-    planned = plan(given.client, project=project)
-    if not planned.changes:
-        done(f"{planned.shown} is already connected, nothing to change.")
-        return 0
-    if project is None and given.client not in [it.client.name for it in found_clients()]:
-        print(f"{planned.shown} was not found on this computer. Its file would be a new one.\n")
-    return _carry_out(planned, given, again, "connected")
+    return _list() if given.client is None else _change(given, project, removal=False)
 
 
 @command(
@@ -92,14 +80,7 @@ def disconnect(given: argparse.Namespace) -> int:
     project = _project(given)
     if given.client is None:
         raise WhichClient(f"Which client? One of: {', '.join(CLIENTS)}.")
-    again = shlex.join(["chatbridge", "disconnect", *given.argv, "--yes"])
-    if given.workspace:
-        return _folders(given, again, removal=True)
-    planned = plan_removal(given.client, project=project)
-    if not planned.changes:
-        done(f"{planned.shown} is not connected, nothing to change.")
-        return 0
-    return _carry_out(planned, given, again, "disconnected")
+    return _change(given, project, removal=True)
 
 
 def _project(given: argparse.Namespace) -> Path | None:
@@ -114,13 +95,24 @@ def _project(given: argparse.Namespace) -> Path | None:
     return Path.cwd() if given.project else None
 
 
-def _carry_out(planned: Plan, given: argparse.Namespace, again: str, what: str) -> int:
+def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -> int:
+    word = "disconnect" if removal else "connect"
+    again = shlex.join(["chatbridge", word, *given.argv, "--yes"])
+    if given.workspace:
+        return _folders(given, again, removal=removal)
+    planned = plan(given.client, project=project, removal=removal)
+    if not planned.changes:
+        done(f"{planned.shown} is {'not' if removal else 'already'} connected, nothing to change.")
+        return 0
+    here = [it.client.name for it in found_clients()]
+    if not removal and project is None and given.client not in here:
+        print(f"{planned.shown} was not found on this computer. Its file would be a new one.\n")
     show_diffs(planned.changes)
     show_summaries(planned.changes)
     code = agreed(yes=given.yes, again=again)
     if code is None:
         write(planned)
-        done(f"{planned.shown} is {what}. {planned.restart}")
+        done(f"{planned.shown} is {word}ed. {planned.restart}")
     return code or 0
 
 

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,9 +154,6 @@ def plan(
     change = _change_in(path, known, here, [part], project=project, removal=removal)
     restart = "Running agents keep it until their next start." if removal else known.restart
     return Plan(shown=known.shown, changes=(change,) if change else (), restart=restart)
-
-
-plan_removal = partial(plan, removal=True)
 
 
 def write(planned: Plan) -> None:
