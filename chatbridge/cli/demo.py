@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from chatbridge import lock_file, runtime_paths
+from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.hub.hub_client import ask_hub
-from chatbridge.cli.hub.stop import end_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
 from chatbridge.cli.questions.answer import drop_typed, typed_line
 from chatbridge.core.errors import ChatbridgeError

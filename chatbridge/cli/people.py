@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chatbridge.cli.config_file import Key, Value, change, config_file, table_in
+from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
-from chatbridge.cli.hub.stop import restart_hub
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import command
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
@@ -145,7 +145,7 @@ def _with_people() -> list[ChannelSpec[Any]]:
 )
 def pair_command(_given: argparse.Namespace) -> int:
     from chatbridge import settings
-    from chatbridge.cli.setup.trial import ask_on_the_phone
+    from chatbridge.cli.setup.state import ask_on_the_phone
 
     prompts.take_terminal("pair")
     spec = settings.load().pairing_channel()

@@ -13,7 +13,7 @@ from chatbridge.cli import commands, people
 from chatbridge.cli.connect import command as connect
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run as run_checks
-from chatbridge.cli.hub import status
+from chatbridge.cli.hub import control
 from tests.fakes.machine import INITIALIZE, House, house
 
 Json = dict[str, Any]
@@ -66,7 +66,7 @@ def asked(machine: House) -> Iterator[tuple[str, str]]:
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
     "pending": (commands.pending, []),
     "history": (commands.history, []),
-    "status": (status.main, []),
+    "status": (control.status, []),
     "people": (people.main, []),
     "tools list": (commands.tools, ["list"]),
     "tools check": (commands.tools, ["check", f"{FOLDER}.json"]),

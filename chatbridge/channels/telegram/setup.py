@@ -17,10 +17,16 @@ from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.cli.config_file import Key, Value, change
-from chatbridge.cli.hub.stop import restart_hub
+from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.people import pair, people_in
-from chatbridge.cli.setup.state import Setup, Work, first_problem, name_of, read_secret
-from chatbridge.cli.setup.trial import ask_on_the_phone
+from chatbridge.cli.setup.state import (
+    Setup,
+    Work,
+    ask_on_the_phone,
+    first_problem,
+    name_of,
+    read_secret,
+)
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.settings import secrets

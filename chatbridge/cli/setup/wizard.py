@@ -7,7 +7,7 @@ import os
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
 from chatbridge.cli.connect import Plan, found_clients, plan, write
-from chatbridge.cli.hub import inbox
+from chatbridge.cli.hub.control import inbox
 from chatbridge.cli.service import available, install, is_running
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui import prompts
@@ -66,7 +66,7 @@ def _set_up(setup: Setup) -> bool:
     prompts.say()
     if place in steps:
         load_reference(steps[place].ask)(setup)
-    elif place == BROWSER.value and inbox.main([]) != 0:
+    elif place == BROWSER.value and inbox([]) != 0:
         raise ChatbridgeError("The web inbox is not there. See: chatbridge doctor")
     prompts.say()
     _set_wait(setup)
