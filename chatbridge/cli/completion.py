@@ -49,7 +49,7 @@ def whole_parser(commands: Commands) -> argparse.ArgumentParser:
     """All commands as one parser; those that have none of their own only by name."""
     import shtab
 
-    from chatbridge.cli.connect import CLIENTS
+    from chatbridge.cli.connect.catalogue import CLIENTS
 
     whole = argparse.ArgumentParser(prog="chatbridge")
     whole.add_argument("--version", action="store_true", help="the installed version")

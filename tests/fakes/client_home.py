@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chatbridge.cli.connect import Plan, plan, write
 from chatbridge.cli.connect.catalogue import CATALOGUE, Program, places
+from chatbridge.cli.connect.plans import Plan, plan, write
 
 FILES = Path(__file__).parent / "client_files"
 START = Program("/opt/chatbridge/bin/chatbridge", ("mcp",))

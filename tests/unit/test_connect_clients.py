@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import CLIENTS, Found, found_clients
-from chatbridge.cli.connect.catalogue import ASK_TOOLS, CATALOGUE, Program
+from chatbridge.cli.connect.catalogue import ASK_TOOLS, CATALOGUE, CLIENTS, Program
+from chatbridge.cli.connect.plans import Found, found_clients
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.settings import TOOLS
 from tests.fakes.client_home import START, WAIT, Home, after, before

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import CLIENTS, command
-from chatbridge.cli.connect.catalogue import program
+from chatbridge.cli.connect import command
+from chatbridge.cli.connect.catalogue import CLIENTS, program
 from tests.fakes.client_home import Home, before
 from tests.fakes.program import ROOT, bare
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import plan, write
 from chatbridge.cli.connect.files import backups
+from chatbridge.cli.connect.plans import plan, write
 from chatbridge.core.errors import ChatbridgeError
 from tests.fakes.client_home import Home, after, before
 
@@ -275,7 +275,7 @@ def test_a_disk_without_room_changes_nothing(home: Home) -> None:
         "import resource, signal, sys, pickle\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
-        "from chatbridge.cli.connect import write\n"
+        "from chatbridge.cli.connect.plans import write\n"
         "from chatbridge.core.errors import ChatbridgeError\n"
         "try:\n"
         "    write(pickle.loads(sys.stdin.buffer.read()))\n"

@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import CLIENTS, found_clients
-from chatbridge.cli.connect.catalogue import CATALOGUE, Places, Program, client_of, places, program
+from chatbridge.cli.connect.catalogue import (
+    CATALOGUE,
+    CLIENTS,
+    Places,
+    Program,
+    client_of,
+    places,
+    program,
+)
+from chatbridge.cli.connect.plans import found_clients
 from chatbridge.core.errors import ChatbridgeError
 
 USUAL = {

@@ -10,10 +10,3 @@ toml_text: the editor of TOML
 yaml_text: the editor of YAML
 files: reads, replaces and backs up files
 """
-
-from __future__ import annotations
-
-from chatbridge.cli.connect.catalogue import CLIENTS
-from chatbridge.cli.connect.plans import Change, Found, Plan, found_clients, plan, write
-
-__all__ = ["CLIENTS", "Change", "Found", "Plan", "found_clients", "plan", "write"]

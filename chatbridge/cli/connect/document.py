@@ -248,9 +248,8 @@ class Words:
 
     def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
         def others(found: Any) -> Any:
-            if not isinstance(found, list):
-                return found
-            return [it for it in found if it not in self.words]
+            is_list = isinstance(found, list)
+            return [it for it in found if it not in self.words] if is_list else found
 
         return _beside(tree, self.keys, others)
 

@@ -45,11 +45,8 @@ class Editor(Protocol):
         """Whether what is under these keys is empty, without even a comment in it."""
 
 
-class Missing:
-    """Stands for a value that is not there; None may be one that is."""
-
-
-MISSING = Missing()
+MISSING = object()
+"""Stands for a value that is not there; None may be one that is."""
 
 
 def at(tree: Any, keys: Keys) -> Any:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from chatbridge.channels.checks import Finding, fine, problem, remark
 from chatbridge.cli.agents.definition_files import library_of, program_findings, told
-from chatbridge.cli.connect import Found, found_clients
-from chatbridge.cli.connect.plans import connected_in
+from chatbridge.cli.connect.plans import Found, connected_in, found_clients
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import HOUR, counted, duration, shown
 

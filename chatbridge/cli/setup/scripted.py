@@ -10,10 +10,10 @@ import argparse
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
-from chatbridge.cli.connect import plan, write
-from chatbridge.cli.connect.plans import LEAST
+from chatbridge.cli.connect.plans import LEAST, plan, write
 from chatbridge.cli.hub.control import restart_hub
-from chatbridge.cli.service import available, install
+from chatbridge.cli.service.command import install
+from chatbridge.cli.service.manager import available
 from chatbridge.cli.setup.state import Setup, Work
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.durations import seconds

@@ -6,9 +6,10 @@ import os
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
-from chatbridge.cli.connect import Plan, found_clients, plan, write
+from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
 from chatbridge.cli.hub.control import inbox
-from chatbridge.cli.service import available, install, is_running
+from chatbridge.cli.service.command import install
+from chatbridge.cli.service.manager import available, is_running
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
