@@ -44,10 +44,10 @@ class Jsonc:
         for depth, key in enumerate(keys):
             if node.kind != "object":
                 raise CannotEdit(f"“{'.'.join(keys[:depth])}” is not an object")
-            item = node.member(key)
-            if item is None:
+            member = node.member(key)
+            if member is None:
                 return _added(text, node, key, nested(keys[depth + 1 :], value), style)
-            node = item.node
+            node = member
         # What stands on one line stays on one line.
         one_line = node.kind != "other" and not _BREAK.search(text, node.start, node.end)
         indent = _indent_at(text, node.start)
@@ -56,11 +56,11 @@ class Jsonc:
 
     def remove(self, text: str, keys: Keys) -> str:
         while parent := _at(_root(text), keys[:-1]):  # a key may be there twice
-            item = parent.member(keys[-1])
-            if item is None:
+            member = parent.member(keys[-1])
+            if member is None:
                 break
             text = _without(
-                text, parent, next(i for i, it in enumerate(parent.items) if it is item)
+                text, parent, next(i for i, it in enumerate(parent.items) if it is member)
             )
         return text
 
@@ -81,7 +81,7 @@ class Jsonc:
     def discard(self, text: str, keys: Keys, value: str) -> str:
         """Without this string in the array under these keys."""
         while node := _at(_root(text), keys):
-            values = [item.node.value() for item in node.items]
+            values = [item.value() for item in node.items]
             if value not in values:
                 break
             text = _without(text, node, values.index(value))
@@ -100,9 +100,9 @@ class _Style:
     @classmethod
     def of(cls, text: str, root: Node | None) -> _Style:
         items = root.items if root is not None else []
-        unit = _indent_at(text, items[0].start) if items else ""
+        unit = _indent_at(text, items[0].first) if items else ""
         inline = bool(items) and not _BREAK.search(text.strip())
-        tight = inline and re.match(r'"[^"]*":\S', text[items[0].start :]) is not None
+        tight = inline and re.match(r'"[^"]*":\S', text[items[0].first :]) is not None
         return cls(newline_of(text), unit or "  ", inline, "" if tight else " ")
 
     def pretty(self, value: Any, indent: str) -> str:
@@ -144,8 +144,7 @@ def _root(text: str) -> Node | None:
 
 def _at(node: Node | None, keys: Keys) -> Node | None:
     for key in keys:
-        item = node.member(key) if node is not None else None
-        node = item.node if item is not None else None
+        node = node and node.member(key)
     return node
 
 
@@ -156,7 +155,7 @@ def _added(text: str, node: Node, key: str | None, value: Any, style: _Style) ->
     base = _indent_at(text, node.start)
     indent = base + style.unit
     if last is not None:  # as the last one, if that is the first of its line
-        before = text[_line_start(text, last.start) : last.start]
+        before = text[_line_start(text, last.first) : last.first]
         indent = before if not before.strip(" \t") else indent
     label = "" if key is None else _text(key) + (f":{style.space}" if inline else ": ")
     new = label + (style.short(value) if inline else style.pretty(value, indent))
@@ -168,24 +167,24 @@ def _added(text: str, node: Node, key: str | None, value: Any, style: _Style) ->
         rest = text[end : node.end - 1] if commented else ""
         closing = rest if _BREAK.search(rest) else style.newline + base
         return text[:end] + style.newline + indent + new + closing + text[node.end - 1 :]
-    end = _last_thing(text, last.node.end, node.end - 1)
+    end = _last_thing(text, last.end, node.end - 1)
     gap = style.space if inline else style.newline + indent
     if last.comma is not None:
         return text[:end] + gap + new + "," + text[end:]
-    return text[: last.node.end] + "," + text[last.node.end : end] + gap + new + text[end:]
+    return text[: last.end] + "," + text[last.end : end] + gap + new + text[end:]
 
 
 def _without(text: str, node: Node, index: int) -> str:
     """Without this item, the blanks before it, and the comma that parts it from the others."""
     item = node.items[index]
     previous = node.items[index - 1] if index else None
-    after = previous.node.end if previous is not None else node.start + 1
-    start = _last_thing(text, after, item.start)
-    end = item.node.end if item.comma is None else item.comma + 1
+    after = previous.end if previous is not None else node.start + 1
+    start = _last_thing(text, after, item.first)
+    end = item.end if item.comma is None else item.comma + 1
     if previous is None and index + 1 < len(node.items):
-        following = node.items[index + 1].start
+        following = node.items[index + 1].first
         if not text[end:following].strip(" \t"):  # the next one takes its place in the line
-            return text[: item.start] + text[following:]
+            return text[: item.first] + text[following:]
     head = text[:start]
     if previous is not None and item.comma is None and previous.comma is not None:
         head = text[: previous.comma] + text[previous.comma + 1 : start]
@@ -223,39 +222,31 @@ _PLAIN = json.JSONDecoder(parse_constant=_no_constant)
 """Reads what has no comments, many times faster than the scanner."""
 
 
-@dataclass(slots=True)
-class Item:
-    """A member of an object or an element of an array. `start` is where its key, if any, begins."""
-
-    key: str | None
-    start: int
-    node: Node
-    comma: int | None = None
-    """Where the comma after it is."""
-
-
 class Node:
     """A value and where it is. What it consists of is looked at only when somebody asks: a file
     may be large, and one path through it is of interest."""
 
-    __slots__ = ("_items", "_text", "_value", "end", "kind", "start")
+    __slots__ = ("_items", "_text", "_value", "comma", "end", "first", "key", "kind", "start")
 
     def __init__(
-        self, text: str, start: int, end: int, *, items: list[Item] | None = None, value: Any = None
+        self, text: str, start: int, end: int, *, items: list[Node] | None = None, value: Any = None
     ) -> None:
         self._text, self.start, self.end = text, start, end
         self._items, self._value = items, value
+        self.key: str | None = None
+        self.first = start  # where its key begins, if it has one
+        self.comma: int | None = None  # where the comma after it is
         kinds: dict[str, Literal["object", "array"]] = {"{": "object", "[": "array"}
         self.kind = kinds.get(text[start], "other")
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> list[Node]:
         if self._items is None:
             scanner = _Scanner(self._text, self.start)
             self._items = [] if self.kind == "other" else scanner.items(0)
         return self._items
 
-    def member(self, key: str) -> Item | None:
+    def member(self, key: str) -> Node | None:
         """Of several with the same key the last counts."""
         return next((item for item in reversed(self.items) if item.key == key), None)
 
@@ -263,8 +254,8 @@ class Node:
         if self._items is None or self.kind == "other":
             return self._value
         if self.kind == "object":
-            return {item.key: item.node.value() for item in self._items}
-        return [item.node.value() for item in self._items]
+            return {item.key: item.value() for item in self._items}
+        return [item.value() for item in self._items]
 
 
 @dataclass(slots=True)
@@ -294,19 +285,20 @@ class _Scanner:
             value = self.string() if self.sees('"') else self.word()
         return Node(self.text, start, self.position, value=value)
 
-    def items(self, depth: int) -> list[Item]:
+    def items(self, depth: int) -> list[Node]:
         """Those of the object or array that begins here."""
         if depth > DEEPEST:
             self.fail(TOO_DEEP)
         closing = "}" if (named := self.sees("{")) else "]"
-        found: list[Item] = []
+        found: list[Node] = []
         self.skip(1)
         while not self.sees(closing):
             if found and found[-1].comma is None:
                 self.fail(f"“,” or “{closing}” is missing")
-            start = self.position
+            first = self.position
             key = self.key() if named else None
-            found.append(Item(key, start, self.node(depth + 1)))
+            found.append(self.node(depth + 1))
+            found[-1].key, found[-1].first = key, first
             self.skip()
             if self.sees(","):
                 found[-1].comma = self.position
