@@ -12,26 +12,26 @@ COMMANDS = {
         "chatbridge.hub.process.start",
         "the process that holds the questions and talks to your chats",
     ),
-    "stop": ("chatbridge.cli.hub.stop", "stop the hub"),
+    "stop": ("chatbridge.cli.hub.control:stop", "stop the hub"),
     "setup": ("chatbridge.cli.setup.command", "set chatbridge up, step by step"),
-    "pair": ("chatbridge.cli.people.pair", "pair a phone; people lists who may answer"),
-    "people": ("chatbridge.cli.people.people", "who may answer, and taking somebody out"),
+    "pair": ("chatbridge.cli.people:pair_command", "pair a phone; people lists who may answer"),
+    "people": ("chatbridge.cli.people", "who may answer, and taking somebody out"),
     "doctor": ("chatbridge.cli.doctor.command", "look for what is wrong, and say what to do"),
     "connect": ("chatbridge.cli.connect.command", "add chatbridge to an agent's MCP servers"),
-    "disconnect": ("chatbridge.cli.connect.disconnect", "take it out again"),
+    "disconnect": ("chatbridge.cli.connect.command:disconnect", "take it out again"),
     "service": ("chatbridge.cli.service.command", "keep the hub running with systemd"),
     "serve": ("chatbridge.cli.agents.serve", "let agents on other machines ask, too"),
-    "token": ("chatbridge.cli.agents.token", "make, list and remove those tokens"),
-    "tools": ("chatbridge.cli.agents.tools", "the commands that your agents may run"),
-    "ask": ("chatbridge.cli.questions.ask", "ask yourself from a script; notify only tells you"),
-    "notify": ("chatbridge.cli.questions.notify", "tell yourself something from a script"),
-    "pending": ("chatbridge.cli.questions.pending", "the open questions; live with --watch"),
-    "answer": ("chatbridge.cli.questions.answer", "answer one here, or cancel it"),
-    "cancel": ("chatbridge.cli.questions.cancel", "cancel an open question"),
-    "history": ("chatbridge.cli.questions.history", "what was asked before, and how it ended"),
-    "inbox": ("chatbridge.cli.hub.inbox", "open the inbox in the browser"),
-    "status": ("chatbridge.cli.hub.status", "whether the hub runs; stop ends it"),
-    "version": ("chatbridge.cli.version", "the installed version"),
+    "token": ("chatbridge.cli.agents.serve:token", "make, list and remove those tokens"),
+    "tools": ("chatbridge.cli.commands:tools", "the commands that your agents may run"),
+    "ask": ("chatbridge.cli.commands:ask", "ask yourself from a script; notify only tells you"),
+    "notify": ("chatbridge.cli.commands:notify", "tell yourself something from a script"),
+    "pending": ("chatbridge.cli.commands:pending", "the open questions; live with --watch"),
+    "answer": ("chatbridge.cli.commands:answer", "answer one here, or cancel it"),
+    "cancel": ("chatbridge.cli.commands:cancel", "cancel an open question"),
+    "history": ("chatbridge.cli.commands:history", "what was asked before, and how it ended"),
+    "inbox": ("chatbridge.cli.hub.control:inbox", "open the inbox in the browser"),
+    "status": ("chatbridge.cli.hub.control:status", "whether the hub runs; stop ends it"),
+    "version": ("chatbridge.cli.hub.control:version", "the installed version"),
     "completion": ("chatbridge.cli.completion", "let your shell complete all this"),
     "hook": ("chatbridge.cli.agents.hook", "what Claude Code's hooks call"),
     "demo": ("chatbridge.cli.demo", "see how a question looks"),
@@ -88,7 +88,8 @@ def main(argv: list[str] | None = None) -> int:
         from chatbridge.cli import completion
 
         return completion.main(rest, COMMANDS)
-    return int(import_module(COMMANDS[word][0]).main(rest))
+    module, _, name = COMMANDS[word][0].partition(":")
+    return int(getattr(import_module(module), name or "main")(rest))
 
 
 def help_text() -> str:

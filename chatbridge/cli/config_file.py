@@ -32,9 +32,7 @@ def config_file() -> Path:
 
 def table_in(path: Path, name: str) -> dict[str, Any]:
     """A table as the file alone has it now, without what counts over it.
-
-    :raises SettingsError: the file cannot be read, or not be used.
-    """
+    :raises SettingsError: the file cannot be read, or not be used."""
     from chatbridge import settings
 
     found = settings.read(path)
@@ -44,12 +42,10 @@ def table_in(path: Path, name: str) -> dict[str, Any]:
 
 def change(path: Path, changes: Mapping[Key, Value]) -> None:
     """Set these keys, such as `("telegram", "chat_id")`. What comes of it is checked before
-    anything is written.
-
-    :raises SettingsError: the file cannot be read or written, or could not be used afterwards. It
-        is as it was.
-    """
+    anything is written. :raises SettingsError: the file cannot be read or written, or could not be
+    used afterwards. It is as it was."""
     from chatbridge import settings
+    from chatbridge.channels.registry import channel_specs
     from chatbridge.settings.authority import variable_of
 
     before = settings.text(path)
@@ -57,18 +53,21 @@ def change(path: Path, changes: Mapping[Key, Value]) -> None:
         before = TEMPLATE
     after = changed(before, changes, path=path)
     now = settings.checked(tomllib.loads(after), path)
-    lost = [key for key in _file_defaults() if variable_of(key) in now.ignored]
-    if kept := _so_far(before, path, [key for key in lost if key not in changes]):
+    # Variables cannot change these settings once the file names the chat.
+    fixed = [(spec.name, name) for spec in channel_specs() for name in spec.file_default]
+    lost = [key for key in fixed if key not in changes and variable_of(key) in now.ignored]
+    if kept := _so_far(before, path, lost):
         after = changed(after, kept, path=path)
-    if after != before or not path.exists():
-        _write(path, after)
-
-
-def _file_defaults() -> list[Key]:
-    """Settings that variables cannot change once the file names the chat."""
-    from chatbridge.channels.registry import channel_specs
-
-    return [(spec.name, name) for spec in channel_specs() for name in spec.file_default]
+    if after == before and path.exists():
+        return
+    real = Path(os.path.realpath(path))  # a link stays one
+    try:
+        real.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        write_atomically(real, after.encode())
+    except OSError as error:
+        raise SettingsError(
+            f"{real} cannot be written ({error.strerror}). It is as it was"
+        ) from error
 
 
 def _so_far(before: str, path: Path, keys: Sequence[Key]) -> Mapping[Key, Value]:
@@ -139,14 +138,3 @@ def _set_items(table: dict[str, Any], last: str, wanted: list[Any]) -> None:
             items.append(item)
     if list(items) != wanted:
         table[last] = wanted
-
-
-def _write(path: Path, text: str) -> None:
-    real = Path(os.path.realpath(path))  # a link stays one
-    try:
-        real.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-        write_atomically(real, text.encode())
-    except OSError as error:
-        raise SettingsError(
-            f"{real} cannot be written ({error.strerror}). It is as it was"
-        ) from error

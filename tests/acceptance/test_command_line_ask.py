@@ -15,7 +15,7 @@ from typing import IO, Any, Self
 
 import pytest
 
-from chatbridge.cli.questions import ask, notify
+from chatbridge.cli.questions import ask
 from chatbridge.tools import clients, notify_user
 from chatbridge.tools.ask_user import arguments
 from tests.fakes.link_client import PATIENCE
@@ -306,8 +306,8 @@ def test_a_question_that_times_out_is_3_and_says_until_when_it_waited(
 
 
 def test_command_and_hub_agree_on_names_and_limits() -> None:
-    assert ask.CLIENT == notify.CLIENT == clients.COMMAND
+    assert ask.CLIENT == clients.COMMAND
     assert ask.SHORTEST == arguments.SHORTEST_TIMEOUT
     assert ask.LONGEST_QUESTION == arguments.MAX_QUESTION
     assert ask.LONGEST_TITLE == arguments.MAX_TITLE
-    assert notify.LONGEST == notify_user.MAX_MESSAGE
+    assert ask.LONGEST_MESSAGE == notify_user.MAX_MESSAGE

@@ -36,7 +36,8 @@ TYPED = {"tee /etc/chatbridge/config.toml": CONFIG, "/credentials/telegram__toke
 PAIR = """
 from chatbridge.cli.hub.hub_client import connected
 with connected() as line:
-    print(list(line.events("pair")))
+    line.begin("pair")
+    print(line.event(within=None))
 """
 LOOK = """
 import os, socket, sys

@@ -12,7 +12,7 @@ import pytest
 from chatbridge.channels.checks import Mark
 from chatbridge.channels.telegram import spec
 from chatbridge.channels.telegram.client.errors import Polled
-from chatbridge.cli.doctor.clock import clock
+from chatbridge.cli.doctor.computer import clock
 from chatbridge.cli.doctor.run import Check, channel_check
 from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore

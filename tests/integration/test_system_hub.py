@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.hub import inbox
+from chatbridge.cli.hub.control import inbox
 from chatbridge.core.errors import SocketUnusable
 from chatbridge.hub.links.peers import Peers, may_request
 from chatbridge.link import search as system_hub
@@ -160,7 +160,7 @@ def test_the_inbox_of_a_machines_hub_is_roots_and_the_command_says_so(
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.delenv("CHATBRIDGE_STATE_DIR", raising=False)
     with listening(folder / "hub.sock"):
-        assert inbox.main([]) == 1
+        assert inbox([]) == 1
     said = capsys.readouterr()
     assert "chatbridge pending" in said.err
     assert "sudo" in said.err

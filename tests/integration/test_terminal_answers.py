@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.questions import answer, cancel
+from chatbridge.cli import commands
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -159,16 +159,16 @@ async def test_a_late_answer_is_kept_and_told_as_such(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("do", "main", "words", "gone", "said"),
     [
-        ("answer", answer.main, ["blue"], False, "Sent."),
+        ("answer", commands.answer, ["blue"], False, "Sent."),
         (
             "answer",
-            answer.main,
+            commands.answer,
             ["blue"],
             True,
             "Kept. The agent gets it when it asks this again.",
         ),
-        ("cancel", cancel.main, [], False, "Cancelled. The agent is told."),
-        ("cancel", cancel.main, [], True, "Cancelled. No agent was waiting."),
+        ("cancel", commands.cancel, [], False, "Cancelled. The agent is told."),
+        ("cancel", commands.cancel, [], True, "Cancelled. No agent was waiting."),
     ],
 )
 async def test_a_command_says_whether_an_agent_waits_for_it(

@@ -14,7 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from chatbridge.cli.agents import definition_files, tools
+from chatbridge.cli import commands
+from chatbridge.cli.agents import definition_files
 from chatbridge.cli.agents.definition_files import SCHEMA
 from chatbridge.commands.definitions.library import Library
 from tests.fakes.definitions import definition, written
@@ -47,7 +48,7 @@ def configure(folder: Path, toml: str) -> None:
 
 
 def done(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = tools.main(list(words))
+    code = commands.tools(list(words))
     return code, *capsys.readouterr()
 
 
@@ -323,7 +324,7 @@ def test_what_is_no_example_is_refused_before_anything_is_made(
     folder: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        tools.main(["add", "git", name])
+        commands.tools(["add", "git", name])
     assert end.value.code == 64
     assert "there are: cargo, git" in capsys.readouterr().err
     assert not folder.exists()

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from chatbridge import __version__
-from chatbridge.cli.doctor.screen import drawn
-from chatbridge.cli.hub import status
-from chatbridge.cli.questions import history, pending
+from chatbridge.cli.doctor.command import drawn
+from chatbridge.cli.hub import control
+from chatbridge.cli.questions import lists
 from chatbridge.cli.ui import tables, wording
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.serialize import ask_object
@@ -72,16 +72,13 @@ RELEASE = replace(
 
 
 def screen(parts: list[tables.Table | str], room: int) -> str:
-    rows = [part for part in parts if isinstance(part, tables.Table)]
-    widths = tables.layout(rows, room)
-    return "".join(
-        tables.plain(part, widths) if isinstance(part, tables.Table) else f"{part}\n"
-        for part in parts
-    )
+    return "".join(f"{line}\n" for line in tables.lines(parts, room))
 
 
 def test_pending_looks_as_it_was_drawn() -> None:
-    found = pending.screen([shown(it) for it in (DATABASE, APPROVAL, RELEASE)], now=NOW, room=80)
+    found = lists.pending_screen(
+        [shown(it) for it in (DATABASE, APPROVAL, RELEASE)], now=NOW, room=80
+    )
     assert screen(found, 78) == (
         "ID       PROJECT    AGENT         QUESTION                                LEFT\n"
         "shop-a   shop-api   Claude Code   Which database should the integrat…     1:48\n"
@@ -95,14 +92,14 @@ def test_pending_looks_as_it_was_drawn() -> None:
 @pytest.mark.parametrize(("count", "said"), [(6, "Which"), (9, "and 3 more: chatbridge pending")])
 def test_the_live_view_fits_the_terminal_and_counts_what_does_not(count: int, said: str) -> None:
     asks_there = [shown(DATABASE)] * count
-    lines = screen(pending.live_screen(asks_there, now=NOW, height=10), 80).splitlines()
+    lines = screen(lists.live_screen(asks_there, now=NOW, height=10), 80).splitlines()
     assert len(lines) <= 10
     assert said in lines[-3]
     assert lines[-2:] == ["", "Ctrl-C: leave"]
 
 
 def test_on_a_narrow_terminal_the_id_and_the_time_are_whole() -> None:
-    found = pending.screen([shown(it) for it in (DATABASE, RELEASE)], now=NOW, room=40)
+    found = lists.pending_screen([shown(it) for it in (DATABASE, RELEASE)], now=NOW, room=40)
     assert screen(found[:1], 40) == (
         "ID       PRO…   AGE…   QUESTION     LEFT\n"
         "shop-a   sho…   Cla…   Which d…     1:48\n"
@@ -111,11 +108,11 @@ def test_on_a_narrow_terminal_the_id_and_the_time_are_whole() -> None:
 
 
 def test_nothing_that_waits_is_said_in_a_sentence() -> None:
-    assert pending.screen([], now=NOW, room=80) == ["Nothing is waiting."]
+    assert lists.pending_screen([], now=NOW, room=80) == ["Nothing is waiting."]
 
 
 def test_nobody_is_told_to_answer_an_approval_here() -> None:
-    found = pending.screen([shown(APPROVAL)], now=NOW, room=80)
+    found = lists.pending_screen([shown(APPROVAL)], now=NOW, room=80)
     assert found[1:] == ["", "Live view: chatbridge pending --watch"]
 
 
@@ -158,7 +155,7 @@ def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
         ended(DATABASE, Status.ANSWERED, at=yesterday, answers=(Answer(values=("SQLite",)),)),
     ]
     at = clock_time(NOW)
-    assert screen(history.screen(found), 80) == (
+    assert screen(lists.history_screen(found), 80) == (
         f"{wording.day(yesterday)}\n"
         f"{at}   shop-api   Which database should the integra…   SQLite\n"
         "\n"
@@ -183,7 +180,7 @@ def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
     ],
 )
 def test_how_it_ended_in_a_few_words(found: Json, said: str) -> None:
-    assert history.said(found) == said
+    assert lists.said(found) == said
 
 
 STATUS: Json = {
@@ -206,7 +203,7 @@ STATUS: Json = {
 
 
 def test_status_looks_as_the_doctor_does() -> None:
-    found = status.findings({**STATUS, "version": "0.0.1"}, now=NOW)
+    found = control.findings({**STATUS, "version": "0.0.1"}, now=NOW)
     assert "".join(drawn(finding, width=80) for finding in found) == (
         "✓ hub              running for 3 d as a service, version 0.0.1, pid 17\n"
         f"! version          {__version__} is installed, the running hub is 0.0.1\n"
@@ -222,12 +219,12 @@ def test_status_looks_as_the_doctor_does() -> None:
 
 
 def test_a_hub_that_an_agent_started_is_replaced_by_stopping_it() -> None:
-    assert status.other_version("0.0.1", "link")[1] == "chatbridge stop"
+    assert control.restart_of("link") == "chatbridge stop"
 
 
 def test_status_without_channels_says_what_to_do() -> None:
     bare = {**STATUS, "channels": [], "links": [], "open": 0, "remarks": []}
-    found = "".join(drawn(it, width=80) for it in status.findings(bare, now=NOW))
+    found = "".join(drawn(it, width=80) for it in control.findings(bare, now=NOW))
     assert "✗ channels         none is set up\n                   → chatbridge setup\n" in found
     assert "none is connected" in found
     assert "none is open" in found

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import CLIENTS
+from chatbridge.cli.connect.catalogue import CLIENTS
 from chatbridge.commands.definitions.check import check
 from chatbridge.settings import load, settings_type
 from tests.documents.pages import SHELL, Block, blocks, pages

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.channels.telegram.setup import token_in
-from chatbridge.cli.people.pair import coloured, qr_lines
+from chatbridge.cli.people import coloured, qr_lines
 from chatbridge.cli.ui import prompts
 
 PARTS = {" ": (0, 0), "▀": (1, 0), "▄": (0, 1), "█": (1, 1)}

@@ -15,9 +15,8 @@ from chatbridge.channels.matrix.account.discovery import homeserver_of, is_user_
 from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.channels.matrix.spec import EXTRA, MATRIX
 from chatbridge.cli.config_file import change, table_in
-from chatbridge.cli.hub.stop import restart_hub
-from chatbridge.cli.setup.state import Setup, Work, first_problem, read_secret
-from chatbridge.cli.setup.trial import ask_on_the_phone
+from chatbridge.cli.hub.control import restart_hub
+from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
 from chatbridge.core.errors import ChatbridgeError

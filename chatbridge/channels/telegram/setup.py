@@ -17,11 +17,16 @@ from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.cli.config_file import Key, Value, change
-from chatbridge.cli.hub.stop import restart_hub
-from chatbridge.cli.people import pair
-from chatbridge.cli.people.people import people_in
-from chatbridge.cli.setup.state import Setup, Work, first_problem, name_of, read_secret
-from chatbridge.cli.setup.trial import ask_on_the_phone
+from chatbridge.cli.hub.control import restart_hub
+from chatbridge.cli.people import pair, people_in
+from chatbridge.cli.setup.state import (
+    Setup,
+    Work,
+    ask_on_the_phone,
+    first_problem,
+    name_of,
+    read_secret,
+)
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.settings import secrets
@@ -113,7 +118,7 @@ def _token_in_file(setup: Setup, file: str | None) -> str | None:
 def _pair(setup: Setup) -> None:
     restart_hub()
     prompts.explain("\nNow pair your phone. Scan this, then press Start in Telegram.")
-    if pair.pair(
+    if pair(
         TELEGRAM, question="Is that you?", written=lambda it: setup.keeps(f"the phone of {it}")
     ):
         ask_on_the_phone(TELEGRAM)

@@ -1,25 +1,23 @@
-"""What `chatbridge tools` does: checks and lists the owner's definition files, and adds examples.
+"""`chatbridge tools`: checks and lists the owner's definition files, and adds examples.
 
 Reads the files as the hub does. It needs no hub, and starts none.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import shutil
-import sys
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from chatbridge import runtime_paths
 from chatbridge.channels.checks import Finding, Mark, fine, problem, remark
+from chatbridge.cli.doctor.command import draw
 from chatbridge.cli.doctor.database import notes
-from chatbridge.cli.doctor.screen import drawn
 from chatbridge.cli.ui import tables
-from chatbridge.cli.ui.running import FAILED, colourful, say
+from chatbridge.cli.ui.running import FAILED, WrongUsage, say
 from chatbridge.cli.ui.tables import Column, Table, cell
 from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.commands.arguments.executable import Programs
@@ -33,9 +31,6 @@ from chatbridge.settings import TOOLS, Settings, load
 
 Json = dict[str, Any]
 
-OFF = "Commands are off: commands.enabled is false in your configuration."
-YOURS = "Look through it: what agents may run, and what needs your approval, is for you to say."
-
 
 def library_of(settings: Settings) -> Library:
     """The hub's own, not yet loaded."""
@@ -46,10 +41,22 @@ def library_of(settings: Settings) -> Library:
     )
 
 
-def check(names: Sequence[str], *, as_json: bool) -> int:
+def tools(given: argparse.Namespace) -> int:
+    if given.do == "check":
+        return _check(given.file, as_json=given.json)
+    if given.do == "list":
+        return _list(as_json=given.json)
+    known = names()
+    if unknown := [name for name in given.name if name not in known]:
+        raise WrongUsage(f"there is no example {unknown[0]!r}; there are: {', '.join(known)}")
+    return _add(given.name)
+
+
+def _check(names: Sequence[str], *, as_json: bool) -> int:
     settings = load()
     if names:
-        library = _library_of_files(names)
+        library = Library((), reserved=frozenset(TOOLS))
+        library.load_files([Path(name) for name in names])
     else:
         library = library_of(settings)
         library.load()
@@ -59,38 +66,27 @@ def check(names: Sequence[str], *, as_json: bool) -> int:
     programs = program_findings("programs", library.commands.values(), settings)
     ok = not library.problems and all(found.mark is not Mark.PROBLEM for found in programs)
     if as_json:
-        _print_json(
+        files = [
             {
-                "ok": ok,
-                "files": [_file_object(file) for file in library.files],
-                "programs": [finding.json() for finding in programs],
+                "file": encodable(str(file.file)),
+                "tools": [command.tool for command in file.commands],
+                "problems": [problem.as_json() for problem in file.problems],
+                "remarks": [remark.as_json() for remark in file.remarks],
             }
-        )
+            for file in library.files
+        ]
+        report = {"ok": ok, "files": files, "programs": [finding.json() for finding in programs]}
+        print(json.dumps(report, indent=2))
     else:
-        _draw(findings(library.files), programs)
-        print(f"\n{_summed_up(len(library.problems), programs=len(programs))}")
+        draw([*findings(library.files), *programs])
+        said = "All is well."
+        if library.problems:
+            said = f"{counted(len(library.problems), 'problem')}. "
+            said += "A file with a problem has no tools; the others have."
+        elif programs:
+            said = "The files are right, but not every program can be run."
+        print(f"\n{said}")
     return 0 if ok else FAILED
-
-
-def _library_of_files(names: Sequence[str]) -> Library:
-    library = Library((), reserved=frozenset(TOOLS))
-    library.load_files([Path(name) for name in names])
-    return library
-
-
-def _file_object(file: DefinitionFile) -> Json:
-    return {
-        "file": encodable(str(file.file)),
-        "tools": [command.tool for command in file.commands],
-        "problems": [problem.as_json() for problem in file.problems],
-        "remarks": [remark.as_json() for remark in file.remarks],
-    }
-
-
-def _draw(*found: Sequence[Finding]) -> None:
-    width = shutil.get_terminal_size((80, 24)).columns
-    for finding in chain(*found):
-        sys.stdout.write(drawn(finding, width=width, colour=colourful()))
 
 
 def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
@@ -107,11 +103,9 @@ def findings(files: Sequence[DefinitionFile]) -> list[Finding]:
         for each in file.remarks:
             what = f"{told(each)} [{each.kind}] ({each.accepted})"
             found.append(remark(name, what, each.mend))
-        if file.problems:
-            continue
-        if file.commands:
+        if file.commands and not file.problems:
             found.append(fine(name, counted(len(file.commands), "tool")))
-        else:
+        elif not file.problems:
             found.append(remark(name, "no tools: nothing in it is enabled"))
     return found
 
@@ -123,55 +117,42 @@ def told(problem: Problem) -> str:
     return f"{place}: {problem.found}" if place else problem.found
 
 
-def _summed_up(problems: int, *, programs: int) -> str:
-    if not problems and programs:
-        return "The files are right, but not every program can be run."
-    if not problems:
-        return "All is well."
-    return f"{counted(problems, 'problem')}. A file with a problem has no tools; the others have."
-
-
 def _nothing(dirs: Sequence[Path]) -> str:
     folders = ", ".join(map(shown, dirs)) or "commands.dirs"
     return f"No definitions in {folders}. An example to begin with: chatbridge tools add git"
 
 
-def list_tools(*, as_json: bool) -> int:
+def _list(*, as_json: bool) -> int:
     settings = load()
     library = library_of(settings)
     library.load()
     if not settings.commands.enabled:
-        say(OFF)
+        say("Commands are off: commands.enabled is false in your configuration.")
+    commands = library.commands.values()
     if as_json:
-        _print_json([_tool_object(command) for command in library.commands.values()])
-    elif library.commands:
-        tables.write(screen(list(library.commands.values())))
+        print(json.dumps([_tool_object(it) for it in commands], indent=2))
+    elif commands:
+        columns = (
+            Column(title="TOOL", gives_way=True),
+            Column(title="APPROVE"),
+            Column(title="RUNS"),
+            Column(title="FILE", gives_way=True),
+        )
+        rows = [
+            (
+                cell(it.tool),
+                it.approve,
+                "synchronous" if it.synchronous else "asynchronous",
+                cell(it.file.name),
+            )
+            for it in commands
+        ]
+        tables.write(Table(columns=columns, rows=rows))
     elif not library.problems:
         print(_nothing(settings.commands.dirs))
     if library.problems:
         say(f"{counted(len(library.problems), 'problem')} in your files: chatbridge tools check")
     return 0
-
-
-def screen(commands: Sequence[Command]) -> Table:
-    rows = [
-        (
-            cell(command.tool),
-            command.approve,
-            "synchronous" if command.synchronous else "asynchronous",
-            cell(command.file.name),
-        )
-        for command in commands
-    ]
-    return Table(
-        columns=(
-            Column(title="TOOL", strong=True, gives_way=True),
-            Column(title="APPROVE"),
-            Column(title="RUNS"),
-            Column(title="FILE", gives_way=True),
-        ),
-        rows=rows,
-    )
 
 
 def _tool_object(command: Command) -> Json:
@@ -187,16 +168,19 @@ def _tool_object(command: Command) -> Json:
     }
 
 
-def add(names: Sequence[str]) -> int:
+def _add(given: Sequence[str]) -> int:
     settings = load()
-    if not names:
-        _print_examples()
+    if not given:
+        abouts = [(it, str(json.loads(_content(it))["description"])) for it in names()]
+        rows = [(cell(it), cell(about.partition(". ")[0].rstrip("."))) for it, about in abouts]
+        columns = (Column(title="NAME"), Column(title="FOR", gives_way=True))
+        tables.write(Table(columns=columns, rows=rows), "", "To use one: chatbridge tools add NAME")
         return 0
     if not settings.commands.dirs:
         say("commands.dirs names no folder.", "Add one to it, or leave the setting out.")
         return FAILED
     folder, added, refused = settings.commands.dirs[0], [], False
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(given):
         try:
             path = copy(name, folder)
         except FileExistsError as error:
@@ -210,20 +194,12 @@ def add(names: Sequence[str]) -> int:
     library = library_of(settings)
     library.load()
     wrong = [file for file in library.files if file.problems and file.file in (folder, *added)]
-    _draw(findings(wrong))
+    draw(findings(wrong))
     if not wrong:
-        print(YOURS)
+        print(
+            "Look through it: what agents may run, and what needs your approval, is for you to say."
+        )
     return FAILED if wrong or refused else 0
-
-
-def _print_examples() -> None:
-    rows = [(cell(name), cell(about)) for name, about in described().items()]
-    columns = (Column(title="NAME", strong=True), Column(title="FOR", gives_way=True))
-    tables.write(Table(columns=columns, rows=rows), "", "To use one: chatbridge tools add NAME")
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=2))
 
 
 ENDING = ".json"
@@ -240,11 +216,6 @@ def names() -> list[str]:
     return sorted(name.removesuffix(ENDING) for name in found)
 
 
-def described() -> dict[str, str]:
-    """What each is for, as it says itself."""
-    return {name: _first_sentence(json.loads(_content(name))["description"]) for name in names()}
-
-
 def copy(name: str, folder: Path) -> Path:
     """:raises FileExistsError: a file of this name is there, and stays as it is."""
     content, path = _content(name), folder / f"{name}{ENDING}"
@@ -259,10 +230,6 @@ def copy(name: str, folder: Path) -> Path:
 def _content(name: str) -> str:
     with open(os.path.join(_EXAMPLES, f"{name}{ENDING}"), encoding="utf-8") as file:
         return file.read()
-
-
-def _first_sentence(text: str) -> str:
-    return text.partition(". ")[0].rstrip(".")
 
 
 def program_findings(name: str, commands: Iterable[Command], settings: Settings) -> list[Finding]:

@@ -79,9 +79,11 @@ def main(argv: list[str]) -> int:
         return 1
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        said = _said(_event(sys.stdin.buffer.read(MOST)))
-        if said is not None:
-            os.write(1, f"{json.dumps(said)}\n".encode())
+        event = json.loads(sys.stdin.buffer.read(MOST))
+        if not isinstance(event, dict):
+            raise ValueError("the event is no JSON object")
+        if (said := _said(event)) is not None:
+            os.write(1, f"{json.dumps({'hookSpecificOutput': said})}\n".encode())
     except (NoAnswer, OSError, ValueError, RecursionError) as error:
         _complain(f"chatbridge hook: no decision: {error}\n")
     return 0
@@ -93,25 +95,23 @@ def _complain(text: str) -> None:
         os.write(2, text.encode(errors="replace"))
 
 
-def _event(data: bytes) -> Json:
-    event = json.loads(data)
-    if not isinstance(event, dict):
-        raise ValueError("the event is no JSON object")
-    return event
-
-
 def _said(event: Json) -> Json | None:
     """What the client is to be told; None: nothing."""
-    asks = event.get("tool_name") == QUESTIONS
-    match event.get("hook_event_name"):
+    asks, name, notice = event.get("tool_name") == QUESTIONS, event.get("hook_event_name"), None
+    match name:
         case "PreToolUse" if asks:
-            return _before_use(_decision(event))
+            if decision := _decision(event):
+                return _before_use(decision)
         case "PermissionRequest" if not asks:  # its questions come before, as above
-            return _permission(_decision(event))
+            if decision := _decision(event):
+                # With the input that the person was shown, whatever another hook makes of it.
+                return {"hookEventName": name, "decision": decision}
         case "Notification":
-            _notify(event, _notification(event))
+            notice = _notification(event)
         case "Stop" if not event.get("stop_hook_active"):
-            _notify(event, FINISHED)
+            notice = FINISHED
+    if notice is not None:
+        _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)
     return None
 
 
@@ -145,25 +145,14 @@ def decided(result: Json) -> Json | None:
     return None
 
 
-def _before_use(decision: Json | None) -> Json | None:
-    if decision is None:
-        return None
-    allowed = decision["behavior"] == "allow"
-    output: Json = {
+def _before_use(decision: Json) -> Json:
+    output = {
         "hookEventName": "PreToolUse",
         "permissionDecision": decision["behavior"],
-        "permissionDecisionReason": "Answered with chatbridge" if allowed else decision["message"],
+        "permissionDecisionReason": decision.get("message", "Answered with chatbridge"),
     }
-    if allowed:
-        output["updatedInput"] = decision["updatedInput"]
-    return {"hookSpecificOutput": output}
-
-
-def _permission(decision: Json | None) -> Json | None:
-    """With the input that the person was shown, whatever another hook makes of it."""
-    if decision is None:
-        return None
-    return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
+    given = decision.get("updatedInput")
+    return output if given is None else {**output, "updatedInput": given}
 
 
 def _notification(event: Json) -> Json | None:
@@ -176,25 +165,17 @@ def _notification(event: Json) -> Json | None:
     return {name: text for name, text in cut.items() if text}
 
 
-def _notify(event: Json, notice: Json | None) -> None:
-    if notice is not None:
-        _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)
-
-
 def _called(tool: str, arguments: Json, event: Json, *, within: float | None) -> Json:
-    """The result of the call, which the hub may take `within` seconds for.
-
-    :raises NoAnswer:
-    """
+    """The result of the call, which the hub may take `within` seconds for. :raises NoAnswer:"""
     folder, session = event.get("cwd"), event.get("session_id")
     name = None
     if isinstance(session, str) and session:
         # The session's and not this process': what was allowed for the session is found again.
         name = sha256_hex(f"hook {session}".encode())[:32]
     where = folder if isinstance(folder, str) else "."
-    with own_link(CLIENT, folder=where, name=name, relay=_one_of_many) as calls:
+
+    def one_of_many(preface: dict[str, object]) -> Relay:
+        return Relay(preface, shared=True)
+
+    with own_link(CLIENT, folder=where, name=name, relay=one_of_many) as calls:
         return calls.call(tool, arguments, within=within)
-
-
-def _one_of_many(preface: dict[str, object]) -> Relay:
-    return Relay(preface, shared=True)

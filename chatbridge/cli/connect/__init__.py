@@ -1,10 +1,8 @@
 """Edits MCP clients' own configuration: adds chatbridge, and takes it out again.
 
-command: `chatbridge connect`
-disconnect: `chatbridge disconnect`
+command: `chatbridge connect` and `disconnect`
 catalogue: the clients: where their files are, and what an entry looks like
-found: the clients on this machine, and whether they are connected
-plans: what would be written, as a diff, and the writing
+plans: the clients on this machine; what would be written, as a diff, and the writing
 document: a file's content with our entry in it, or without
 editing: what the editors have in common
 jsonc: the editor of JSON with comments
@@ -12,11 +10,3 @@ toml_text: the editor of TOML
 yaml_text: the editor of YAML
 files: reads, replaces and backs up files
 """
-
-from __future__ import annotations
-
-from chatbridge.cli.connect.catalogue import CLIENTS
-from chatbridge.cli.connect.found import Found, found_clients
-from chatbridge.cli.connect.plans import Change, Plan, plan, plan_removal, write
-
-__all__ = ["CLIENTS", "Change", "Found", "Plan", "found_clients", "plan", "plan_removal", "write"]

@@ -80,30 +80,19 @@ def program(
     *, called: str | None = None, python: str | None = None, path: str | None = None
 ) -> Program:
     """How this installation is started. A link to it on PATH is better than the file in its own
-    folder, because it outlives upgrades.
-
-    :param called: as what this process was started; None: as it was
-    :param python: the interpreter; None: this one
-    :param path: where to look for the link; None: PATH
-    """
+    folder, because it outlives upgrades. `called`: as what this process was started."""
     python = os.path.abspath(python or sys.executable)
     called = sys.argv[0] if called is None else called
     given = os.path.abspath(called) if os.path.basename(called) == "chatbridge" else ""
     beside = os.path.join(os.path.dirname(python), "chatbridge")
-    ours = next((it for it in (beside, given) if _runs(it)), None)
+    candidates = (it for it in (beside, given) if os.path.isfile(it) and os.access(it, os.X_OK))
+    ours = next(candidates, None)
     linked = shutil.which("chatbridge", path=path)
     if linked and os.path.isabs(linked) and (ours is None or os.path.samefile(linked, ours)):
         ours = linked
     if ours is None:
         return Program(python, ("-m", "chatbridge", "mcp"))
     return Program(ours, ("mcp",))
-
-
-def _runs(path: str) -> bool:
-    return os.path.isfile(path) and os.access(path, os.X_OK)
-
-
-Shape = Callable[[Program], dict[str, Any]]
 
 
 class UnknownClient(ChatbridgeError):
@@ -116,15 +105,16 @@ class Client:
     shown: str
     known_as: str | None = None
     """Its name in `tools/clients.py`, where that differs."""
-    file: Callable[[Places], Path]
     folder: Callable[[Places], Path]
     """The client is installed if this folder exists."""
+    place: str | Callable[[Places], Path]
+    """The file with its MCP servers: its name below the folder, or where it is."""
     project: tuple[str, ...] = ()
     """Candidates for its file in a project. The first that exists counts."""
     format: str = "json"
     servers: str = "mcpServers"
     """The key of the MCP servers in the file."""
-    shape: Shape
+    shape: Callable[[Program], dict[str, Any]]
     first: dict[str, Any] = field(default_factory=dict)
     """Written with a new entry only: the owner may think differently."""
     on: tuple[str, bool] | None = None
@@ -143,6 +133,9 @@ class Client:
     """Further numbers, in the entry's own units, that may be larger."""
     restart: str
 
+    def file(self, at: Places) -> Path:
+        return self.folder(at) / self.place if isinstance(self.place, str) else self.place(at)
+
     @property
     def keys(self) -> Keys:
         return (self.servers, NAME)
@@ -159,6 +152,21 @@ class Client:
         seconds = min(max(wait, self.floor), self.ceiling or math.inf)
         return {self.timeout: int(seconds * self.unit), **self.at_least}
 
+    def told(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """The entry with its time-out among the link's arguments, so that the hub knows of it."""
+        if self.timeout is None or not self.tells_limit:
+            return entry
+        others = []
+        words = iter(entry["args"])
+        for word in words:
+            if word == "--limit":
+                next(words, None)
+            elif not str(word).startswith("--limit="):
+                others.append(word)
+        after = others.index("mcp") + 1 if "mcp" in others else len(others)
+        seconds = min(entry[self.timeout] / self.unit, self.ceiling or math.inf)
+        return entry | {"args": [*others[:after], "--limit", str(int(seconds)), *others[after:]]}
+
 
 def _stdio(program: Program) -> dict[str, Any]:
     return {"type": "stdio", "command": program.command, "args": list(program.args)}
@@ -169,30 +177,12 @@ def _plain(program: Program) -> dict[str, Any]:
 
 
 def _opencode(program: Program) -> dict[str, Any]:
-    command = [program.command, *program.args]
-    return {"type": "local", "command": command, "enabled": True}
+    return {"type": "local", "command": [program.command, *program.args], "enabled": True}
 
 
 def _goose(program: Program) -> dict[str, Any]:
-    return {
-        "enabled": True,
-        "type": "stdio",
-        "name": NAME,
-        "cmd": program.command,
-        "args": list(program.args),
-    }
-
-
-def _claude_file(at: Places) -> Path:
-    return (at.moved("CLAUDE_CONFIG_DIR") or at.home) / ".claude.json"
-
-
-def _codex(at: Places) -> Path:
-    return at.moved("CODEX_HOME") or at.home / ".codex"
-
-
-def _gemini(at: Places) -> Path:
-    return (at.moved("GEMINI_CLI_HOME") or at.home) / ".gemini"
+    command = {"cmd": program.command, "args": list(program.args)}
+    return {"enabled": True, "type": "stdio", "name": NAME, **command}
 
 
 def _opencode_folder(at: Places) -> Path:
@@ -212,10 +202,6 @@ def _cline_file(at: Places) -> Path:
     data = at.moved("CLINE_DATA_DIR") or (at.moved("CLINE_DIR") or at.home / ".cline") / "data"
     older = at.electron / "Code/User/globalStorage/saoudrizwan.claude-dev"
     return older / name if older.is_dir() and not data.is_dir() else data / name
-
-
-def _zed(at: Places) -> Path:
-    return (at.moved("FLATPAK_XDG_CONFIG_HOME") or at.config) / "zed"
 
 
 def _goose_folder(at: Places) -> Path:
@@ -238,8 +224,8 @@ _ALL = (
     Client(
         name="claude-code",
         shown="Claude Code",
-        file=_claude_file,
         folder=lambda at: at.moved("CLAUDE_CONFIG_DIR") or at.home / ".claude",
+        place=lambda at: (at.moved("CLAUDE_CONFIG_DIR") or at.home) / ".claude.json",
         project=(".mcp.json",),
         shape=_stdio,
         timeout="timeout",
@@ -251,8 +237,8 @@ _ALL = (
     Client(
         name="codex",
         shown="Codex",
-        file=lambda at: _codex(at) / "config.toml",
-        folder=_codex,
+        folder=lambda at: at.moved("CODEX_HOME") or at.home / ".codex",
+        place="config.toml",
         project=(".codex/config.toml",),
         format="toml",
         servers="mcp_servers",
@@ -267,8 +253,8 @@ _ALL = (
     Client(
         name="cursor",
         shown="Cursor",
-        file=lambda at: at.home / ".cursor/mcp.json",
         folder=lambda at: at.home / ".cursor",
+        place="mcp.json",
         project=(".cursor/mcp.json",),
         shape=_stdio,
         restart="Restart Cursor, and switch chatbridge on in its settings under MCP.",
@@ -277,8 +263,8 @@ _ALL = (
         name="vscode",
         shown="VS Code",
         known_as="visual-studio-code",
-        file=lambda at: at.electron / "Code/User/mcp.json",
         folder=lambda at: at.electron / "Code",
+        place="User/mcp.json",
         project=(".vscode/mcp.json",),
         servers="servers",
         shape=_stdio,
@@ -288,8 +274,8 @@ _ALL = (
         name="gemini",
         shown="Gemini CLI",
         known_as="gemini-cli",
-        file=lambda at: _gemini(at) / "settings.json",
-        folder=_gemini,
+        folder=lambda at: (at.moved("GEMINI_CLI_HOME") or at.home) / ".gemini",
+        place="settings.json",
         project=(".gemini/settings.json",),
         shape=_plain,
         first={"trust": True},
@@ -302,8 +288,8 @@ _ALL = (
     Client(
         name="opencode",
         shown="opencode",
-        file=_opencode_file,
         folder=_opencode_folder,
+        place=_opencode_file,
         project=("opencode.json", "opencode.jsonc"),
         servers="mcp",
         shape=_opencode,
@@ -316,8 +302,8 @@ _ALL = (
     Client(
         name="cline",
         shown="Cline",
-        file=_cline_file,
         folder=lambda at: _cline_file(at).parent.parent,
+        place=_cline_file,
         shape=_stdio,
         first={"autoApprove": list(ASK_TOOLS)},
         on=("disabled", False),
@@ -329,8 +315,8 @@ _ALL = (
     Client(
         name="zed",
         shown="Zed",
-        file=lambda at: _zed(at) / "settings.json",
-        folder=_zed,
+        folder=lambda at: (at.moved("FLATPAK_XDG_CONFIG_HOME") or at.config) / "zed",
+        place="settings.json",
         project=(".zed/settings.json",),
         servers="context_servers",
         shape=_plain,
@@ -344,8 +330,8 @@ _ALL = (
     Client(
         name="goose",
         shown="Goose",
-        file=lambda at: _goose_folder(at) / "config.yaml",
         folder=_goose_folder,
+        place="config.yaml",
         format="yaml",
         servers="extensions",
         shape=_goose,
@@ -358,8 +344,8 @@ _ALL = (
     Client(
         name="windsurf",
         shown="Windsurf",
-        file=lambda at: at.home / ".codeium/windsurf/mcp_config.json",
         folder=lambda at: at.home / ".codeium/windsurf",
+        place="mcp_config.json",
         shape=_plain,
         on=("disabled", False),
         restart="In Windsurf press Refresh in the list of MCP servers.",

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chatbridge.cli.connect.editing import MISSING, CannotEdit, Editor, Keys, Unparsable, at
+from chatbridge.cli.connect.editing import (
+    MISSING,
+    TOO_DEEP,
+    CannotEdit,
+    Editor,
+    Keys,
+    Unparsable,
+    at,
+)
 from chatbridge.cli.connect.jsonc import Jsonc
 from chatbridge.core.errors import ChatbridgeError
 
@@ -29,11 +37,8 @@ def editor_of(format_name: str) -> Editor:
 
 
 def loaded(format_name: str, content: bytes | None) -> dict[str, Any]:
-    """What a file says; nothing, if there is none.
-
-    :raises Unparsable:
-    """
-    return _tree(editor_of(format_name), content or b"")
+    """What a file says; nothing, if there is none. :raises Unparsable:"""
+    return editor_of(format_name).load(_decoded(content or b"")[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,62 +53,50 @@ class Document:
     parts: Sequence[Part]
     way_out: str
 
+    @property
+    def editor(self) -> Editor:
+        return editor_of(self.format)
+
     def connected(self) -> bytes | None:
-        """The content with all parts in it.
-
-        :raises ChatbridgeError:
-        """
-        editor = editor_of(self.format)
-
-        def add(text: str) -> str:
-            for part in self.parts:
-                text = part.add(editor, text)
-            return text
-
-        return self._edited(editor, add)
+        """The content with all parts in it. :raises ChatbridgeError:"""
+        return self._edited(lambda part, text: part.add(self.editor, text))
 
     def disconnected(self, copies: Sequence[bytes]) -> bytes | None:
         """The content without any of the parts; None: the file held nothing else. If one of the
-        copies is what the file was before, that is it, to the byte.
-
-        :raises ChatbridgeError:
-        """
-        editor, content = editor_of(self.format), self.content
+        copies is what the file was before, that is it, to the byte. :raises ChatbridgeError:"""
+        content = self.content
         try:
-            if content is None or self._is_without(editor, content):
+            if content is None or self._is_without(content):
                 return content
         except Unparsable as error:
             raise self._refusal(error) from None
         earlier = []
         for copy in copies:
             with suppress(Unparsable):
-                earlier += [copy] if self._is_without(editor, copy) else []
+                earlier += [copy] if self._is_without(copy) else []
         for candidate in (*earlier, b""):
-            if self._with_our_parts(editor, candidate, content) == content:
+            if self._with_our_parts(candidate, content) == content:
                 return candidate if candidate or candidate in copies else None
 
         def kept(keys: Keys) -> bool:
-            return any(at(_tree(editor, it), keys) is not MISSING for it in earlier[:1])
+            return any(at(loaded(self.format, it), keys) is not MISSING for it in earlier[:1])
 
-        def take(text: str) -> str:
-            for part in self.parts:
-                text = part.take(editor, text, kept)
-            return text
+        return self._edited(lambda part, text: part.take(self.editor, text, kept))
 
-        return self._edited(editor, take)
-
-    def _edited(self, editor: Editor, edit: Callable[[str], str]) -> bytes | None:
+    def _edited(self, edit: Callable[[Part, str], str]) -> bytes | None:
         try:
             mark, text = _decoded(self.content or b"")
-            new = edit(text)
+            new = text
+            for part in self.parts:
+                new = edit(part, new)
             if new == text:
                 return self.content
-            if not self._says_the_same(editor, text, new):
+            if not self._says_the_same(text, new):
                 raise CannotEdit("it cannot be changed without changing more than that")
         except Unparsable as error:
             raise self._refusal(error) from None
         except RecursionError:
-            raise self._refusal(Unparsable("it is nested too deeply")) from None
+            raise self._refusal(Unparsable(TOO_DEEP)) from None
         except CannotEdit as error:
             raise ChatbridgeError(
                 f"{self.path}: {error}. Nothing was written. To add it by hand: {self.way_out}"
@@ -111,53 +104,46 @@ class Document:
         return mark + new.encode()
 
     def _refusal(self, error: Unparsable) -> ChatbridgeError:
-        where = f", line {error.line}" if error.line else ""
         return ChatbridgeError(
-            f"{self.path}{where} cannot be understood: {error.reason}. Nothing was written. "
+            f"{error.sentence(self.path)}. Nothing was written. "
             f"Put it right, or add the entry by hand: {self.way_out}"
         )
 
-    def _is_without(self, editor: Editor, content: bytes) -> bool:
+    def _is_without(self, content: bytes) -> bool:
         """:raises Unparsable:"""
-        tree = _tree(editor, content)
+        tree = loaded(self.format, content)
         return not any(part.there(tree) for part in self.parts)
 
-    def _with_our_parts(self, editor: Editor, content: bytes, source: bytes) -> bytes | None:
+    def _with_our_parts(self, content: bytes, source: bytes) -> bytes | None:
         """`content` with our parts as `source` has them; None: they cannot be put there."""
         mark, text = _decoded(content)
-        tree = _tree(editor, source)
+        tree = loaded(self.format, source)
         try:
             for part in self.parts:
                 if part.there(tree):
-                    text = part.again(editor, text, tree)
+                    text = part.again(self.editor, text, tree)
         except CannotEdit:
             return None
         return mark + text.encode()
 
-    def _says_the_same(self, editor: Editor, text: str, new: str) -> bool:
+    def _says_the_same(self, text: str, new: str) -> bool:
         """Beside our parts. A new text that cannot be read is our mistake, not its owner's."""
-        before = self._others(editor.load(text))
+        before = self._others(text)
         try:
-            return before == self._others(editor.load(new))
+            return before == self._others(new)
         except Unparsable:
             return False
 
-    def _others(self, tree: dict[str, Any]) -> dict[str, Any]:
-        """What the tree says beside our parts; empty objects and lists say nothing."""
+    def _others(self, text: str) -> dict[str, Any]:
+        """What the text says beside our parts; empty objects and lists say nothing."""
+        tree = self.editor.load(text)
         for part in self.parts:
             tree = part.beside(tree)
         return tree
 
 
-def _tree(editor: Editor, content: bytes) -> dict[str, Any]:
-    return editor.load(_decoded(content)[1])
-
-
 def _decoded(content: bytes) -> tuple[bytes, str]:
-    """The byte order mark, if there is one, and the text.
-
-    :raises Unparsable:
-    """
+    """The byte order mark, if there is one, and the text. :raises Unparsable:"""
     mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     try:
         return mark, content[len(mark) :].decode()
@@ -172,30 +158,6 @@ _REMOTE = ("url", "serverUrl", "httpUrl", "uri")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
-    """A time-out of the client's that the link is told, too, so that the hub knows of it."""
-
-    key: str
-    unit: int
-    """How many of the time-out's units are a second."""
-    ceiling: float | None
-    """More the client does not take, in seconds."""
-
-    def told(self, args: list[Any], entry: dict[str, Any]) -> list[Any]:
-        """The arguments with what the entry says, whatever they said before."""
-        others = []
-        words = iter(args)
-        for word in words:
-            if word == "--limit":
-                next(words, None)
-            elif not str(word).startswith("--limit="):
-                others.append(word)
-        after = others.index("mcp") + 1 if "mcp" in others else len(others)
-        seconds = min(entry[self.key] / self.unit, self.ceiling or float("inf"))
-        return [*others[:after], "--limit", str(int(seconds)), *others[after:]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     keys: Keys
     shape: dict[str, Any]
@@ -205,38 +167,34 @@ class Entry:
     first: dict[str, Any] = field(default_factory=dict)
     """Only for a new entry."""
     on: tuple[str, bool] | None = None
-    limit: Limit | None = None
+    told: Callable[[dict[str, Any]], dict[str, Any]] = lambda entry: entry
+    """The entry with what the link is to be told of it."""
 
     def add(self, editor: Editor, text: str) -> str:
         """:raises CannotEdit:"""
         found = at(editor.load(text), self.keys)
         if found is MISSING or found is None:
-            return editor.put(text, self.keys, self.whole())
+            whole = self.shape | self.numbers | self.first
+            return editor.put(text, self.keys, self.told(whole))
+        name = f"“{'.'.join(self.keys)}”"
         if not isinstance(found, dict):
-            raise CannotEdit(f"“{'.'.join(self.keys)}” is not an object")
+            raise CannotEdit(f"{name} is not an object")
         if remote := next((key for key in _REMOTE if key in found), None):
-            raise CannotEdit(f"“{'.'.join(self.keys)}” leads elsewhere, by “{remote}”")
+            raise CannotEdit(f"{name} leads elsewhere, by “{remote}”")
         for key, value in self._changes(found).items():
             text = editor.put(text, (*self.keys, key), value)
         return text
 
-    def whole(self) -> dict[str, Any]:
-        return self._told(self.shape | self.numbers | self.first)
-
-    def _told(self, entry: dict[str, Any]) -> dict[str, Any]:
-        if self.limit is None:
-            return entry
-        return entry | {"args": self.limit.told(entry["args"], entry)}
-
     def _changes(self, found: dict[str, Any]) -> dict[str, Any]:
         """What has to be different. Further arguments, longer times and other keys are kept."""
         wanted = {key: _kept_tail(value, found.get(key)) for key, value in self.shape.items()}
-        wanted |= {
-            key: number for key, number in self.numbers.items() if not _reaches(found, key, number)
-        }
+        for key, number in self.numbers.items():
+            there: Any = found.get(key)
+            is_number = isinstance(there, int | float) and not isinstance(there, bool)
+            wanted |= {} if is_number and there >= number else {key: number}
         if self.on is not None and self.on[0] in found:
             wanted[self.on[0]] = self.on[1]
-        wanted = self._told(found | wanted)
+        wanted = self.told(found | wanted)
         return {key: value for key, value in wanted.items() if found.get(key) != value}
 
     def there(self, tree: dict[str, Any]) -> bool:
@@ -251,8 +209,7 @@ class Entry:
         return _beside(tree, self.keys, lambda _: None)
 
     def take(self, editor: Editor, text: str, kept: Kept) -> str:
-        text = editor.remove(text, self.keys)
-        return _without_empty(editor, text, self.keys[:-1], kept)
+        return _without_empty(editor, editor.remove(text, self.keys), self.keys[:-1], kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,18 +223,20 @@ class Words:
 
     def add(self, editor: Editor, text: str) -> str:
         """:raises CannotEdit:"""
-        tree = editor.load(text)
-        if not self.covered_by.isdisjoint(_strings(tree, self.keys)):
+        found = self._found(editor.load(text))
+        if not self.covered_by.isdisjoint(found):
             return text
-        missing = [word for word in self.words if word not in _strings(tree, self.keys)]
-        return self._with(editor, text, missing)
+        return self._with(editor, text, [word for word in self.words if word not in found])
 
     def there(self, tree: dict[str, Any]) -> bool:
-        return not set(self.words).isdisjoint(_strings(tree, self.keys))
+        return not set(self.words).isdisjoint(self._found(tree))
 
     def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
-        ours = [word for word in _strings(tree, self.keys) if word in self.words]
-        return self._with(editor, text, ours)
+        return self._with(editor, text, [it for it in self._found(tree) if it in self.words])
+
+    def _found(self, tree: dict[str, Any]) -> list[str]:
+        found = at(tree, self.keys)
+        return [it for it in found if isinstance(it, str)] if isinstance(found, list) else []
 
     def _with(self, editor: Editor, text: str, words: list[str]) -> str:
         assert isinstance(editor, Jsonc)
@@ -289,9 +248,8 @@ class Words:
 
     def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
         def others(found: Any) -> Any:
-            if not isinstance(found, list):
-                return found
-            return [it for it in found if it not in self.words]
+            is_list = isinstance(found, list)
+            return [it for it in found if it not in self.words] if is_list else found
 
         return _beside(tree, self.keys, others)
 
@@ -313,16 +271,6 @@ def _kept_tail(value: Any, found: Any) -> Any:
         if len(value) > 1 and found[1 : len(value)] == value[1:]:
             return [value[0], *found[1:]]
     return value
-
-
-def _reaches(found: dict[str, Any], key: str, number: int) -> bool:
-    there = found.get(key)
-    return isinstance(there, int | float) and not isinstance(there, bool) and there >= number
-
-
-def _strings(tree: dict[str, Any], keys: Keys) -> list[str]:
-    found = at(tree, keys)
-    return [it for it in found if isinstance(it, str)] if isinstance(found, list) else []
 
 
 def _beside(tree: dict[str, Any], keys: Keys, change: Callable[[Any], Any]) -> dict[str, Any]:

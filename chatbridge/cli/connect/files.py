@@ -7,7 +7,9 @@ that belongs to somebody else is left alone.
 from __future__ import annotations
 
 import os
+import re
 import stat
+from itertools import chain, count
 from pathlib import Path
 
 from chatbridge.atomic_write import write_atomically
@@ -18,10 +20,7 @@ PRIVATE, SHARED = 0o600, 0o644
 
 
 def read(path: Path) -> bytes | None:
-    """What is in the file; None if there is none.
-
-    :raises ChatbridgeError:
-    """
+    """What is in the file; None if there is none. :raises ChatbridgeError:"""
     try:
         # Without O_NONBLOCK a named pipe would never open.
         number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -45,41 +44,32 @@ def read(path: Path) -> bytes | None:
 
 def check_inside(path: Path, folder: Path) -> None:
     """A project's file must not be a link to somewhere else: what is there may be none of its
-    agents' business, and the copy would lie in the project.
-
-    :raises ChatbridgeError:
-    """
+    agents' business, and the copy would lie in the project. :raises ChatbridgeError:"""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise ChatbridgeError(f"{path} leads out of its project. Nothing was written.")
 
 
 def backups(path: Path) -> list[Path]:
     """The copies beside a file, the newest first."""
-    numbered = [it for it in path.parent.glob(f"{_escaped(path.name)}.bak.*") if _number(it) > 0]
+    escaped = re.sub(r"([*?[])", r"[\1]", path.name)
+    numbered = [it for it in path.parent.glob(f"{escaped}.bak.*") if _number(it) > 0]
     plain = path.with_name(f"{path.name}.bak")
     return sorted([it for it in (plain, *numbered) if it.is_file()], key=_number, reverse=True)
 
 
 def next_backup(path: Path, content: bytes) -> Path:
     """Where a copy of this content is, or would go. An older copy that differs is kept."""
-    copies = backups(path)
-    for copy in copies:
+    for copy in backups(path):
         if copy.stat().st_size == len(content) and read(copy) == content:
             return copy
-    plain = path.with_name(f"{path.name}.bak")
-    if not os.path.lexists(plain):
-        return plain
-    number = 1
-    while os.path.lexists(candidate := path.with_name(f"{path.name}.bak.{number}")):
-        number += 1
-    return candidate
+    endings = chain([""], (f".{number}" for number in count(1)))
+    candidates = (path.with_name(f"{path.name}.bak{ending}") for ending in endings)
+    return next(it for it in candidates if not os.path.lexists(it))
 
 
 def replace(path: Path, *, before: bytes | None, after: bytes | None, private: bool) -> None:
     """Give the file its new content, with a copy of the old one beside it; or remove it.
-
-    :raises ChatbridgeError: nothing was changed.
-    """
+    :raises ChatbridgeError: nothing was changed."""
     real = Path(os.path.realpath(path))
 
     def check() -> None:
@@ -93,8 +83,12 @@ def replace(path: Path, *, before: bytes | None, after: bytes | None, private: b
     try:
         if before is None:
             assert after is not None
-            _make_folders(real.parent, private=private)
-            mode = PRIVATE if private else SHARED & ~_umask()
+            for folder in (real.parent, *real.parent.parents)[::-1]:
+                if not folder.exists():
+                    folder.mkdir(mode=0o700 if private else 0o755, exist_ok=True)
+            mask = os.umask(0o077)  # it can be learnt only by setting it
+            os.umask(mask)
+            mode = PRIVATE if private else SHARED & ~mask
             write_atomically(real, after, mode=mode, check=check)
             return
         status = _allowed(real)
@@ -123,22 +117,6 @@ def _allowed(real: Path) -> os.stat_result:
     return status
 
 
-def _make_folders(folder: Path, *, private: bool) -> None:
-    missing = [it for it in (folder, *folder.parents) if not it.exists()]
-    for it in reversed(missing):
-        it.mkdir(mode=0o700 if private else 0o755, exist_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)  # it can be learnt only by setting it
-    os.umask(mask)
-    return mask
-
-
 def _number(path: Path) -> int:
     ending = path.name.rpartition(".bak.")[2]
     return int(ending) if ".bak." in path.name and ending.isascii() and ending.isdigit() else 0
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{char}]" if char in "*?[" else char for char in name)

@@ -11,7 +11,15 @@ from typing import Any
 
 import yaml
 
-from chatbridge.cli.connect.editing import CannotEdit, Keys, Unparsable, at, nested, newline_of
+from chatbridge.cli.connect.editing import (
+    CannotEdit,
+    Keys,
+    Unparsable,
+    at,
+    line_end,
+    nested,
+    newline_of,
+)
 
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
@@ -54,9 +62,8 @@ class Yaml:
             node = pair[1]
             if depth + 1 < len(keys) and _empty(node):
                 indent = " " * (pair[0].start_mark.column + 2)
-                return _filled(
-                    text, pair, _block(nested(keys[depth + 1 :], value), indent, newline)
-                )
+                block = _block(nested(keys[depth + 1 :], value), indent, newline)
+                return _filled(text, pair, block)
         return text[: node.start_mark.index] + _flow(value) + text[_end(node) :]
 
     def remove(self, text: str, keys: Keys) -> str:
@@ -144,10 +151,7 @@ def _end(node: yaml.nodes.Node) -> int:
 
 def _line_end(text: str, position: int) -> int:
     """Behind the line of this place; a block of text ends where a line begins."""
-    if position and text[position - 1] == "\n":
-        return position
-    end = text.find("\n", position)
-    return len(text) if end < 0 else end + 1
+    return position if text[:position].endswith("\n") else line_end(text, position)
 
 
 def _colon(text: str, key: yaml.nodes.Node) -> int:
@@ -157,13 +161,9 @@ def _colon(text: str, key: yaml.nodes.Node) -> int:
 
 def _filled(text: str, pair: _Pair, block: str) -> str:
     """With a block in place of `{}`, `null` or nothing."""
-    label, end = _colon(text, pair[0]), pair[1].end_mark.index
-    rest = text[max(label, end) :]
-    line = rest.split("\n", 1)
-    newline = newline_of(text)
-    if len(line) == 1:
-        return text[:label] + line[0] + newline + block
-    return text[:label] + line[0] + "\n" + block + line[1]
+    label = _colon(text, pair[0])
+    line, newline, rest = text[max(label, pair[1].end_mark.index) :].partition("\n")
+    return text[:label] + line + (newline or newline_of(text)) + block + rest
 
 
 def _ended(text: str, newline: str) -> str:
@@ -171,13 +171,12 @@ def _ended(text: str, newline: str) -> str:
 
 
 def _block(value: dict[str, Any], indent: str, newline: str) -> str:
-    lines = []
+    text = ""
     for key, inner in value.items():
-        if isinstance(inner, dict) and inner:
-            lines.append(f"{indent}{_flow(key)}:{newline}{_block(inner, indent + '  ', newline)}")
-        else:
-            lines.append(f"{indent}{_flow(key)}: {_flow(inner)}{newline}")
-    return "".join(lines)
+        deep = isinstance(inner, dict) and inner
+        below = f"{newline}{_block(inner, indent + '  ', newline)}" if deep else ""
+        text += f"{indent}{_flow(key)}:{below or f' {_flow(inner)}{newline}'}"
+    return text
 
 
 def _flow(value: Any) -> str:

@@ -40,20 +40,14 @@ class DoctorContext:
     def here(cls, *, clock: Clock | None = None) -> DoctorContext:
         """:raises ChatbridgeError: there is not even a home directory."""
         state, config = Path(runtime_paths.state_dir()), Path(runtime_paths.config_path())
-        unusable = None
+        found = cls(state=state, config=config, settings=_defaults(), clock=clock or SystemClock())
         try:
-            settings = load(config)
+            found.settings = load(config)
         except SettingsError as error:
-            settings, unusable = _defaults(), str(error)
-        for secret in settings.secrets():
+            found.unusable = str(error)
+        for secret in found.settings.secrets():
             hide(secret)
-        return cls(
-            state=state,
-            config=config,
-            settings=settings,
-            unusable=unusable,
-            clock=clock or SystemClock(),
-        )
+        return found
 
     @property
     def database(self) -> Path:
@@ -82,11 +76,10 @@ class DoctorContext:
         try:
             sock = await asyncio.to_thread(connection, start=False)
         except ChatbridgeError:
-            if pid is not None:
-                return HubState(
-                    pid=pid, version=version, trouble="it holds the lock, but takes no connection"
-                )
-            return HubState(failure=info.error if info else None)
+            if pid is None:
+                return HubState(failure=info.error if info else None)
+            trouble = "it holds the lock, but takes no connection"
+            return HubState(pid=pid, version=version, trouble=trouble)
         try:
             async with asyncio.timeout(self.hub_within):
                 return HubState(status=await asyncio.to_thread(_status, sock), pid=pid)

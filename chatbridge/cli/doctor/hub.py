@@ -13,14 +13,13 @@ from chatbridge.channels.checks import Finding, HubState, Mark, fine, from_error
 from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import GONE
-from chatbridge.cli.hub.status import restart_of
-from chatbridge.cli.ui.wording import lasted, shown
+from chatbridge.cli.hub.control import restart_of
+from chatbridge.cli.ui.wording import first_of, lasted, shown
 from chatbridge.core.errors import HubUnreachable
 from chatbridge.core.text import one_line, shortened
 from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network
 from chatbridge.settings.secrets import folder_of
 
-NAMED_AT_MOST = 3
 LONGEST_PROJECT = 18
 
 
@@ -29,22 +28,15 @@ async def hub(context: DoctorContext) -> Sequence[Finding]:
     if found.status is not None:
         changed = await asyncio.to_thread(_changed_at, context)
         return list(_running(context, found.status, found.faults, changed=changed))
-    log = shown(runtime_paths.log_path(str(context.state)))
     if found.trouble is not None:
         holder = f"pid {found.pid}" if found.pid else "a process"
         if found.version not in (None, __version__):
             holder += f" (version {found.version}, and {__version__} is installed)"
-        return [
-            problem(
-                "hub",
-                f"{holder} does not work as it should: {found.trouble}",
-                f"chatbridge stop    (its log: {log})",
-                pid=found.pid,
-            )
-        ]
+        what = f"{holder} does not work as it should: {found.trouble}"
+        log = shown(runtime_paths.log_path(str(context.state)))
+        return [problem("hub", what, f"chatbridge stop    (its log: {log})", pid=found.pid)]
     if found.failure is not None:
-        failed = from_error("hub", f"the last one could not start: {found.failure}")
-        return [failed]
+        return [from_error("hub", f"the last one could not start: {found.failure}")]
     return [from_error("hub", str(HubUnreachable()), mark=Mark.REMARK)]
 
 
@@ -53,8 +45,7 @@ def channel_of(found: HubState, name: str) -> list[Finding]:
     systemd's credentials."""
     if not found.has(name):
         return []
-    trouble = found.trouble_of(name)
-    if trouble:
+    if trouble := found.trouble_of(name):
         return [from_error(name, trouble)]
     return [fine(name, "works, as the hub says; its settings are not seen from here")]
 
@@ -66,11 +57,15 @@ def order_of(version: str) -> list[tuple[int, int, str]]:
     return [*found, (1, -1, "")]  # the end comes after a word, and before another number
 
 
+def _is_older(version: str) -> bool:
+    return order_of(version) < order_of(__version__)
+
+
 def _running(
     context: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
 ) -> Iterator[Finding]:
-    version, since = str(status["version"]), float(status["since"])
-    restart = restart_of(status["startedBy"])
+    version, since, links = str(status["version"]), float(status["since"]), status["links"]
+    restart = f"{restart_of(status['startedBy'])}    (agents that wait notice nothing)"
     details: dict[str, Any] = {
         "version": version,
         "installed": __version__,
@@ -78,35 +73,26 @@ def _running(
         "since": since,
         "startedBy": status["startedBy"],
         "state": status["state"],
-        "links": len(status["links"]),
+        "links": len(links),
     }
     if version != __version__:
         what = f"runs version {version}, and {__version__} is installed"
-        if order_of(version) < order_of(__version__):
+        if _is_older(version):
             what = f"runs version {version}, older than what is installed ({__version__})"
-        yield remark(
-            "hub",
-            what,
-            f"{restart}    (agents that wait notice nothing)",
-            **details,
-        )
+        yield remark("hub", what, restart, **details)
     elif changed > since and context.unusable is None:
-        yield remark(
-            "hub",
-            f"started before {shown(context.config)} was changed",
-            f"{restart}    (agents that wait notice nothing)",
-            **details,
-        )
+        what = f"started before {shown(context.config)} was changed"
+        yield remark("hub", what, restart, **details)
     else:
         running = lasted(max(context.clock.time() - since, 0.0))
-        links = len(status["links"])
         where = str(status["state"])
         of = "" if where in ("", str(context.state)) else f", the system's ({where})"
-        yield fine("hub", f"running for {running}, version {version}, links {links}{of}", **details)
+        what = f"running for {running}, version {version}, links {len(links)}{of}"
+        yield fine("hub", what, **details)
     for said in faults:
         yield from_error("database" if said.startswith(GONE) else "hub", said)
     yield from _elsewhere(status)
-    yield from _links(status["links"])
+    yield from _links(links)
     own = {*context.settings.remarks()}
     of_channels = tuple(start for spec in channel_specs() for start in spec.own_remarks)
     for said in status["remarks"]:
@@ -134,25 +120,22 @@ def _links(links: Sequence[Json]) -> Iterator[Finding]:
             project = shortened(one_line(str(link["project"])), LONGEST_PROJECT)
             by_version.setdefault(version, []).append(project)
     for version, projects in sorted(by_version.items()):
-        kind = "older" if order_of(version) < order_of(__version__) else "newer"
-        names = sorted(set(projects))
-        more = f" and {len(names) - NAMED_AT_MOST} more" if len(names) > NAMED_AT_MOST else ""
-        where = ", ".join(names[:NAMED_AT_MOST]) + more
-        count, what = len(projects), shortened(one_line(version), LONGEST_PROJECT)
+        kind = "older" if _is_older(version) else "newer"
+        names, count = sorted(set(projects)), len(projects)
+        where = f"({shortened(one_line(version), LONGEST_PROJECT)}) in {first_of(names)}"
+        said = f"{count} {kind} links {where}: restart these agents"
         if count == 1:
-            said = f"one {kind} link ({what}) in {where}: restart that agent"
-        else:
-            said = f"{count} {kind} links ({what}) in {where}: restart these agents"
+            said = f"one {kind} link {where}: restart that agent"
         yield remark("link", said, version=version, projects=names)
 
 
 def _changed_at(context: DoctorContext) -> float:
     """When the settings in files were last changed."""
-    return max(map(_written_at, [context.config, *folder_of(context.config).glob("*")]))
 
+    def written_at(path: Path) -> float:
+        try:
+            return path.stat().st_mtime
+        except OSError:
+            return 0.0
 
-def _written_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+    return max(map(written_at, [context.config, *folder_of(context.config).glob("*")]))

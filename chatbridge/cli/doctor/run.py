@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from chatbridge import __version__, extras
 from chatbridge.channels.checks import Finding, Mark, from_error, problem
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import ChannelSpec, load_reference
 from chatbridge.cli.doctor.clients import clients, commands
-from chatbridge.cli.doctor.clock import clock
-from chatbridge.cli.doctor.context import DoctorContext, Json
+from chatbridge.cli.doctor.command import Screen
+from chatbridge.cli.doctor.computer import clock, service
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.files import configuration, files
 from chatbridge.cli.doctor.hub import channel_of, hub
-from chatbridge.cli.doctor.screen import Screen
-from chatbridge.cli.doctor.service import service
 from chatbridge.core.errors import ChatbridgeError, ExtraMissing
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,11 @@ CHECK_SECONDS = 10.0
 @dataclass(frozen=True, slots=True)
 class Check:
     name: str
-    look: Callable[[DoctorContext], Awaitable[Sequence[Finding]]]
+    look: (
+        Callable[[DoctorContext], Sequence[Finding]]
+        | Callable[[DoctorContext], Coroutine[Any, Any, Sequence[Finding]]]
+    )
+    """A function that is not a coroutine runs in a thread."""
 
 
 async def run_checks(
@@ -60,7 +64,11 @@ async def run_checks(
 async def _bounded(check: Check, context: DoctorContext, within: float) -> Sequence[Finding]:
     try:
         async with asyncio.timeout(within):
-            return await check.look(context)
+            if inspect.iscoroutinefunction(check.look):
+                found = await check.look(context)
+            else:
+                found = await asyncio.to_thread(check.look, context)
+            return cast("Sequence[Finding]", found)
     except TimeoutError:
         return [problem(check.name, f"no answer within {within:g} s")]
     except ChatbridgeError as error:
@@ -104,42 +112,33 @@ def channel_check(spec: ChannelSpec[Any]) -> Check:
     return Check(spec.title.lower(), look)
 
 
-def run(context: DoctorContext, *, as_json: bool, checks: Sequence[Check] | None = None) -> int:
+def run(context: DoctorContext, *, as_json: bool) -> int:
     """Print what the checks find; the exit code."""
-    checks = all_checks() if checks is None else checks
-    if as_json:
-        found = _looped(context, checks, show=lambda finding: None, waiting=lambda name: None)
-        print(json.dumps(report(found), indent=2))
-    else:
-        screen = Screen()
-        found = _looped(context, checks, show=screen.show, waiting=screen.waiting)
+    screen = None if as_json else Screen()
+    found = _looped(context, screen)
+    problems = sum(finding.mark is Mark.PROBLEM for finding in found)
+    if screen is not None:
         screen.end(found)
-    return 1 if any(finding.mark is Mark.PROBLEM for finding in found) else 0
+    else:
+        report = {
+            "version": __version__,
+            "ok": not problems,
+            "problems": problems,
+            "remarks": sum(finding.mark is Mark.REMARK for finding in found),
+            "checks": [finding.json() for finding in found],
+        }
+        print(json.dumps(report, indent=2))
+    return 1 if problems else 0
 
 
-def report(found: Sequence[Finding]) -> Json:
-    """What `--json` prints."""
-    return {
-        "version": __version__,
-        "ok": not any(finding.mark is Mark.PROBLEM for finding in found),
-        "problems": sum(finding.mark is Mark.PROBLEM for finding in found),
-        "remarks": sum(finding.mark is Mark.REMARK for finding in found),
-        "checks": [finding.json() for finding in found],
-    }
-
-
-def _looped(
-    context: DoctorContext,
-    checks: Sequence[Check],
-    *,
-    show: Callable[[Finding], None],
-    waiting: Callable[[str], None],
-) -> list[Finding]:
+def _looped(context: DoctorContext, screen: Screen | None) -> list[Finding]:
     async def work() -> list[Finding]:
         found = []
-        async for finding in run_checks(context, checks, waiting=waiting):
-            show(finding)
+        waiting = screen.waiting if screen else lambda name: None
+        async for finding in run_checks(context, all_checks(), waiting=waiting):
             found.append(finding)
+            if screen:
+                screen.show(finding)
         return found
 
     # asyncio.run would wait for threads that cannot be stopped.

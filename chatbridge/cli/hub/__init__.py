@@ -2,7 +2,5 @@
 
 hub_client: a connection to the hub: requests and events
 tool_client: tool calls through a link of its own
-inbox: `chatbridge inbox`
-status: `chatbridge status`
-stop: `chatbridge stop`, and restarting the hub
+control: `chatbridge status`, `version`, `stop` and `inbox`, and restarting the hub
 """

@@ -35,9 +35,7 @@ class HubGone(HubUnreachable):
 
 def ask_hub(do: str, *, start: bool = False, **given: Any) -> Json:
     """The hub's reply. `start`: start a hub if none runs.
-
-    :raises HubUnreachable: :raises HubRefused:
-    """
+    :raises HubUnreachable: :raises HubRefused:"""
     with connected(start=start) as line:
         return line.ask(do, **given)
 
@@ -64,10 +62,7 @@ def connection(*, start: bool) -> socket.socket:
     """:raises HubUnreachable:"""
     state, now = runtime_paths.state_dir(), time.monotonic()
     search = Search(
-        state,
-        now,
-        start_after=0.0 if start else None,
-        limit=FIRST_LIMIT if start else 0.0,
+        state, now, start_after=0.0 if start else None, limit=FIRST_LIMIT if start else 0.0
     )
     try:
         while (sock := search.step(time.monotonic())) is None:
@@ -103,28 +98,14 @@ class HubClient:
         self._say({"do": do, **given})
         return _content(self._hear(within=within), "result")
 
-    def events(self, do: str, **given: Any) -> Iterator[Json]:
-        """Until the hub has no more, or goes away. Nothing else can be asked on this line then.
-
-        :raises HubRefused:"""
-        self.begin(do, **given)
-        while True:
-            try:
-                said = self._hear(within=None)
-            except HubUnreachable:
-                return
-            yield _content(said, "event")
-
     def begin(self, do: str, **given: Any) -> None:
         """A stream for somebody who has other things to do meanwhile; its events are fetched one by
         one. :raises HubUnreachable:"""
         self._say({"do": do, **given})
 
-    def event(self, *, within: float) -> Json | None:
+    def event(self, *, within: float | None) -> Json | None:
         """The stream's next event; None if none comes within this many seconds.
-
-        :raises HubRefused: :raises HubUnreachable: it went away.
-        """
+        :raises HubRefused: :raises HubUnreachable: it went away."""
         if b"\n" not in self._rest and not select.select([self._sock], [], [], within)[0]:
             return None
         return _content(self._hear(within=REPLY_WITHIN), "event")

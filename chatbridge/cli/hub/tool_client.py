@@ -31,7 +31,11 @@ ALONE = "chatbridge/alone"
 
 
 class NoAnswer(Exception):
-    """The hub could not be asked. The text says why."""
+    """The hub could not be asked, or has refused. The text says why."""
+
+    def __init__(self, text: str, *, refused: bool = False) -> None:
+        super().__init__(text)
+        self.refused = refused
 
 
 class OwnRelay(Relay):
@@ -43,26 +47,41 @@ class OwnRelay(Relay):
 
 
 class Calls:
-    """The client's side of a link."""
+    """The client's side of a link. `client` are the name and the title that it gives."""
 
-    def __init__(self, client: str, reads: int, writes: int) -> None:
+    def __init__(self, client: dict[str, str], reads: int, writes: int) -> None:
         self._client = client
         self._reads, self._writes = reads, writes
         self._rest = b""
+        self._responses: dict[str, Json] = {}
         self._greeted = False
 
     def call(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
-        """The result of a tool. `within`: how long the hub may take for it.
+        """The result of a tool. `within`: how long the hub may take for it. :raises NoAnswer:"""
+        return self.result(self.begin(name, arguments), within=within)
 
-        :raises NoAnswer:
-        """
+    def begin(self, name: str, arguments: Json) -> str:
+        """Call a tool, and return the call's id."""
         # Links may share a name, so each call needs one of its own.
         call = f"call-{os.getpid()}-{os.urandom(8).hex()}"
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {**self._client, "version": __version__},
+        }
+        greeting: list[Json] = [
+            {"id": "hello", "method": "initialize", "params": hello},
+            {"method": "notifications/initialized"},
+        ]
         # All at once: a link that finds no hub then answers all at once, too.
         self._say(
-            *([] if self._greeted else self._hello()),
+            *([] if self._greeted else greeting),
             {"id": call, "method": "tools/call", "params": {"name": name, "arguments": arguments}},
         )
+        return call
+
+    def result(self, call: str, *, within: float | None = None) -> Json:
+        """:raises NoAnswer:"""
         try:
             if not self._greeted:
                 self._response("hello", within=HUB_WITHIN)
@@ -75,16 +94,24 @@ class Calls:
                 self._say({"method": "notifications/cancelled", "params": {"requestId": call}})
             raise
 
-    def _hello(self) -> list[Json]:
-        hello = {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": self._client, "version": __version__},
-        }
-        return [
-            {"id": "hello", "method": "initialize", "params": hello},
-            {"method": "notifications/initialized"},
-        ]
+    def has_ended(self, call: str) -> bool:
+        """Whether there is a response, without waiting for one. :raises NoAnswer:"""
+        while select.select([self._reads], [], [], 0.0)[0]:
+            self._read()
+        return call in self._responses
+
+    def fileno(self) -> int:
+        return self._reads
+
+    def content(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
+        """The structured content of the result. :raises NoAnswer: also if the tool refuses."""
+        result = self.call(name, arguments, within=within)
+        content, meta = result.get("content"), result.get("_meta")
+        if result.get("isError") or "structuredContent" not in result:
+            said = content[0].get("text") if isinstance(content, list) and content else "no answer"
+            alone = isinstance(meta, dict) and meta.get(ALONE)
+            raise NoAnswer(str(said), refused=not alone)
+        return dict(result["structuredContent"])
 
     def _say(self, *messages: Json) -> None:
         data = b"".join(json.dumps({"jsonrpc": "2.0", **it}).encode() + b"\n" for it in messages)
@@ -94,42 +121,42 @@ class Calls:
 
     def _response(self, wanted: str, *, within: float | None) -> Json:
         until = None if within is None else time.monotonic() + within
-        while True:
-            message = json.loads(self._line(until))
-            if message.get("id") == wanted:
-                result = message.get("result")
-                if isinstance(result, dict):
-                    return result
-                error = message.get("error")
-                said = error.get("message") if isinstance(error, dict) else error
-                raise NoAnswer(f"the hub answered with an error: {said}")
-
-    def _line(self, until: float | None) -> bytes:
-        while b"\n" not in self._rest:
+        while wanted not in self._responses:
             left = None if until is None else max(0.0, until - time.monotonic())
             if not select.select([self._reads], [], [], left)[0]:
                 raise NoAnswer("the hub did not answer in time")
-            piece = os.read(self._reads, 65536)
-            if not piece:
-                raise NoAnswer("the link has ended")
-            self._rest += piece
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line
+            self._read()
+        response = self._responses.pop(wanted)
+        result, error = response.get("result"), response.get("error")
+        if isinstance(result, dict):
+            return result
+        said = error.get("message") if isinstance(error, dict) else error
+        raise NoAnswer(f"the hub answered with an error: {said}")
+
+    def _read(self) -> None:
+        piece = os.read(self._reads, 65536)
+        if not piece:
+            raise NoAnswer("the link has ended")
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for message in map(json.loads, lines):
+            if "method" not in message:
+                self._responses[message.get("id")] = message
 
 
 @contextmanager
 def own_link(
     client: str,
     *,
+    title: str | None = None,
     folder: str = ".",
     name: str | None = None,
     relay: Callable[[dict[str, object]], Relay] = OwnRelay,
     quiet: bool = False,
 ) -> Iterator[Calls]:
     """A link that runs until the end of the block. It may then take a moment to tell the hub that
-    the last response has arrived. `client` is who it says that it is, `folder` where it works, and
-    `name` its own name, where it is to be one that was there before. `quiet`: what the link would
-    say on standard error is said by others."""
+    the last response has arrived. `client` and `title` are who it says that it is, `folder` where
+    it works, and `name` its own name, where it is to be one that was there before. `quiet`: what
+    the link would say on standard error is said by others."""
     link_reads, we_write = os.pipe()
     we_read, link_writes = os.pipe()
     child = os.fork()
@@ -141,7 +168,8 @@ def own_link(
     for descriptor in (link_reads, link_writes):
         os.close(descriptor)
     try:
-        yield Calls(client, we_read, we_write)
+        named = {"name": client} | ({"title": title} if title else {})
+        yield Calls(named, we_read, we_write)
     finally:
         os.close(we_write)
         os.waitpid(child, 0)

@@ -1,10 +1,7 @@
 """Commands that ask, list and answer questions.
 
-ask: `chatbridge ask`
-notify: `chatbridge notify`
-pending: `chatbridge pending`
-answer: `chatbridge answer`
-cancel: `chatbridge cancel`
-history: `chatbridge history`
+ask: `chatbridge ask` and `chatbridge notify`
+lists: `chatbridge pending` and `chatbridge history`
+answer: `chatbridge answer` and `chatbridge cancel`
 terminal_form: a question that is answered by typing, also for the demo
 """

@@ -1,4 +1,4 @@
-"""`chatbridge answer`: answers an open question from the terminal, or from a script."""
+"""`chatbridge answer`, from the terminal or from a script, and `chatbridge cancel`."""
 
 from __future__ import annotations
 
@@ -6,58 +6,24 @@ import argparse
 import os
 import select
 import sys
-import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chatbridge import safe_json
-from chatbridge.cli.ui.running import FAILED, INTERRUPTED, complain, new_parser, run, say
-
-if TYPE_CHECKING:
-    from chatbridge.cli.hub.hub_client import HubClient
+from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
+from chatbridge.cli.ui.running import FAILED, INTERRUPTED, WrongUsage, complain, say
+from chatbridge.cli.ui.tables import cell
+from chatbridge.cli.ui.wording import seconds_of, time_of
+from chatbridge.core.errors import HubUnreachable, InvalidAnswer
 
 Json = dict[str, Any]
 
 NOT_SENT = "Nothing was sent. The question stays open."
-EPILOG = """\
-examples:
-  chatbridge answer 3f9a2c           shows the question and takes what you type
-  chatbridge answer 3f9a2c 2         the second option
-  chatbridge answer 3f9a2c Not today
-  chatbridge answer 3f9a2c --json    reads what the inbox's API takes:
-                       {"answers": [{"questionId": "…", "values": ["…"]}]}
-"""
 
 
-def parser() -> argparse.ArgumentParser:
-    found = new_parser(
-        "answer",
-        "Answers an open question. The first answer counts, wherever it comes from. An\n"
-        "approval is given in the chat, not here, where an agent could do it as well.",
-        epilog=EPILOG,
-    )
-    found.add_argument("id", metavar="ID", help="the beginning of its id is enough")
-    found.add_argument(
-        "values",
-        metavar="VALUE",
-        nargs="*",
-        help="an option, its number, or a text; several where several may be chosen",
-    )
-    found.add_argument("--json", action="store_true", help="read the answers from standard input")
-    return found
-
-
-def main(argv: list[str]) -> int:
-    command = parser()
-    given = command.parse_args(argv)
+def answer(given: argparse.Namespace) -> int:
     if given.json and given.values:
-        command.error("--json takes no values")
-    return run(lambda: _answer(given))
-
-
-def _answer(given: argparse.Namespace) -> int:
-    from chatbridge.cli.hub.hub_client import ask_hub
-
+        raise WrongUsage("--json takes no values")
     if given.json:
         return _sent(ask_hub("answer", id=given.id, answers=_from_input()))
     if given.values:
@@ -68,9 +34,14 @@ def _answer(given: argparse.Namespace) -> int:
     return _in_terminal(given.id)
 
 
-def _from_input() -> Any:
-    from chatbridge.core.errors import InvalidAnswer
+def cancel(given: argparse.Namespace) -> int:
+    reply = ask_hub("cancel", id=given.id, reason=given.reason)
+    heard = reply.get("heard", True)  # a hub from before an upgrade does not say
+    say(f"Cancelled. {'The agent is told.' if heard else 'No agent was waiting.'}")
+    return 0
 
+
+def _from_input() -> Any:
     try:
         body = safe_json.loads(sys.stdin.read())
     except ValueError as error:
@@ -88,13 +59,12 @@ def _sent(result: Json) -> int:
 
 def _in_terminal(wanted: str) -> int:
     """Question by question, until it is sent from here or has ended elsewhere."""
-    from chatbridge.cli.hub.hub_client import ask_hub, connected
-    from chatbridge.cli.questions.terminal_form import AnswerForm
+    from chatbridge.cli.questions.terminal_form import TerminalForm
 
     ask = ask_hub("ask", id=wanted)["ask"]
     if ask["approval"] or ask["status"] not in ("open", "timed_out"):
         ask_hub("answer", id=ask["id"], answers=[])  # says why it cannot be answered here
-    form = AnswerForm(ask)
+    form = TerminalForm(ask)
     print(f"{_heading(ask)}\n\n{form.screen()}")
     with connected() as line:
         line.begin("watch")
@@ -107,53 +77,51 @@ def _in_terminal(wanted: str) -> int:
                 say(NOT_SENT)
                 return INTERRUPTED
             if typed is None:
-                _drop_the_rest()
+                drop_typed()
                 return _not_sent(ask)
             reply = form.take(typed)
             if reply.answers is not None:
-                _drop_the_rest()
+                drop_typed()
                 return _sent(ask_hub("answer", id=ask["id"], answers=form.as_json(reply.answers)))
             print(f"\n{reply.text}")
 
 
 def _heading(ask: Json) -> str:
     """shop-api · Claude Code · ends 22:45"""
-    from chatbridge.cli.ui.tables import cell
-    from chatbridge.cli.ui.wording import seconds_of
-    from chatbridge.core.cards.phrases import format_time
-
     label = f" ({cell(ask['agent']['label'])})" if ask["agent"]["label"] else ""
     parts = [f"{cell(ask['agent']['project'])}{label}", cell(ask["agent"]["name"])]
     if ask["status"] != "open":
         parts.append("timed out; an answer is kept for the agent")
     elif ask["deadline"]:
-        parts.append(f"ends {format_time(seconds_of(ask['deadline']), now=time.time())}")
+        parts.append(f"ends {time_of(seconds_of(ask['deadline']))}")
     return " · ".join(parts)
 
 
 def _next_line(line: HubClient, ask: Json) -> str | None:
     """What was typed; None if nothing more comes, or if the question has ended meanwhile."""
-    from chatbridge.core.errors import HubUnreachable
-
-    was_open = ask["status"] == "open"
     while True:
         try:
             event = line.event(within=0.0)
         except HubUnreachable:  # the next one may be there when there is something to send
-            return _typed()
+            break
         if event is None:
             if 0 in select.select([0, line.fileno()], [], [])[0]:
-                return _typed()
-        elif was_open and all(other["id"] != ask["id"] for other in event["asks"]):
+                break
+        elif ask["status"] == "open" and all(other["id"] != ask["id"] for other in event["asks"]):
             return None
+    return typed_line()
 
 
-def _typed() -> str | None:
-    typed = os.read(0, 65536).decode(errors="replace")
+def typed_line() -> str | None:
+    """None: nothing more comes from the terminal."""
+    try:
+        typed = os.read(0, 65536).decode(errors="replace")
+    except OSError:  # it was closed
+        return None
     return typed.strip() if typed else None
 
 
-def _drop_the_rest() -> None:
+def drop_typed() -> None:
     """What was typed or pasted beyond the answer is not for the shell: it would run it."""
     import termios
 
@@ -163,12 +131,10 @@ def _drop_the_rest() -> None:
 
 def _not_sent(ask: Json) -> int:
     """It has ended elsewhere, which the hub says best; or the person has left."""
-    from chatbridge.cli.hub.hub_client import ask_hub
-
     now = ask_hub("ask", id=ask["id"])
     print()
     if now["ask"]["status"] != ask["status"]:
         complain(f"This question has ended: {now['ended']}.")
-        return FAILED
-    say(NOT_SENT)
+    else:
+        say(NOT_SENT)
     return FAILED

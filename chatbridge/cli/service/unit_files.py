@@ -35,6 +35,15 @@ def contents() -> dict[str, str]:
     return {SERVICE: _service(), SOCKET: _socket()}
 
 
+def has(path: str, content: str) -> bool:
+    """Whether the file is as it has to be."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read() == content
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
 def left_out() -> list[str]:
     """Variables of this terminal that the service will not have."""
     return sorted(n for n in os.environ if n.startswith("CHATBRIDGE_") and n not in FOLDERS)

@@ -3,9 +3,7 @@
     command: the command line
     wizard: one question after the other
     scripted: what the flags say
-    state: what the steps share
-    trial: the test question
-    agents: how long agents wait, the service, and which agents use chatbridge
+    state: what the steps share, such as the test question
 
 Channels have their steps in their own folders.
 """

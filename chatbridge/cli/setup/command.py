@@ -5,28 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 
-from chatbridge.cli.ui.running import new_parser
-from chatbridge.cli.ui.running import run as as_command
+from chatbridge.cli.ui.running import WrongUsage, command, flag
 from chatbridge.core.errors import NoTerminal
 
-USAGE = 2
-ABOUT = """\
-Sets chatbridge up, step by step: Telegram, Matrix, or the browser. Run it again
-at any time; what is there is kept."""
 SCRIPTS = """\
 Secrets are read from files, - is standard input: what stands on a command
 line can be seen by every user of the computer. Everything is checked before
 anything is written."""
 
 
-def parser() -> argparse.ArgumentParser:
+def _flags(parser: argparse.ArgumentParser) -> None:
     from chatbridge.channels.registry import channel_specs
 
-    found = new_parser("setup", ABOUT, usage="chatbridge setup [--non-interactive FLAGS]")
-    found.add_argument(
-        "--non-interactive", action="store_true", help="for scripts: only what these flags say"
-    )
-    flags = found.add_argument_group("with --non-interactive", SCRIPTS)
+    flags = parser.add_argument_group("with --non-interactive", SCRIPTS)
     for spec in channel_specs():
         if spec.setup is not None:
             spec.setup.add_flags(flags)
@@ -40,22 +31,23 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--connect", metavar="CLIENT", nargs="+", default=[], help="agents that use it"
     )
-    return found
 
 
-def main(argv: list[str]) -> int:
-    command = parser()
-    given = command.parse_args(argv)
+@command(
+    "setup",
+    "Sets chatbridge up, step by step: Telegram, Matrix, or the browser. Run it again\n"
+    "at any time; what is there is kept.",
+    flag("--non-interactive", help="for scripts: only what these flags say"),
+    extend=_flags,
+    usage="chatbridge setup [--non-interactive FLAGS]",
+)
+def main(given: argparse.Namespace) -> int:
     if given.non_interactive:
         from chatbridge.cli.setup import scripted
 
-        return as_command(lambda: scripted.run(given))
-    if argv:
-        command.error("these flags are for --non-interactive")
-    return as_command(_wizard)
-
-
-def _wizard() -> int:
+        return scripted.run(given)
+    if given.argv:
+        raise WrongUsage("these flags are for --non-interactive")
     from chatbridge.cli.ui import prompts
 
     try:
@@ -66,7 +58,7 @@ def _wizard() -> int:
             "--telegram-token-file FILE --telegram-user ID, or --web-only. All of them:\n"
             "chatbridge setup --help\n"
         )
-        return USAGE
+        return 2
     from chatbridge.cli.setup import wizard
 
     with prompts.unechoed():

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import argparse
 
-from chatbridge import settings
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
-from chatbridge.cli.config_file import config_file
-from chatbridge.cli.connect import Plan, plan, write
-from chatbridge.cli.connect.plans import LEAST
-from chatbridge.cli.hub.stop import restart_hub
-from chatbridge.cli.service import available, install
-from chatbridge.cli.setup import agents
+from chatbridge.cli.connect.plans import LEAST, plan, write
+from chatbridge.cli.hub.control import restart_hub
+from chatbridge.cli.service.command import install
+from chatbridge.cli.service.manager import available
 from chatbridge.cli.setup.state import Setup, Work
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.durations import seconds
@@ -24,18 +21,22 @@ from chatbridge.durations import seconds
 
 def run(given: argparse.Namespace) -> int:
     """:raises ChatbridgeError: nothing was written, unless the message says otherwise."""
-    path = config_file()
-    setup = Setup(path=path, settings=settings.load(path))
-    if all(not value for name, value in vars(given).items() if name != "non_interactive"):
+    setup = Setup.here()
+    specs = [spec.setup for spec in channel_specs() if spec.setup]
+    if not any(value for name, value in vars(given).items() if name not in IMPLIED):
         raise ChatbridgeError(
-            f"There is nothing to do. Name at least one of {', '.join(_flags())}, "
+            f"There is nothing to do. Name at least one of {', '.join(it.flag for it in specs)}, "
             "--web-only, --wait, --service, --connect"
         )
-    _check_service(given)
-    waiting = _wait(setup, given)
-    longest = None if given.wait is None else max(agents.longest(given.wait), LEAST)
+    if given.service and (why_not := available()) is not None:
+        raise ChatbridgeError(why_not)
+    steps: list[Work] = []
+    longest = None
+    if given.wait is not None:
+        longest = max(2 * _wait(setup, given.wait), LEAST)
+        steps.append(lambda: setup.save_wait(given.wait))
     plans = [plan(client, wait=longest) for client in given.connect]
-    steps = [*waiting, *_of_channels(setup, given)]
+    steps += [step for it in specs for step in load_reference(it.plan)(setup, given)]
     try:
         for step in steps:
             step()
@@ -43,8 +44,10 @@ def run(given: argparse.Namespace) -> int:
             restart_hub(start=False)
         if given.service:
             install(linger=True, say=print)
-        for it in plans:
-            _write(it)
+        for planned in plans:
+            for file in planned.changes:
+                print(f"  {file.summary()}")
+            write(planned)
     except ChatbridgeError as error:
         if not setup.kept:
             raise
@@ -55,38 +58,14 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-# ── what is checked first; what is returned is done afterwards ────────────────────────────────────
+IMPLIED = ("non_interactive", "argv")
 
 
-def _of_channels(setup: Setup, given: argparse.Namespace) -> list[Work]:
-    plans = [load_reference(spec.setup.plan) for spec in channel_specs() if spec.setup]
-    return [step for plan in plans for step in plan(setup, given)]
-
-
-def _flags() -> list[str]:
-    return [spec.setup.flag for spec in channel_specs() if spec.setup]
-
-
-def _wait(setup: Setup, given: argparse.Namespace) -> list[Work]:
-    if given.wait is None:
-        return []
+def _wait(setup: Setup, given: str) -> float:
     try:
-        wait = float(str(seconds(given.wait)))
+        wait = float(str(seconds(given)))
     except ValueError as error:
-        raise ChatbridgeError(f"--wait {given.wait!r}: {error}") from None
+        raise ChatbridgeError(f"--wait {given!r}: {error}") from None
     if wait < setup.settings.min_timeout:
-        raise ChatbridgeError(
-            f"--wait {given.wait!r}: {setup.settings.min_timeout:g} s is the least"
-        )
-    return [lambda: agents.save_wait(setup, given.wait)]
-
-
-def _check_service(given: argparse.Namespace) -> None:
-    if given.service and (why_not := available()) is not None:
-        raise ChatbridgeError(why_not)
-
-
-def _write(planned: Plan) -> None:
-    for file in planned.changes:
-        print(f"  {file.summary()}")
-    write(planned)
+        raise ChatbridgeError(f"--wait {given!r}: {setup.settings.min_timeout:g} s is the least")
+    return wait

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 
-from chatbridge import settings
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
-from chatbridge.cli.config_file import config_file
-from chatbridge.cli.setup import agents
+from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
+from chatbridge.cli.hub.control import inbox
+from chatbridge.cli.service.command import install
+from chatbridge.cli.service.manager import available, is_running
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
 from chatbridge.cli.ui.running import INTERRUPTED
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import title_of
+from chatbridge.durations import seconds
+from chatbridge.settings import Settings
 from chatbridge.settings.authority import variable_of
 
 WELCOME = """
@@ -23,14 +26,14 @@ You can run this again at any time; nothing is lost.
 """
 BROWSER = Choice(value="", title="Browser only    nothing to install, this computer only")
 KEEP = Choice(value="keep", title="As it is        nothing changes")
-WAITS = ("CHATBRIDGE_DEFAULT_TIMEOUT", "CHATBRIDGE_MAX_TIMEOUT")
+WAITS = {"1h": "1 hour", "8h": "8 hours", "30m": "30 minutes"}
+WAIT_VARIABLES = ("CHATBRIDGE_DEFAULT_TIMEOUT", "CHATBRIDGE_MAX_TIMEOUT")
 
 
 def run() -> int:
     """:raises ChatbridgeError: the settings that are there cannot be used."""
     prompts.explain(WELCOME)
-    path = config_file()
-    setup = Setup(path=path, settings=settings.load(path))
+    setup = Setup.here()
     _warn_of_variables()
     try:
         restart = _set_up(setup)
@@ -64,28 +67,25 @@ def _set_up(setup: Setup) -> bool:
     prompts.say()
     if place in steps:
         load_reference(steps[place].ask)(setup)
-    elif place == BROWSER.value:
-        _show_inbox()
+    elif place == BROWSER.value and inbox([]) != 0:
+        raise ChatbridgeError("The web inbox is not there. See: chatbridge doctor")
     prompts.say()
-    agents.set_wait(setup)
-    agents.set_service(setup)
+    _set_wait(setup)
+    _set_service(setup)
     prompts.say()
-    return agents.connect_agents(setup)
+    return _connect_agents(setup)
 
 
-def _there(now: settings.Settings) -> list[str]:
+def _there(now: Settings) -> list[str]:
     """What is set up, in a line each."""
     lines = []
     for spec in now.active_channels():
         if spec.is_chat:
             table = now.table(spec)
-            people = _people(spec.people_in(table))
-            lines.append(f"{spec.title:<10} {spec.account(table)}, {people}")
-    return lines and ["Set up now:", *(f"  {line}" for line in lines), ""]
-
-
-def _people(listed: tuple[object, ...]) -> str:
-    return f"paired: {', '.join(map(str, listed))}" if listed else "nobody is paired"
+            people = ", ".join(map(str, spec.people_in(table)))
+            paired = f"paired: {people}" if people else "nobody is paired"
+            lines.append(f"  {spec.title:<10} {spec.account(table)}, {paired}")
+    return lines and ["Set up now:", *lines, ""]
 
 
 def _warn_of_variables() -> None:
@@ -93,7 +93,7 @@ def _warn_of_variables() -> None:
     chats = [spec for spec in channel_specs() if spec.is_chat]
     tables = tuple(variable_of((spec.name, "")) for spec in chats)
     harmless = {variable_of((spec.name, key)) for spec in chats for key in spec.file_default}
-    names = [it for it in sorted(os.environ) if it.startswith((*WAITS, *tables))]
+    names = [it for it in sorted(os.environ) if it.startswith((*WAIT_VARIABLES, *tables))]
     names = [it for it in names if it not in harmless]
     if names:
         prompts.remark(
@@ -102,8 +102,76 @@ def _warn_of_variables() -> None:
         prompts.say()
 
 
-def _show_inbox() -> None:
-    from chatbridge.cli.hub import inbox
+def _set_wait(setup: Setup) -> None:
+    """How long an agent waits if it does not say, and at most."""
+    now = setup.settings.default_timeout
+    choices = [Choice(value=value, title=title) for value, title in WAITS.items()]
+    current = next((value for value in WAITS if float(str(seconds(value))) == now), None)
+    if current is None and "default_timeout" in setup.settings.model_fields_set:
+        words = f"{now / 3600:g} h" if now >= 3600 else f"{now / 60:g} min"
+        choices.insert(0, Choice(value="", title=f"{words}, as it is"))
+        current = ""
+    picked = prompts.pick("How long may an agent wait for you?", choices, default=current)
+    if picked and float(str(seconds(picked))) != now:
+        setup.save_wait(picked)
 
-    if inbox.main([]) != 0:
-        raise ChatbridgeError("The web inbox is not there. See: chatbridge doctor")
+
+def _set_service(setup: Setup) -> None:
+    why_not = available()
+    if why_not is not None:
+        prompts.wrapped(f"  {why_not}")
+        return
+    if is_running():
+        prompts.good("the service runs")
+        return
+    question = "Start chatbridge with this computer (systemd user service)?"
+    if not prompts.confirm(question, default=True):
+        prompts.say("  Later, then: chatbridge service install")
+        return
+    try:
+        if install(linger=True, say=lambda line: prompts.say(f"  {line}")):
+            setup.keeps("the service")
+    except ChatbridgeError as error:
+        prompts.bad(str(error))
+
+
+def _connect_agents(setup: Setup) -> bool:
+    """Whether one was connected that was not before."""
+    found = found_clients()
+    if not found:
+        prompts.explain("  No agent was found here. For any: chatbridge connect --print")
+        return False
+    choices = [
+        Choice(
+            value=it.client.name,
+            title=f"{it.client.shown}{', connected' if it.connected else ''}",
+            picked=it.problem is None,
+        )
+        for it in found
+    ]
+    plans: list[Plan] = []
+    for client in prompts.pick_several("Which agents use it?", choices):
+        try:
+            plans.append(plan(client))
+        except ChatbridgeError as error:
+            prompts.bad(prompts.shown(str(error)))
+    plans = [it for it in plans if it.changes]
+    if not plans:
+        return False
+    prompts.say()
+    for it in plans:
+        for file in it.changes:
+            prompts.say(f"  {file.summary()}")
+    if not prompts.confirm("Write these?", default=True):
+        prompts.say("  Later, then: chatbridge connect")
+        return False
+    connected = False
+    for it in plans:
+        try:
+            write(it)
+        except ChatbridgeError as error:
+            prompts.bad(prompts.shown(str(error)))
+        else:
+            setup.keeps(it.shown)
+            connected = True
+    return connected

@@ -16,13 +16,16 @@ import tty
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from chatbridge.cli.ui.running import printable
 from chatbridge.core.errors import NoTerminal
 from chatbridge.core.text import one_line
 
 T = TypeVar("T")
+
+shown = one_line
+"""What somebody else wrote, as one line that cannot steer the terminal."""
 
 ESCAPE = "\x1b"
 ENTER = "\r\n"
@@ -35,10 +38,7 @@ SEQUENCE_WITHIN = 0.05
 
 
 def take_terminal(command: str) -> None:
-    """From here on standard input and output are the person's terminal.
-
-    :raises NoTerminal:
-    """
+    """From here on standard input and output are the person's terminal. :raises NoTerminal:"""
     try:
         terminal = os.open("/dev/tty", os.O_RDWR)
     except OSError:
@@ -119,11 +119,6 @@ def with_key(text: str, *keys: str) -> str:
     return text + next((key.rjust(room) for key in keys if len(key) < room), "")
 
 
-def shown(text: str) -> str:
-    """What somebody else wrote, as one line that cannot steer the terminal."""
-    return one_line(text)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(Generic[T]):
     value: T
@@ -136,8 +131,9 @@ def pick(question: str, choices: Sequence[Choice[T]], *, default: T | None = Non
 
     offered = [questionary.Choice(it.title, value=it.value) for it in choices]
     first = next((it for it in offered if it.value == default), offered[0])
-    asked = questionary.select(question, offered, default=first, pointer="❯", instruction=" ")
-    answer: T = asked.unsafe_ask()
+    answer: T = _asked(
+        "select", question, choices=offered, default=first, pointer="❯", instruction=" "
+    )
     return answer
 
 
@@ -146,32 +142,32 @@ def pick_several(question: str, choices: Sequence[Choice[T]]) -> list[T]:
 
     offered = [questionary.Choice(it.title, value=it.value, checked=it.picked) for it in choices]
     hint = "(space: on and off, Enter: done)"
-    asked = questionary.checkbox(question, offered, pointer="❯", instruction=hint)
-    answer: list[T] = asked.unsafe_ask()
+    answer: list[T] = _asked("checkbox", question, choices=offered, pointer="❯", instruction=hint)
     return answer
 
 
-def confirm(question: str, *, default: bool) -> bool:
+def _asked(kind: str, question: str, **options: Any) -> Any:
     import questionary
 
-    return bool(questionary.confirm(question, default=default, auto_enter=False).unsafe_ask())
+    return getattr(questionary, kind)(question, **options).unsafe_ask()
+
+
+def confirm(question: str, *, default: bool) -> bool:
+    return bool(_asked("confirm", question, default=default, auto_enter=False))
 
 
 def text(question: str, *, problem: Callable[[str], str | None]) -> str:
     """`problem` says what is wrong with an answer, if anything."""
-    import questionary
 
     def check(given: str) -> bool | str:
         return problem(given.strip()) or True
 
-    return str(questionary.text(question, validate=check).unsafe_ask()).strip()
+    return str(_asked("text", question, validate=check)).strip()
 
 
 def hidden(question: str) -> str:
     """What is typed or pasted stays out of the scroll-back. Line breaks in it do not end it."""
-    import questionary
-
-    return str(questionary.password(question).unsafe_ask())
+    return str(_asked("password", question))
 
 
 def forget_typed() -> None:

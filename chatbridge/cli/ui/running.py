@@ -10,11 +10,13 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn
+from importlib import import_module
+from typing import Any, NoReturn, cast
 
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
+from chatbridge.core.text import visible
 
 FAILED, UNREACHABLE = 1, 4
 WRONG_USAGE = 64
@@ -30,12 +32,10 @@ def run(work: Callable[[], int]) -> int:
         code = work()
         sys.stdout.flush()
         return code
-    except HubUnreachable as error:
-        complain(str(error))
-        return UNREACHABLE
     except ChatbridgeError as error:
         complain(str(error))
-        return FAILED
+        usual = UNREACHABLE if isinstance(error, HubUnreachable) else FAILED
+        return int(getattr(error, "exit_code", usual))
     except OSError as error:
         # What is still to be written goes nowhere: Python would complain about it at its end.
         with suppress(OSError):
@@ -76,7 +76,16 @@ def say(*lines: str) -> None:
     """To standard error: standard output is for what a script wants."""
     with suppress(OSError):
         told = printable("\n".join(lines)).split("\n")
-        sys.stderr.write("".join(f"{line}\n" for line in _wrapped(told)))
+        if sys.stderr.isatty():
+            import shutil
+            import textwrap
+
+            width = min(shutil.get_terminal_size().columns, WIDEST)
+            wrapper = textwrap.TextWrapper(
+                width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
+            )
+            told = [piece for line in told for piece in wrapper.wrap(line) or [""]]
+        sys.stderr.write("".join(f"{line}\n" for line in told))
         sys.stderr.flush()
 
 
@@ -84,8 +93,6 @@ def printable(text: str) -> str:
     """Escape what could steer the terminal. The isolates around names in our sentences stay."""
     if text.isascii() and text.isprintable():
         return text
-    from chatbridge.core.text import visible
-
     parts = re.split("([\u2068\u2069])", text)
     return "".join(part if i % 2 else visible(part) for i, part in enumerate(parts))
 
@@ -96,23 +103,6 @@ def colourful() -> bool:
     return sys.stdout.isatty() and not plain
 
 
-def _wrapped(lines: Iterable[str]) -> list[str]:
-    if not sys.stderr.isatty():
-        return list(lines)
-    import shutil
-    import textwrap
-
-    width = min(shutil.get_terminal_size().columns, WIDEST)
-    return [
-        piece
-        for line in lines
-        for piece in textwrap.wrap(
-            line, width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
-        )
-        or [""]
-    ]
-
-
 class ScriptsParser(argparse.ArgumentParser):
     """For commands whose exit codes scripts go by: 2, with which argparse ends, is taken there."""
 
@@ -121,20 +111,87 @@ class ScriptsParser(argparse.ArgumentParser):
         self.exit(WRONG_USAGE, f"{self.prog}: {message}\n")
 
 
-def new_parser(
-    command: str,
-    description: str,
-    *,
-    usage: str | None = None,
-    epilog: str | None = None,
-    kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
-) -> argparse.ArgumentParser:
-    """With line breaks where they were written."""
-    return kind(
-        prog=f"chatbridge {command}",
-        usage=usage,
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+class WrongUsage(Exception):
+    """Raised by a command whose arguments do not go together. The text is the parser's error."""
+
+
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+
+
+def argument(*names: str, **options: Any) -> Argument:
+    """What `add_argument` takes."""
+    return names, options
+
+
+def flag(*names: str, help: str, **options: Any) -> Argument:
+    return names, {"action": "store_true", "help": help, **options}
+
+
+def new_parser(name: str, description: str, **options: Any) -> argparse.ArgumentParser:
+    """With line breaks where they were written, unless it is `flowing`."""
+    kind = options.pop("kind", argparse.ArgumentParser)
+    if not options.pop("flowing", False):
+        options |= {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+    made: argparse.ArgumentParser = kind(
+        prog=f"chatbridge {name}", description=description, **options
     )
+    return made
+
+
+Work = Callable[[argparse.Namespace], int]
+
+
+class Command:
+    """Parses a command's arguments and runs its work, which returns the exit code. The work may be
+    named, as `module:function`, and is imported then."""
+
+    def __init__(self, work: Work | str, parser: Callable[[], argparse.ArgumentParser]) -> None:
+        self.work, self.parser = work, parser
+
+    def __call__(self, argv: list[str]) -> int:
+        parser = self.parser()
+        given = parser.parse_args(argv)
+        given.argv = argv
+        try:
+            work = _found(self.work)[1] if isinstance(self.work, str) else self.work
+            return run(lambda: int(work(given)))
+        except WrongUsage as error:
+            parser.error(str(error))
+
+
+def command(
+    name: str,
+    description: str,
+    *arguments: Argument | list[Argument],
+    extend: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
+    **options: Any,
+) -> Callable[[Work | str], Command]:
+    """Make a function a command. Of the arguments in a list only one can be given; `extend` adds
+    what cannot be listed, such as subcommands."""
+
+    def parser() -> argparse.ArgumentParser:
+        made = new_parser(name, description, **options)
+        for given in arguments:
+            if isinstance(given, tuple):
+                made.add_argument(*given[0], **given[1])
+                continue
+            group = made.add_mutually_exclusive_group()
+            for names, details in given:
+                group.add_argument(*names, **details)
+        extend(made)
+        return made
+
+    return lambda work: Command(work, parser)
+
+
+def parser_of(place: str) -> Callable[[], argparse.ArgumentParser] | None:
+    """That of the command at `module:name`. None: it reads its arguments by itself."""
+    module, found = _found(place)
+    make = getattr(found, "parser", None) or getattr(module, "parser", None)
+    return cast("Callable[[], argparse.ArgumentParser] | None", make)
+
+
+def _found(place: str) -> tuple[object, Any]:
+    module, _, name = place.partition(":")
+    found = import_module(module)
+    return found, getattr(found, name or "main")

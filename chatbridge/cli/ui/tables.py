@@ -1,4 +1,4 @@
-"""Tables: with rich on a terminal, as plain aligned text in a pipe.
+"""Tables, as aligned text; on a terminal with the titles and the first column in bold.
 
 A cell may contain an agent's text. It is one visible line that cannot move the cursor, set colours,
 hide anything, or reverse the rest of the row.
@@ -6,16 +6,14 @@ hide anything, or reverse the rest of the row.
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from chatbridge.core.text import isolated, one_line
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
 
 GAP = 3
 NARROWEST = 8
@@ -35,7 +33,6 @@ class Column:
     gives_way: bool = False
     """It is cut where the row would be wider than the terminal."""
     most: int = PIPED
-    strong: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,66 +96,36 @@ def _titles(table: Table) -> list[list[str]]:
     return [[column.title for column in table.columns]] if table.headed else []
 
 
-def plain(table: Table, widths: Sequence[int]) -> str:
-    """Aligned with spaces, so that it reads the same everywhere and can be cut by columns."""
-    return "".join(f"{line}\n" for line in _aligned(table, widths))
-
-
-def _aligned(table: Table, widths: Sequence[int]) -> Iterator[str]:
-    for row in [*_titles(table), *table.rows]:
-        padded = []
-        for text, wide, column in zip(row, widths, table.columns, strict=True):
-            shown = cut(text, wide)
-            room = " " * (wide - width(shown))
-            padded.append(room + shown if column.right else shown + room)
-        yield (" " * GAP).join(padded).rstrip()
+def lines(parts: Sequence[Table | str], room: int | None, *, bold: bool = False) -> Iterator[str]:
+    """One after another; a text is a line of ours, and all tables have the same columns. Aligned
+    with spaces, so that it reads the same everywhere and can be cut by columns."""
+    tables = [part for part in parts if isinstance(part, Table)]
+    widths = layout(tables, room) if tables else []
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+            continue
+        for number, row in enumerate([*_titles(part), *part.rows]):
+            padded = []
+            for text, wide, column in zip(row, widths, part.columns, strict=True):
+                shown = cut(text, wide)
+                blank = " " * (wide - width(shown))
+                padded.append(blank + shown if column.right else shown + blank)
+            line = (" " * GAP).join(padded).rstrip()
+            line = line if room is None else cut(line, room)
+            strong = len(line) if part.headed and not number else len(padded[0])
+            yield f"\x1b[1m{line[:strong]}\x1b[0m{line[strong:]}" if bold else line
 
 
 def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def console() -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False, markup=False, emoji=False)
-
-
-def rendered(part: Table | str, widths: Sequence[int] = ()) -> RenderableType:
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    if isinstance(part, str):
-        return Text(part)
-    found = RichTable(box=None, show_header=part.headed, pad_edge=False, padding=(0, GAP, 0, 0))
-    for column, wide in zip(part.columns, widths, strict=True):
-        found.add_column(
-            Text(column.title, style="bold"),
-            justify="right" if column.right else "left",
-            width=wide,
-            no_wrap=True,
-            overflow="ellipsis",
-            style="bold" if column.strong else "",
-        )
-    for row in part.rows:
-        found.add_row(*(Text(cut(t, wide)) for t, wide in zip(row, widths, strict=True)))
-    return found
+def steers() -> bool:
+    """Whether there is a terminal that can be more than written to."""
+    return on_terminal() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
 def write(*parts: Table | str) -> None:
-    """One after another; a text is a line of ours, and all tables have the same columns."""
-    tables = [part for part in parts if isinstance(part, Table)]
-    if not on_terminal():
-        widths = layout(tables, None) if tables else []
-        for part in parts:
-            sys.stdout.write(plain(part, widths) if isinstance(part, Table) else f"{part}\n")
-        return
-    screen = console()
-    for drawn in pictures(parts, screen):
-        screen.print(drawn)
-
-
-def pictures(parts: Sequence[Table | str], screen: Console) -> list[RenderableType]:
-    tables = [part for part in parts if isinstance(part, Table)]
-    widths = layout(tables, screen.width) if tables else []
-    return [rendered(part, widths) for part in parts]
+    room = shutil.get_terminal_size().columns if on_terminal() else None
+    sys.stdout.write("".join(f"{line}\n" for line in lines(parts, room, bold=steers())))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Sequence
 from datetime import datetime
 
 
@@ -18,6 +20,12 @@ def counted(number: int, word: str) -> str:
     return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
+def first_of(names: Sequence[str], *, most: int = 3) -> str:
+    """`a, b, c and 2 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 SOON = 600.0
 HOUR, DAY = 3600, 86400
 
@@ -25,6 +33,13 @@ HOUR, DAY = 3600, 86400
 def seconds_of(stamp: str) -> float:
     """A time of the hub's JSON, in seconds since the epoch."""
     return datetime.fromisoformat(stamp).timestamp()
+
+
+def time_of(at: float) -> str:
+    """As cards write it."""
+    from chatbridge.core.cards.phrases import format_time
+
+    return format_time(at, now=time.time())
 
 
 def left(deadline: float | None, *, now: float) -> str:

@@ -1,4 +1,5 @@
-"""`chatbridge pair`: a code on the screen, Start pressed on a phone, and the owner who confirms.
+"""`chatbridge people`: who may answer, and taking somebody out again. And `chatbridge pair`: a code
+on the screen, Start pressed on a phone, and the owner who confirms.
 
 Owns what `pair` and `setup` show for it, and what is changed once the person at the terminal has
 said who it was: the channel's `allowed_users`. The codes are the hub's.
@@ -9,16 +10,18 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from chatbridge.cli.config_file import Key, Value, change, config_file, table_in
+from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
 from chatbridge.cli.ui import prompts
-from chatbridge.cli.ui.running import new_parser, run
+from chatbridge.cli.ui.running import command
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 if TYPE_CHECKING:
@@ -33,30 +36,116 @@ LOOK_EVERY = 5.0
 INVERT = "i"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Paired:
-    person: int
-    chat: int
-    name: str
+class Listed(NamedTuple):
+    """A channel's people and chats, as the file has them."""
+
+    allowed: tuple[Any, ...]
+    chats: tuple[Any, ...]
 
 
-def parser() -> argparse.ArgumentParser:
-    return new_parser(
-        "pair",
-        "Pairs a phone, yours or another person's, with this computer. Shows a code that\n"
-        "works once, within 10 minutes: scan it, press Start in Telegram, and say here\n"
-        "who it was.",
+def _actions(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="command", metavar="COMMAND", prog="chatbridge people")
+    remove = actions.add_parser(
+        "remove",
+        help="take somebody out, by the id that the list shows",
+        description="Takes somebody out, after asking. The hub is restarted; agents that wait do "
+        "not notice.",
     )
+    remove.add_argument("id", help="as the list shows it")
 
 
-def main(argv: list[str]) -> int:
-    parser().parse_args(argv)
-    return run(_pair)
-
-
-def _pair() -> int:
+@command(
+    "people",
+    "Lists who may answer your agents' questions. Nobody else can, or learns\n"
+    "anything. To add somebody: chatbridge pair.",
+    extend=_actions,
+    usage="chatbridge people [remove ID]",
+)
+def main(given: argparse.Namespace) -> int:
+    if given.command == "remove":
+        return _remove(given.id)
     from chatbridge import settings
-    from chatbridge.cli.setup.trial import ask_on_the_phone
+
+    found = settings.load()
+    rows = [
+        (str(person), spec.title)
+        for spec in _with_people()
+        for person in spec.people_in(found.table(spec))
+    ]
+    if not rows:
+        print("Nobody is paired. Run: chatbridge setup, or with a bot: chatbridge pair")
+        return 0
+    width = max(len("ID"), *(len(row[0]) for row in rows))
+    for who, channel in (("ID", "CHANNEL"), *rows):
+        print(f"{who:<{width}}   {channel}")
+    if sys.stdout.isatty():
+        print("\nAdd: chatbridge pair     Take out: chatbridge people remove ID")
+    return 0
+
+
+def _remove(id: str) -> int:
+    path = config_file()
+    spec, changes = _without(path, id)
+    channel = spec.title
+    prompts.take_terminal("people remove")
+    prompts.say(f"{id} can then no longer answer on {channel}, nor read new questions there.")
+    if not changes[spec.name, spec.people or ""]:
+        prompts.say(f"Nobody else is paired on {channel}: questions do not arrive there then.")
+    if not prompts.confirm(f"Take {id} out?", default=False):
+        prompts.say("Nothing was changed.")
+        return 1
+    change(path, changes)
+    restart_hub(start=False)
+    prompts.good(f"{id} is out")
+    prompts.say("    Cards that are in that chat stay there, and do nothing any more.")
+    return 0
+
+
+def _without(path: Path, id: str) -> tuple[ChannelSpec[Any], dict[Key, Value]]:
+    """The channel, and what to change. :raises ChatbridgeError: they are not in the file."""
+    from chatbridge import settings
+
+    specs = _with_people()
+    for spec in specs:
+        listed = people_in(path, spec)
+        if id in map(str, listed.allowed):
+            left = [each for each in listed.allowed if str(each) != id]
+            changes: dict[Key, Value] = {(spec.name, spec.people or ""): left}
+            if spec.chats and id in map(str, listed.chats):
+                chats = [each for each in listed.chats if str(each) != id]
+                changes[spec.name, spec.chats] = chats or None
+            return spec, changes
+    found = settings.load()
+    if any(id in map(str, spec.people_in(found.table(spec))) for spec in specs):
+        raise ChatbridgeError(
+            f"{id} is not in {path} but in a variable or a credential. Take it out there"
+        )
+    raise ChatbridgeError(f"{id} is not among those who may answer. List them: chatbridge people")
+
+
+def people_in(path: Path, spec: ChannelSpec[Any]) -> Listed:
+    """:raises SettingsError: the file cannot be read, or not be used."""
+    table = table_in(path, spec.name)
+    names = [name for name in (spec.people, spec.chats) if name in table]
+    listed = spec.settings.model_validate({name: table[name] for name in names})
+    return Listed(spec.people_in(listed), spec.chats_in(listed))
+
+
+def _with_people() -> list[ChannelSpec[Any]]:
+    from chatbridge.channels.registry import channel_specs
+
+    return [spec for spec in channel_specs() if spec.people is not None]
+
+
+@command(
+    "pair",
+    "Pairs a phone, yours or another person's, with this computer. Shows a code that\n"
+    "works once, within 10 minutes: scan it, press Start in Telegram, and say here\n"
+    "who it was.",
+)
+def pair_command(_given: argparse.Namespace) -> int:
+    from chatbridge import settings
+    from chatbridge.cli.setup.state import ask_on_the_phone
 
     prompts.take_terminal("pair")
     spec = settings.load().pairing_channel()
@@ -72,22 +161,20 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
     """Until somebody is paired; False: the person at the terminal does it later. `question` is what
     they are asked about who brought the code; `written` hears whose name is in the settings, which
     counts whatever happens next.
-
-    :raises ChatbridgeError: there is no bot, or its hub does not work.
-    """
+    :raises ChatbridgeError: there is no bot, or its hub does not work."""
     while True:
         claim = _claim(spec.name)
         if claim is None:
             return False
         if claim:
-            who = prompts.shown(str(claim["name"]))
+            who, person, chat = str(claim["name"]), int(claim["person"]), int(claim["chat"])
+            who = prompts.shown(who)
             username = f", @{prompts.shown(str(claim['username']))}" if claim["username"] else ""
-            prompts.good(f"Start pressed by {who} (id {int(claim['person'])}{username})")
+            prompts.good(f"Start pressed by {who} (id {person}{username})")
             if prompts.confirm(question, default=False):
-                paired = Paired(person=int(claim["person"]), chat=int(claim["chat"]), name=who)
-                _write(spec, paired)
+                _write(spec, person, chat)
                 written(who)
-                _greet(paired)
+                _greet(who, person, chat)
                 return True
             prompts.say("  Nothing was changed, and they were told nothing.")
         again = partial(prompts.say_with_later, "  Press Enter for a new code.")
@@ -95,38 +182,30 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
             return False
 
 
-def _write(spec: ChannelSpec[Any], paired: Paired) -> None:
-    from chatbridge.cli.config_file import change, config_file
-    from chatbridge.cli.people.people import people_in
-
+def _write(spec: ChannelSpec[Any], person: int, chat: int) -> None:
     path = config_file()
-    listed = people_in(path, spec)
-    allowed = list(dict.fromkeys([*listed.allowed, paired.person]))
-    changes: dict[tuple[str, ...], Any] = {(spec.name, spec.people or ""): allowed}
-    if listed.chats:  # without any, every allowed person's own chat is one
-        chats = list(dict.fromkeys([*listed.chats, paired.chat]))
-        changes[spec.name, spec.chats or ""] = chats
+    allowed, chats = people_in(path, spec)
+    changes: dict[Key, Any] = {
+        (spec.name, spec.people or ""): list(dict.fromkeys([*allowed, person]))
+    }
+    if chats:  # without any, every allowed person's own chat is one
+        changes[spec.name, spec.chats or ""] = list(dict.fromkeys([*chats, chat]))
     change(path, changes)
 
 
-def _greet(paired: Paired) -> None:
+def _greet(who: str, person: int, chat: int) -> None:
     """With a hub that knows them."""
-    from chatbridge.cli.hub.stop import restart_hub
-
     try:
         restart_hub()
-        ask_hub("greet", start=True, within=UP_WITHIN, chat=paired.chat)
+        ask_hub("greet", start=True, within=UP_WITHIN, chat=chat)
     except BaseException:
         prompts.say()
         prompts.remark(
-            f"{paired.name} is in the settings now, as one who may answer. To take them out: "
-            f"chatbridge people remove {paired.person}"
+            f"{who} is in the settings now, as one who may answer. To take them out: "
+            f"chatbridge people remove {person}"
         )
         raise
-    prompts.good(f"paired with {paired.name}")
-
-
-# ── the code ──────────────────────────────────────────────────────────────────────────────────────
+    prompts.good(f"paired with {who}")
 
 
 def _claim(channel: str) -> Json | None:
@@ -138,8 +217,12 @@ def _claim(channel: str) -> Json | None:
                 code = line.event(within=UP_WITHIN)
                 if code is None:
                     raise ChatbridgeError("The hub did not answer. Its log says more")
-                with prompts.keys() as keys, shown_code(str(code["link"])) as screen:
-                    outcome = _waited(line, keys, screen, channel)
+                with prompts.keys() as keys:
+                    screen = Screen(str(code["link"]))
+                    try:
+                        outcome = _waited(line, keys, screen, channel)
+                    finally:
+                        screen.end()
             except HubUnreachable:
                 prompts.remark("The hub was restarted, so there is a new code.")
                 continue
@@ -153,9 +236,7 @@ def _claim(channel: str) -> Json | None:
 
 def _waited(line: HubClient, keys: prompts.Keys, screen: Screen, channel: str) -> Json | None:
     """What the hub says next; None: the person does it later.
-
-    :raises HubUnreachable: it has gone, and the code with it.
-    """
+    :raises HubUnreachable: it has gone, and the code with it."""
     look_at = time.monotonic() + LOOK_EVERY
     while True:
         key = keys.wait(max(0.0, look_at - time.monotonic()), until=line.fileno())
@@ -184,26 +265,18 @@ NARROWEST = 40
 WAITING = "  … waiting for Start"
 
 
-@contextmanager
-def shown_code(link: str) -> Iterator[Screen]:
-    screen = Screen(link)
-    screen.show()
-    try:
-        yield screen
-    finally:
-        screen.end()
-
-
 class Screen:
+    """The code, until `end`. The last line is left open: it goes when the wait is over."""
+
     def __init__(self, link: str) -> None:
         self._link = link
         self._inverted = False
         self._trouble: str | None = None
         self._width = shutil.get_terminal_size().columns
         self._rows = 0
+        self._show()
 
-    def show(self) -> None:
-        """The last line is left open: it goes when the wait is over."""
+    def _show(self) -> None:
         lines = self._lines()
         # A link that is wider than the window takes more rows than one.
         self._rows = sum(max(1, -(-len(text) // self._width)) for text, _ in lines)
@@ -218,7 +291,7 @@ class Screen:
         self._inverted = not self._inverted
         self._trouble = None  # it goes with the rest, and is said again
         print(f"\x1b[{self._rows}A\r\x1b[J", end="")
-        self.show()
+        self._show()
 
     def trouble(self, text: str | None) -> None:
         """Said once."""
@@ -251,7 +324,6 @@ class Screen:
 
 MARGIN = 2
 LIGHT_AND_DARK = {(True, True): "█", (True, False): "▀", (False, True): "▄", (False, False): " "}
-WHITE_ON_BLACK, PLAIN = "\x1b[97;40m", "\x1b[0m"
 
 
 def qr_lines(text: str, *, inverted: bool = False) -> list[str]:
@@ -272,7 +344,6 @@ def qr_lines(text: str, *, inverted: bool = False) -> list[str]:
 
 
 def coloured(line: str) -> str:
-    """So that it is right on a light terminal, too."""
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return line
-    return f"{WHITE_ON_BLACK}{line}{PLAIN}"
+    """White on black, so that it is right on a light terminal, too."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return line if plain else f"\x1b[97;40m{line}\x1b[0m"

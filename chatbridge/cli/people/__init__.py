@@ -1,5 +1,0 @@
-"""Commands about who may answer.
-
-people: `chatbridge people`
-pair: `chatbridge pair`
-"""
