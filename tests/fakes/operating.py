@@ -15,7 +15,7 @@ from pathlib import Path
 
 from chatbridge.commands.operations.operations import Approvals, Operations
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.runner_port import Runner
+from chatbridge.commands.operations.runner_client import Runner
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.active_operations import RETRY_AFTER_SECONDS
+from chatbridge.commands.operations.execution import RETRY_AFTER_SECONDS
 from chatbridge.commands.operations.gate import TOO_OLD, Gate
 from chatbridge.commands.operations.operations import UNASKED
 from chatbridge.core.errors import ChatbridgeError, StoreError, TooManyOpenAsks

@@ -19,8 +19,7 @@ from chatbridge.channels.web.channel import web_token
 from chatbridge.cli import config_file
 from chatbridge.cli.connect.document import Document, Entry
 from chatbridge.cli.connect.yaml_text import Yaml
-from chatbridge.commands.operations.runner_client import RunnerState
-from chatbridge.commands.operations.runner_port import End
+from chatbridge.commands.operations.runner_client import End, RunnerState
 from chatbridge.commands.runner import records
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.hub.http import tokens

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shlex
 import stat
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from chatbridge.commands.arguments.values import owners
 from chatbridge.core.errors import CommandUnusable
@@ -277,3 +279,64 @@ def home() -> str | None:
         return pwd.getpwuid(os.geteuid()).pw_dir or None
     except KeyError:
         return None
+
+
+_USUAL = re.compile("HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_RUNTIME_DIR")
+_NEVER = re.compile(
+    "CHATBRIDGE_.*|CREDENTIALS_DIRECTORY|NOTIFY_SOCKET|LISTEN_.*|WATCHDOG_.*|INVOCATION_ID",
+    re.DOTALL,
+)
+"""What a process would take for its own, or that leads to secrets."""
+_SET = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    # Messages that are there are kept; a commit without one still ends with an error.
+    "GIT_EDITOR": "true",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+}
+"""Nobody is there to be asked, and nothing is seen in colour. The definition's names come first."""
+
+NOWHERE = "/nonexistent"
+"""An empty PATH would mean the folder that a command runs in."""
+
+
+def environment_of(
+    names: Iterable[str],
+    *,
+    secrets: Iterable[str],
+    path: Sequence[str],
+    own: Mapping[str, str] = MappingProxyType({}),
+    base: Mapping[str, str] = os.environ,
+) -> dict[str, str]:
+    """What a command gets: the usual variables of `base`, and those of its definition's `names`
+    from `own` (the owner's `commands.environment`) or else from `base`. `path` are the folders of
+    its PATH."""
+    hidden = [secret for secret in secrets if secret]
+    wanted = {*names} - {"PATH"}
+    hubs = {name: value for name, value in base.items() if not _leads_astray(name, value)}
+    if own_home := home():
+        hubs["HOME"] = own_home
+    usual = {name: value for name, value in hubs.items() if _USUAL.fullmatch(name)}
+    named = {name: value for name, value in {**hubs, **own}.items() if name in wanted}
+    found = {
+        name: value
+        for name, value in {**usual, **named}.items()
+        if not never(name) and not any(secret in value for secret in hidden)
+    }
+    return {**_SET, **found, "PATH": os.pathsep.join(path) or NOWHERE}
+
+
+def _leads_astray(name: str, value: str) -> bool:
+    if name == "XDG_RUNTIME_DIR":
+        return not os.path.realpath(value).startswith("/run/")
+    return re.fullmatch("XDG_[A-Z]+_HOME", name) is not None
+
+
+def never(name: str) -> bool:
+    """Whether no command gets this variable, whatever its definition says."""
+    return _NEVER.fullmatch(name) is not None

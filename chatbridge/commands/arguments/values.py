@@ -25,8 +25,8 @@ from chatbridge.commands.definitions.definition import (
     Items,
     Option,
     Value,
+    matcher,
 )
-from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.definition import refused

@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from chatbridge.commands.definitions.definition import SCHEMA, Definition
-from chatbridge.commands.definitions.problems import Finding, Problem, Unusable, Where, shown
+from chatbridge.commands.definitions.problems import (
+    Finding,
+    Problem,
+    Unusable,
+    Where,
+    shaped,
+    shown,
+)
 from chatbridge.commands.definitions.rules import named_tool, parts, rules
-from chatbridge.commands.definitions.shape import shaped
 from chatbridge.commands.definitions.versions import Translated, first_version
 from chatbridge.core.text import encodable
 

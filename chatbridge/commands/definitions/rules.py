@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
-from chatbridge.commands.arguments import environment
+from chatbridge.commands.arguments import executable
 from chatbridge.commands.definitions.definition import (
     ARGUMENT,
     BARE,
     PROJECT,
     WORKING_DIRECTORY,
+    matcher,
     tool_name,
 )
-from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.commands.definitions.problems import Finding, Where, shown
 
 LONGEST_TOOL_NAME = 64
@@ -76,7 +76,7 @@ def _environment(names: object) -> Iterator[Finding]:
         if not isinstance(name, str):
             continue
         where: Where = ("environment", i)
-        if environment.never(name) or _LOADERS.fullmatch(name):
+        if executable.never(name) or _LOADERS.fullmatch(name):
             accepted = "variables that are neither chatbridge's own nor the loader's"
             yield Finding(where, "not_allowed", shown(name), accepted, "take it out")
         elif name in seen:

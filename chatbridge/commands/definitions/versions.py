@@ -18,8 +18,7 @@ from chatbridge.commands.definitions.definition import (
     SCHEMA,
     WORKING_DIRECTORY,
 )
-from chatbridge.commands.definitions.problems import Finding, Where, shown
-from chatbridge.commands.definitions.shape import fields, unknown
+from chatbridge.commands.definitions.problems import Finding, Where, fields, shown, unknown
 
 _SYNCHRONOUS = ("synchronous", "force_synchronous", "asynchronous")
 _WITHOUT_EFFECT = {

@@ -6,14 +6,15 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
-from chatbridge.commands.operations.active_operations import (
+from chatbridge.commands.operations.execution import (
     ActiveOperation,
     ActiveOperations,
+    Execution,
     Spawn,
+    log_line,
 )
-from chatbridge.commands.operations.execution import Execution, log_line
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.runner_port import Runner
+from chatbridge.commands.operations.runner_client import Runner
 from chatbridge.core.errors import ChatbridgeError, StoreError, UnknownOperation
 from chatbridge.core.model import CallName
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage

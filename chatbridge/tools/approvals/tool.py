@@ -21,8 +21,10 @@ from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import (
     DENY,
     VERDICTS,
+    Answer,
     Ask,
     AskRequest,
+    Option,
     Project,
     Question,
     QuestionType,
@@ -30,7 +32,6 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.text import one_line
 from chatbridge.projects import settings_of
-from chatbridge.tools.approvals import questions as approval_questions
 from chatbridge.tools.approvals.subject import subject_of
 from chatbridge.tools.call import Peer, ToolCall, text_result
 from chatbridge.tools.clients import HOOK, soonest
@@ -112,8 +113,8 @@ class ApproveToolUse:
             use = _parsed(arguments)
             if call.agent.client == HOOK and not settings_of(call.project.key).enabled:
                 return _deny(SWITCHED_OFF, "switched_off")  # a hook's client can ask by itself
-            if use.tool == approval_questions.TOOL:
-                questions = approval_questions.questions_of(use.given)
+            if use.tool == TOOL:
+                questions = questions_of(use.given)
                 if questions is not None:
                     return await self._questions(use, questions, call)
             return await self._approval(use, call)
@@ -178,7 +179,7 @@ class ApproveToolUse:
             return await self._unanswered(ask, STILL_OPEN, "client_limit")
         if ended.answer is None:
             return await self._refused(ended)
-        return _allow(approval_questions.answered(use.given, ended.answer.answers))
+        return _allow(answered(use.given, ended.answer.answers))
 
     # ── both ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -248,3 +249,72 @@ def _deny(message: str, outcome: str, *, is_error: bool = False) -> CallToolResu
 
 def _verdict(value: Json) -> CallToolResult:
     return text_result(json.dumps(value, ensure_ascii=False))
+
+
+TOOL = "AskUserQuestion"
+MOST_QUESTIONS, MOST_OPTIONS = 10, 20
+LONGEST = 4_000
+
+
+def questions_of(given: Json) -> tuple[Question, ...] | None:
+    """None if they cannot be asked, or their answers could not be told apart."""
+    found = given.get("questions")
+    if not isinstance(found, list) or not 1 <= len(found) <= MOST_QUESTIONS:
+        return None
+    questions = [_question(one, number) for number, one in enumerate(found, 1)]
+    known = tuple(question for question in questions if question is not None)
+    distinct = {question.text for question in known}
+    return known if len(distinct) == len(found) else None
+
+
+def answered(given: Json, answers: tuple[Answer, ...]) -> Json:
+    """The input with the answers in it: with it the tool returns them to the model."""
+    said = {
+        one["question"]: _said(one, answer)
+        for one, answer in zip(given["questions"], answers, strict=True)
+    }
+    return {"questions": given["questions"], "answers": said}
+
+
+def _question(one: object, number: int) -> Question | None:
+    if not isinstance(one, dict):
+        return None
+    text, header = one.get("question"), one.get("header")
+    multi = one.get("multiSelect", False)
+    options = _options(one.get("options"))
+    if not _is_text(text) or not isinstance(multi, bool) or options is None:
+        return None
+    return Question(
+        id=f"q_{number}",
+        text=str(text),
+        title=str(header) if _is_text(header) else None,
+        type=QuestionType.MULTI_SELECT if multi else QuestionType.SELECT,
+        options=options,
+    )
+
+
+def _options(found: object) -> tuple[Option, ...] | None:
+    if not isinstance(found, list) or not 1 <= len(found) <= MOST_OPTIONS:
+        return None
+    options = []
+    for one in found:
+        label = one.get("label") if isinstance(one, dict) else None
+        if not _is_text(label):
+            return None
+        description = one.get("description")
+        options.append(
+            Option(
+                label=str(label), description=str(description) if _is_text(description) else None
+            )
+        )
+    return tuple(options) if len({option.label for option in options}) == len(options) else None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= LONGEST
+
+
+def _said(question: Json, answer: Answer) -> str | list[str]:
+    own = [] if answer.custom_text is None else [answer.custom_text]
+    said = [*answer.values, *own]
+    return said if question.get("multiSelect") else "".join(said[:1])

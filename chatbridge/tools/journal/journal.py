@@ -7,12 +7,16 @@ directory takes its place. Everything here blocks: call it in a thread.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Self
 
 from chatbridge.core.errors import StoreError
@@ -20,7 +24,6 @@ from chatbridge.core.model import Ask, Project
 from chatbridge.core.store_port import Store
 from chatbridge.core.text import encodable, one_line
 from chatbridge.digests import sha256_hex
-from chatbridge.tools.journal import folder as disk
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +46,8 @@ class Place:
 
     def create(self, stem: str, content: bytes) -> str:
         """A new file, as it is named to an agent. :raises OSError:"""
-        with disk.opened(self.root, self.folder, make=True) as folder:
-            return self.shown(disk.create(folder, stem, content))
+        with opened(self.root, self.folder, make=True) as folder:
+            return self.shown(create(folder, stem, content))
 
 
 @dataclass(slots=True)
@@ -95,8 +98,8 @@ class Journal:
         seen: set[Entry] = set()
         for place in self._read_from(project):
             try:
-                with disk.opened(place.root, place.folder) as folder:
-                    found = disk.read(folder)
+                with opened(place.root, place.folder) as folder:
+                    found = read(folder)
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -135,7 +138,7 @@ class Journal:
 
 def _is_there(root: str, folder: str) -> bool:
     try:
-        with disk.opened(root, folder):
+        with opened(root, folder):
             return True
     except OSError:
         return False
@@ -144,13 +147,13 @@ def _is_there(root: str, folder: str) -> bool:
 def _already_there(place: Place, entry: Entry, earliest: str) -> str | None:
     """The file that has this entry, looked for only among those of its time."""
     try:
-        with disk.opened(place.root, place.folder) as folder:
-            for name in disk.names(folder):
+        with opened(place.root, place.folder) as folder:
+            for name in names(folder):
                 time = _time_in(name)
                 if time is None or not earliest[:19] <= time[:19] <= entry.timestamp[:19]:
                     continue
                 try:
-                    found = _parsed(name, *disk.read_file(folder, name))
+                    found = _parsed(name, *read_file(folder, name))
                 except (OSError, ValueError):
                     continue
                 same = (found.question, found.answer) == (entry.question, entry.answer)
@@ -283,3 +286,138 @@ class JournalKeeper:
 def _not_saved(project: Project, error: OSError) -> str:
     log.error("project %s: an answer was not saved: %s", project.name, error)
     return f"not saved: {reason(error)}"
+
+
+MAX_FILE = 1_000_000
+MAX_FOLDER = 30_000_000
+"""Bytes that are read of the newest files: a repository can bring along what it likes."""
+SUFFIXES = 1_000
+_STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LAST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class Found:
+    """Content of a folder: texts by name, and what was skipped and why."""
+
+    texts: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """With the time at which each file was changed last."""
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+
+@contextmanager
+def opened(root: str, folder: str, *, make: bool = False) -> Iterator[int]:
+    """A descriptor of `root`/`folder`. Only what is below the root is made.
+
+    :raises OSError: it is not there, not ours to use, or a link is on the way to it.
+    """
+    below = PurePosixPath(folder).parts
+    above = PurePosixPath(root).parts[1:]
+    here = os.open("/", _STEP)
+    try:
+        for i, part in enumerate((*above, *below), start=1):
+            last = i == len(above) + len(below)
+            here = _into(here, part, flags=_LAST if last else _STEP, make=make and i > len(above))
+        yield here
+    finally:
+        os.close(here)
+
+
+def _into(parent: int, part: str, *, flags: int, make: bool) -> int:
+    """Open a part below, and close its parent."""
+    made = False
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(part, dir_fd=parent)
+            made = True
+    try:
+        below = os.open(part, flags, dir_fd=parent)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP) and _is_link(parent, part):
+            raise OSError(errno.ELOOP, f"{part} is a symbolic link") from None
+        raise
+    os.close(parent)
+    if made and flags == _LAST:
+        with suppress(OSError):  # the answer is worth more than a tidy repository
+            _create(below, ".gitignore", b"*\n")
+    return below
+
+
+def _is_link(parent: int, part: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(part, dir_fd=parent, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def create(folder: int, stem: str, content: bytes) -> str:
+    """A new file for this second; its name. :raises OSError:"""
+    for number in range(1, SUFFIXES + 1):
+        name = f"{stem}_question.yaml" if number == 1 else f"{stem}_{number}_question.yaml"
+        try:
+            _create(folder, name, content)
+        except FileExistsError:
+            continue
+        os.fsync(folder)
+        return name
+    raise OSError(errno.EEXIST, f"there are {SUFFIXES} files of this second")
+
+
+def _create(folder: int, name: str, content: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(name, flags, 0o666, dir_fd=folder)
+    try:
+        with open(file, "wb", buffering=0) as out:
+            left = memoryview(content)
+            while left:
+                left = left[out.write(left) :]
+            os.fsync(file)
+    except OSError:
+        os.unlink(name, dir_fd=folder)  # half a file would be a corrupt one
+        raise
+
+
+def names(folder: int) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if name.endswith((".yaml", ".yml")))
+
+
+def read(folder: int) -> Found:
+    """All YAML files of the folder."""
+    found, room = Found(), MAX_FOLDER
+    for name in reversed(names(folder)):
+        if room <= 0:
+            found.skipped.append((name, "too much in this folder"))
+            continue
+        try:
+            found.texts[name] = read_file(folder, name)
+            room -= len(found.texts[name][0])
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            problem = error.strerror if isinstance(error, OSError) else str(error)
+            found.skipped.append((name, problem or "cannot be read"))
+    return found
+
+
+def read_file(folder: int, name: str) -> tuple[str, float]:
+    """:raises OSError: :raises ValueError: it is too large, no file, or no text."""
+    # Not to wait for the other end of a named pipe.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        file = os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ValueError("a symbolic link") from None
+        raise
+    about = os.fstat(file)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(file)
+        raise ValueError("not a file")
+    with open(file, "rb") as content:
+        data = content.read(MAX_FILE + 1)
+    if len(data) > MAX_FILE:
+        raise ValueError("larger than 1 MB")
+    try:
+        return data.decode(), about.st_mtime
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
