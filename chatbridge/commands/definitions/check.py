@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
@@ -52,18 +52,22 @@ def check(text: str, *, file: Path) -> Checked:
         accepted, mend = "one object in {…}", 'begin with { "schema": 2, … }'
         whole = Finding((), "wrong_type", shown(raw), accepted, mend)
         return Checked(None, _placed([whole], places, file))
-    if _newer(raw):
-        return Checked(None, _placed([_update(raw)], places, file))
+    version = raw.get("schema")
+    if isinstance(version, int) and version > SCHEMA:
+        accepted = f"versions up to {SCHEMA}, which is what this chatbridge knows"
+        found = f"version {shown(version)}"
+        newer = Finding(("schema",), "newer_schema", found, accepted, "update chatbridge")
+        return Checked(None, _placed([newer], places, file))
     bad: list[Finding] = []
     made = _newest(_clean(raw, (), bad))
     definition, misshapen = shaped(made.raw)
     spoilt = {finding.where for finding in bad}
     later = [_returned(each, made) for each in (*misshapen, *rules(made.raw))]
     told = [*bad, *made.problems, *(each for each in later if each.where not in spoilt)]
-    problems = (*_twice(places, file), *_placed(told, places, file))
+    problems = [*_twice(places, file), *_placed(told, places, file)]
+    problems.sort(key=lambda each: (each.line or 0, each.column or 0))
     remarks = _placed(made.remarks, places, file)
-    ordered = sorted(problems, key=lambda each: (each.line or 0, each.column or 0))
-    return Checked(None if ordered else definition, tuple(ordered), remarks)
+    return Checked(None if problems else definition, tuple(problems), remarks)
 
 
 def collision(text: str, *, file: Path, tool: str, found: str) -> Problem:
@@ -79,29 +83,12 @@ def collision(text: str, *, file: Path, tool: str, found: str) -> Problem:
     return _placed([_returned(finding, made)], Places(text), file)[0]
 
 
-def _newer(raw: dict[str, Any]) -> bool:
-    version = raw.get("schema")
-    return isinstance(version, int) and version > SCHEMA
-
-
-def _update(raw: dict[str, Any]) -> Finding:
-    return Finding(
-        ("schema",),
-        "newer_schema",
-        f"version {shown(raw['schema'])}",
-        f"versions up to {SCHEMA}, which is what this chatbridge knows",
-        "update chatbridge",
-    )
-
-
 def _newest(raw: dict[str, Any]) -> Translated:
     """What it says in the words of the newest version."""
     version = raw.get("schema")
     as_said = Translated(raw={**raw, "schema": SCHEMA})
-    if version == SCHEMA and type(version) is int:
-        return as_said
-    if version == 1 and type(version) is int:
-        return first_version(raw)
+    if type(version) is int and version in (1, SCHEMA):
+        return as_said if version == SCHEMA else first_version(raw)
     mend = f'write "schema": {SCHEMA}'
     if "schema" in raw:
         wrong = Finding(("schema",), "not_allowed", shown(version), f"{SCHEMA}, or 1", mend)
@@ -125,7 +112,7 @@ def _clean(value: Any, where: Where, bad: list[Finding]) -> Any:
             accepted = "text without NUL and without halves of characters"
             bad.append(Finding(where, "not_allowed", shown(value), accepted, "take them out"))
         return kept
-    if oversized(value):
+    if isinstance(value, float) and not isfinite(value):
         accepted = "a number that a computer can count with"
         bad.append(Finding(where, "range", "a number that is too large", accepted, "write less"))
         return 1
@@ -163,18 +150,6 @@ class _Constant(Exception):
     """NaN and the like, which Python's reader knows and JSON does not."""
 
 
-@dataclass(slots=True)
-class _Open:
-    """An object or a list whose end has not come yet."""
-
-    where: Where
-    named: bool
-    key: str | None = None
-    key_at: int = 0
-    index: int = 0
-    keys: dict[str, int] = field(default_factory=dict)
-
-
 class Lines:
     def __init__(self, text: str) -> None:
         self._starts = [0, *(found.end() for found in re.finditer(r"\r\n|\n|\r", text))]
@@ -193,7 +168,9 @@ class Places:
         self._starts: dict[Where, int] = {}
         self.twice: list[tuple[Where, int, int]] = []
         """Keys that stand in their object again: where, the line, and that of the one before."""
-        self._walk(text)
+        tokens = _TOKEN.finditer(text)
+        first = next(tokens)
+        self._walk(tokens, first[0], (), first.start())
 
     def at(self, where: Where) -> tuple[int, int]:
         """Line and column; for what is missing those of what it is missing from."""
@@ -201,36 +178,25 @@ class Places:
             where = where[:-1]
         return self._lines.at(self._starts[where])
 
-    def _walk(self, text: str) -> None:
-        stack: list[_Open] = []
-        for token in _TOKEN.finditer(text):
-            sign, top = token[0], stack[-1] if stack else None
-            if sign in ("}", "]"):
-                stack.pop()
-            elif sign == "," and top is not None:
-                top.key, top.index = None, top.index + 1
-            elif top is not None and top.named and top.key is None:
-                top.key, top.key_at = json.loads(sign), token.start()
-                self._named(top)
-            elif sign != ":":
-                where, start = self._begun(top, token.start())
-                self._starts[where] = start
-                if sign in ("{", "["):
-                    stack.append(_Open(where, sign == "{"))
-
-    def _begun(self, top: _Open | None, position: int) -> tuple[Where, int]:
-        if top is None:
-            return (), position
-        if top.key is not None:
-            return (*top.where, top.key), top.key_at
-        return (*top.where, top.index), position
-
-    def _named(self, top: _Open) -> None:
-        assert top.key is not None
-        if top.key in top.keys:
-            line, before = self._lines.at(top.key_at)[0], self._lines.at(top.keys[top.key])[0]
-            self.twice.append(((*top.where, top.key), line, before))
-        top.keys[top.key] = top.key_at
+    def _walk(self, tokens: Iterator[re.Match[str]], sign: str, where: Where, start: int) -> None:
+        """Note the value that begins with `sign`, and all that is in it."""
+        self._starts[where] = start
+        keys: dict[str, int] = {}
+        index = 0
+        while sign in ("{", "[") and (token := next(tokens))[0] not in ("}", "]"):
+            if token[0] == ",":
+                continue
+            if sign == "[":
+                self._walk(tokens, token[0], (*where, index), token.start())
+                index += 1
+                continue
+            key, at = json.loads(token[0]), token.start()
+            if key in keys:
+                line, before = self._lines.at(at)[0], self._lines.at(keys[key])[0]
+                self.twice.append(((*where, key), line, before))
+            keys[key] = at
+            next(tokens)  # the colon
+            self._walk(tokens, next(tokens)[0], (*where, key), at)
 
 
 def read(text: str) -> Any:
@@ -247,13 +213,10 @@ def read(text: str) -> Any:
         raise _explained(text, error) from None
     except _Constant as error:
         word = str(error)
-        position = next(each.start() for each in _TOKEN.finditer(text) if each[0] == word)
+        found = (it.start() for it in _TOKEN.finditer(text) if it[0].startswith(word))
+        position = next(found, 0)
         accepted, mend = "numbers such as 5 or 0.5", "write a number, or leave the field out"
         raise Unusable("syntax", word, accepted, mend, position=position) from None
-
-
-def oversized(value: object) -> bool:
-    return isinstance(value, float) and not isfinite(value)
 
 
 def _refuse_constant(word: str) -> NoReturn:

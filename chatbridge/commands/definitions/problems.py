@@ -1,11 +1,14 @@
-"""Problems of definition files: the place, what was found, what is accepted, how to mend it."""
+"""Problems of definition files: the place, what was found, what is accepted, how to mend it.
+
+`shaped` checks names, types and limits of fields, and turns the models' errors into plain words.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -56,16 +59,7 @@ class Problem:
         )
 
     def as_json(self) -> dict[str, str | int | None]:
-        return {
-            "file": encodable(str(self.file)),
-            "line": self.line,
-            "column": self.column,
-            "path": self.path,
-            "kind": self.kind,
-            "found": self.found,
-            "accepted": self.accepted,
-            "mend": self.mend,
-        }
+        return {**asdict(self), "file": encodable(str(self.file))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +73,12 @@ class Finding:
     mend: str
 
     def in_file(self, file: Path, line: int | None = None, column: int | None = None) -> Problem:
+        path = "".join(f"[{it}]" if isinstance(it, int) else f".{it}" for it in self.where)
         return Problem(
             file=file,
             line=line,
             column=column,
-            path=path_text(self.where),
+            path=safe(path.removeprefix("."), PATH_LENGTH),
             kind=self.kind,
             found=safe(self.found),
             accepted=safe(self.accepted),
@@ -99,16 +94,6 @@ class Unusable(Exception):
     ) -> None:
         super().__init__(found)
         self.finding, self.position = Finding((), kind, found, accepted, mend), position
-
-
-def path_text(where: Where) -> str:
-    text = ""
-    for part in where:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += f".{part}" if text else part
-    return safe(text, PATH_LENGTH)
 
 
 def safe(text: str, limit: int = TEXT_LENGTH) -> str:
@@ -161,6 +146,7 @@ _PATTERNS = {
     VARIABLE: 'the name of a variable, such as "SSH_AUTH_SOCK"',
     SEPARATOR: '"--", a word such as "--end-of-options", or null',
 }
+_BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 _DURATION = 'seconds such as 90, or a text such as "10min" or "2h"'
 
 
@@ -212,7 +198,10 @@ def _finding(where: Where, value: Any, error: ErrorDetails) -> Finding | None:
     if kind == "extra_forbidden":
         return unknown(where, fields(where[:-1]))
     if kind == "literal_error":
-        return _not_allowed(where, value, node)
+        accepted = node.get("enum", [node["const"]] if "const" in node else [])
+        near = meant(value, [each for each in accepted if isinstance(each, str)])
+        mend = f"did you mean {shown(near)}?" if near else "write one of these"
+        return Finding(where, "not_allowed", shown(value), listed(accepted), mend)
     if kind == "string_pattern_mismatch":
         return _mismatched(where, value, str(error["ctx"]["pattern"]))
     if kind == "value_error":
@@ -226,8 +215,10 @@ def _finding(where: Where, value: Any, error: ErrorDetails) -> Finding | None:
         most = error["ctx"]["max_length"]
         characters = "one character" if most == 1 else f"at most {most} characters"
         return Finding(where, "range", shown(value), characters, "make it shorter")
-    if "ctx" in error and (limit := _limit(error["ctx"])):
-        return Finding(where, "range", shown(value), limit, "write a number within that")
+    for name, words in _BOUNDS.items():
+        if name in error.get("ctx", {}):
+            limit = f"a number of {words} {error['ctx'][name]:g}"
+            return Finding(where, "range", shown(value), limit, "write a number within that")
     return _mistyped(where, value, node)
 
 
@@ -238,13 +229,6 @@ def _missing(where: Where) -> Finding:
     return Finding(where, "missing", f"no {name}", accepted.rstrip("."), mend)
 
 
-def _not_allowed(where: Where, value: Any, node: Mapping[str, Any]) -> Finding:
-    accepted = node.get("enum", [node["const"]] if "const" in node else [])
-    near = meant(value, [each for each in accepted if isinstance(each, str)])
-    mend = f"did you mean {shown(near)}?" if near else "write one of these"
-    return Finding(where, "not_allowed", shown(value), listed(accepted), mend)
-
-
 def _mismatched(where: Where, value: str, pattern: str) -> Finding:
     words = re.sub(r"[^a-z0-9]+", "_", value.lower()).strip("_")
     tries = [words, words.replace("_", "-"), f"--{words.replace('_', '-')}"]
@@ -253,26 +237,16 @@ def _mismatched(where: Where, value: str, pattern: str) -> Finding:
     return Finding(where, "pattern", shown(value), _PATTERNS[pattern], mend)
 
 
-def _limit(ctx: Mapping[str, Any]) -> str | None:
-    words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
-    limits = [f"{words[each]} {ctx[each]:g}" for each in words if each in ctx]
-    return f"a number of {limits[0]}" if limits else None
-
-
 def _mistyped(where: Where, value: Any, node: Mapping[str, Any]) -> Finding:
-    accepted, mend = _accepted(node), "write it like that"
-    types = _types(node)
+    types, mend = _types(node), "write it like that"
     if types == ["array"] and isinstance(value, str):
         mend = f"write [{shown(value)}]"
     elif isinstance(value, str) and types in (["integer"], ["number"], ["boolean"]):
-        mend = "write it without quotation marks" if _plain(value) else mend
+        if re.fullmatch(r"true|false|-?[0-9]+(\.[0-9]+)?", value):
+            mend = "write it without quotation marks"
     elif types == ["string"] and isinstance(value, int | float):
         mend = f'write "{json.dumps(value)}"'
-    return Finding(where, "wrong_type", shown(value), accepted, mend)
-
-
-def _plain(value: str) -> bool:
-    return re.fullmatch(r"true|false|-?[0-9]+(\.[0-9]+)?", value) is not None
+    return Finding(where, "wrong_type", shown(value), _accepted(node), mend)
 
 
 def _example(where: Where, otherwise: str) -> str:
@@ -295,27 +269,18 @@ def _types(node: Mapping[str, Any]) -> list[str]:
     return [node["type"]] if "type" in node else []
 
 
-def _node(where: Where) -> Mapping[str, Any]:
+def _node(where: Where) -> dict[str, Any]:
     """What the schema says of a place; nothing of one that it does not know."""
-    node: Mapping[str, Any] = schema()
+    node = schema()
     for part in where:
-        node = node.get("items", {}) if isinstance(part, int) else _property(node, part)
-        node = _resolved(node)
-    return node
-
-
-def _property(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = node.get("properties", {}).get(name, {})
-    return found
-
-
-def _resolved(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without a reference, and without null beside one other."""
-    others = [each for each in node.get("anyOf", ()) if each.get("type") != "null"]
-    if len(others) == 1:
-        node = {**node, **others[0]}
-        node.pop("anyOf")
-    if "$ref" in node:
-        definition = schema()["$defs"][node["$ref"].rpartition("/")[2]]
-        node = {**definition, **{key: node[key] for key in node if key != "$ref"}}
+        named = isinstance(part, str)
+        node = node.get("properties", {}).get(part, {}) if named else node.get("items", {})
+        # Without null beside one other, and without a reference.
+        others = [each for each in node.get("anyOf", ()) if each.get("type") != "null"]
+        if len(others) == 1:
+            node = {**node, **others[0]}
+            del node["anyOf"]
+        if "$ref" in node:
+            node = {**schema()["$defs"][node["$ref"].rpartition("/")[2]], **node}
+            del node["$ref"]
     return node
