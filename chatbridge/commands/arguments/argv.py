@@ -25,12 +25,11 @@ from chatbridge.commands.arguments.values import (
     items_of,
     mistyped,
     texts_of,
-    too_long,
 )
 from chatbridge.commands.definitions.definition import ARGUMENT, WORKING_DIRECTORY, Command, Option
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import one_line, shortened
-from chatbridge.tools.definition import refused
+from chatbridge.tools.definition import refused, too_long
 
 LONGEST_IN_ALL = 1_000_000
 """Bytes, with what Linux needs for each."""
@@ -55,11 +54,18 @@ def argv_of(
         if option.name not in given:
             missing = missing or (option.name if option.positional else None)
         elif option.type == "boolean":
-            flagged += _switched(option, given[option.name])
+            if not isinstance(given[option.name], bool):
+                raise mistyped(option.name, given[option.name], "boolean")
+            flagged += [flag_of(option)] if given[option.name] else []
         elif option.positional:
             texts = texts_of(option, given[option.name], place)
             if texts and missing:
-                raise _needs(option.name, missing)
+                raise ToolInputError(
+                    f"Validation error: {option.name} needs {missing} as well",
+                    path=missing,
+                    given="nothing",
+                    accepted=f"a value, because it comes before {option.name}",
+                )
             positional += [_positional(option, each, command.separator) for each in texts]
         else:
             texts = texts_of(option, given[option.name], place)
@@ -77,7 +83,7 @@ def flag_of(option: Option) -> str:
 
 def style_of(option: Option) -> str:
     """`joined` only where the flag is one letter, unless the definition says otherwise."""
-    return option.style or ("joined" if _one_letter(flag_of(option)) else "equals")
+    return option.style or ("joined" if len(flag_of(option)) == 2 else "equals")
 
 
 def empty_taken(option: Option) -> bool:
@@ -87,48 +93,21 @@ def empty_taken(option: Option) -> bool:
     return style_of(option) != "joined"
 
 
-def _one_letter(flag: str) -> bool:
-    return len(flag) == 2
-
-
 def _check_names(command: Command, given: Mapping[str, object]) -> None:
     names = [option.name for option in command.options]
     names += [WORKING_DIRECTORY] if command.working_directory == ARGUMENT else []
     for name in given:
         if name not in names:
-            raise _unknown(name, names)
+            near = difflib.get_close_matches(name[:100], names, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            shown = shortened(one_line(name), 60)
+            sentence = f"Validation error: there is no argument {shown}{hint}"
+            raise refused(sentence, shown, name, ", ".join(names) or "no argument at all")
     for option in command.options:
         if option.required and option.name not in given:
             sentence = f"Validation error: {option.name} is required"
             accepted = one_line(option.description) or KINDS[option.type]
             raise refused(sentence, option.name, None, accepted)
-
-
-def _unknown(name: str, names: Sequence[str]) -> ToolInputError:
-    near = difflib.get_close_matches(name[:100], names, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    shown = shortened(one_line(name), 60)
-    return refused(
-        f"Validation error: there is no argument {shown}{hint}",
-        shown,
-        name,
-        ", ".join(names) or "no argument at all",
-    )
-
-
-def _needs(name: str, before: str) -> ToolInputError:
-    return ToolInputError(
-        f"Validation error: {name} needs {before} as well",
-        path=before,
-        given="nothing",
-        accepted=f"a value, because it comes before {name}",
-    )
-
-
-def _switched(option: Option, value: object) -> list[str]:
-    if not isinstance(value, bool):
-        raise mistyped(option.name, value, "boolean")
-    return [flag_of(option)] if value else []
 
 
 def _with_flag(option: Option, given: Text) -> list[str]:
@@ -140,7 +119,7 @@ def _with_flag(option: Option, given: Text) -> list[str]:
         if text.startswith("-"):
             raise invalid(path, text, "a value that does not begin with -")
         return [flag, text]
-    if not _one_letter(flag):
+    if len(flag) != 2:
         raise CommandUnusable(
             f"the option {option.name} of this command cannot be used: a value joined to {flag} "
             "could become another option. Set its style to equals or separate in the definition"
@@ -161,8 +140,10 @@ def _positional(option: Option, given: Text, separator: str | None) -> str:
 
 def _check_size(argv: Sequence[str]) -> None:
     sizes = [len(each.encode()) for each in argv]
-    if max(sizes) > LONGEST_ARGUMENT_BYTES:
-        raise too_long("one argument", max(sizes), f"at most {LONGEST_ARGUMENT_BYTES:,} bytes")
     total = sum(sizes) + _OVERHEAD * len(sizes)
-    if total > LONGEST_IN_ALL:
-        raise too_long("the whole command", total, f"at most {LONGEST_IN_ALL:,} bytes in all")
+    for name, size, limit, unit in (
+        ("one argument", max(sizes), LONGEST_ARGUMENT_BYTES, "bytes"),
+        ("the whole command", total, LONGEST_IN_ALL, "bytes in all"),
+    ):
+        if size > limit:
+            raise too_long(name, name, f"{size:,} bytes", f"at most {limit:,} {unit}")

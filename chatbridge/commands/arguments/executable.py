@@ -1,13 +1,11 @@
-"""Finds the file of a command's program, and the folders of its PATH.
+"""Finds the file of a command's program and the folders of its PATH, and builds its environment.
 
-Both come from the owner's settings and a fixed list of system folders, never from the hub's
-environment. That may be the environment of an agent's client, with a repository's virtual
-environment or `node_modules/.bin` in front.
+Program and PATH come from the owner's settings and a fixed list of system folders, never from the
+hub's environment: that may be a client's, with a repository's `node_modules/.bin` in front.
 
 Agents run as the owner, so file modes alone do not tell what an agent could have written. Files and
 folders are refused if they lie in a folder where agents work, or if another user could have written
-them. Every step of a path counts, symbolic links included: whoever can replace one step decides
-where it leads.
+them. Every step of a path counts, symbolic links included.
 """
 
 from __future__ import annotations
@@ -68,11 +66,8 @@ class Programs:
         return self._refused(self._own)
 
     def find(self, program: str, *, project: Path | None = None) -> str:
-        """The whole path of the file that `program` is, without links. `project` is the agent's
-        folder, from which nothing is run.
-
-        :raises CommandUnusable:
-        """
+        """The whole path of the file that `program` is, without links. Nothing is run from
+        `project`, the agent's folder. :raises CommandUnusable:"""
         own = [os.path.realpath(project)] if project else []
         return self._find(program, {*self._projects(), *own}, depth=0)
 
@@ -83,9 +78,9 @@ class Programs:
         except OSError as error:
             refused = Refusal(f"its path cannot be followed ({error})", "mend its path")
         if refused:
-            why, mend = refused.why, refused.mend
             raise CommandUnusable(
-                f"the program {file} is not run: {why}. Nothing was started. To mend it: {mend}"
+                f"the program {file} is not run: {refused.why}. Nothing was started. To mend it: "
+                f"{refused.mend}"
             )
         real = os.path.realpath(file)
         for interpreter in _interpreters(real) if depth < _DEEPEST else ():
@@ -282,6 +277,8 @@ def home() -> str | None:
 
 
 _USUAL = re.compile("HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_RUNTIME_DIR")
+"""What runs a project's code, such as `npm install`, must not get the owner's keys: a definition
+has to name SSH_AUTH_SOCK or DBUS_SESSION_BUS_ADDRESS."""
 _NEVER = re.compile(
     "CHATBRIDGE_.*|CREDENTIALS_DIRECTORY|NOTIFY_SOCKET|LISTEN_.*|WATCHDOG_.*|INVOCATION_ID",
     re.DOTALL,
@@ -299,7 +296,8 @@ _SET = {
     "DEBIAN_FRONTEND": "noninteractive",
     "PIP_NO_INPUT": "1",
 }
-"""Nobody is there to be asked, and nothing is seen in colour. The definition's names come first."""
+"""Nobody is there to be asked, and nothing is seen in colour. The definition's names come first.
+CI is not set: some programs would behave differently, and take warnings for errors."""
 
 NOWHERE = "/nonexistent"
 """An empty PATH would mean the folder that a command runs in."""
@@ -313,9 +311,8 @@ def environment_of(
     own: Mapping[str, str] = MappingProxyType({}),
     base: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
-    """What a command gets: the usual variables of `base`, and those of its definition's `names`
-    from `own` (the owner's `commands.environment`) or else from `base`. `path` are the folders of
-    its PATH."""
+    """The usual variables of `base`, and those of the definition's `names` from `own` (the owner's
+    `commands.environment`) or else from `base`. `path` are the folders of PATH."""
     hidden = [secret for secret in secrets if secret]
     wanted = {*names} - {"PATH"}
     hubs = {name: value for name, value in base.items() if not _leads_astray(name, value)}
@@ -332,8 +329,9 @@ def environment_of(
 
 
 def _leads_astray(name: str, value: str) -> bool:
-    if name == "XDG_RUNTIME_DIR":
+    if name == "XDG_RUNTIME_DIR":  # must be where systemd makes it
         return not os.path.realpath(value).startswith("/run/")
+    # In a folder of a repository, git would find hooks and aliases.
     return re.fullmatch("XDG_[A-Z]+_HOME", name) is not None
 
 

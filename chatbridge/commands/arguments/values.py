@@ -29,7 +29,7 @@ from chatbridge.commands.definitions.definition import (
 )
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import one_line, shortened
-from chatbridge.tools.definition import refused
+from chatbridge.tools.definition import refused, too_long
 
 LONGEST_ARGUMENT_BYTES = 100_000
 """Bytes of one argument. Linux takes 128 KiB."""
@@ -82,24 +82,19 @@ def mistyped(path: str, given: object, kind: str) -> ToolInputError:
 
 
 def items_of(option: Option) -> Items:
-    """What each item of an array must be like. What is said of the array itself counts for items,
-    too, unless they say otherwise."""
+    """What each item must be like: what is said of the array counts unless items say otherwise."""
     own = option.items or Items()
     unsaid = [name for name in Value.model_fields if getattr(own, name) is None]
     return own.model_copy(update={name: getattr(option, name) for name in unsaid})
 
 
 def texts_of(option: Option, value: object, place: Place) -> list[Text]:
-    """The texts that a value becomes; none for an empty array or object.
-
-    :raises ToolInputError:
-    """
-    name = option.name
+    """The texts that a value becomes; none for an empty array or object. :raises ToolInputError:"""
     if option.type == "array":
         return _of_array(option, value, place)
     if option.type == "object":
         return _of_object(option, value, place)
-    return [Text(name, _written(_scalar(value, option.type, option, name, place)))]
+    return [Text(option.name, _written(_scalar(value, option.type, option, option.name, place)))]
 
 
 def _of_array(option: Option, value: object, place: Place) -> list[Text]:
@@ -153,9 +148,13 @@ def _scalar(value: object, kind: str, rule: Value, path: str, place: Place) -> S
     if rule.enum is not None and typed not in rule.enum:
         raise invalid(path, typed, f"one of {', '.join(map(repr, rule.enum))}")
     if not isinstance(typed, str):
-        _check_range(typed, rule, path)
+        low, high = rule.minimum, rule.maximum
+        if not _in_range(typed, low, high):
+            raise invalid(path, typed, _span(low, high, "a number"))
         return typed
-    _check_string(typed, rule, path)
+    _bounded(len(typed), rule.min_length, rule.max_length, path, typed, "characters")
+    if rule.pattern is not None and not _matcher(rule.pattern)(typed):
+        raise invalid(path, typed, f"text of which the whole matches {rule.pattern}")
     return _confined(typed, rule.within, path, place) if rule.within else typed
 
 
@@ -187,22 +186,9 @@ def _carried(text: str, path: str) -> None:
         raise invalid(path, text, "text without lone surrogates") from None
     if size > LONGEST_ARGUMENT_BYTES:
         name = shortened(one_line(path), 120)
-        raise too_long(name, size, f"at most {LONGEST_ARGUMENT_BYTES:,} bytes")
+        raise too_long(name, name, f"{size:,} bytes", f"at most {LONGEST_ARGUMENT_BYTES:,} bytes")
     if "\0" in text:
         raise invalid(path, text, "text without NUL characters")
-
-
-def too_long(path: str, size: int, accepted: str) -> ToolInputError:
-    sentence = f"Validation error: {path} is too long"
-    return ToolInputError(sentence, path=path, given=f"{size:,} bytes", accepted=accepted)
-
-
-def _check_string(text: str, rule: Value, path: str) -> None:
-    _bounded(len(text), rule.min_length, rule.max_length, path, text, "characters")
-    if rule.pattern is None:
-        return
-    if not _matcher(rule.pattern)(text):
-        raise invalid(path, text, f"text of which the whole matches {rule.pattern}")
 
 
 def _matcher(pattern: str) -> Callable[[str], bool]:
@@ -215,16 +201,14 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
         ) from None
 
 
-def _check_range(value: int | float, rule: Value, path: str) -> None:
-    low, high = rule.minimum, rule.maximum
-    if (low is not None and value < low) or (high is not None and value > high):
-        raise invalid(path, value, _span(low, high, "a number"))
+def _in_range(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
 
 
 def _bounded(
     size: int, low: int | None, high: int | None, path: str, value: object, what: str
 ) -> None:
-    if (low is not None and size < low) or (high is not None and size > high):
+    if not _in_range(size, low, high):
         raise invalid(path, value, f"{_span(low, high, what)}; it has {size}")
 
 
@@ -282,21 +266,15 @@ def _real(text: str) -> Path | None:
     if len(os.fsencode(text)) > LONGEST_PATH_BYTES:
         return None
     try:
-        if _endless(text):
+        os.stat(text)
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # more links than the system follows, unlike Python
             return None
+    try:
         real = Path(os.path.realpath(text))
     except (RecursionError, RuntimeError, OSError):
         return None
     return None if any(_doubtful(part) for part in (real, *real.parents)) else real
-
-
-def _endless(text: str) -> bool:
-    """More links than the system follows, which Python may follow all the same."""
-    try:
-        os.stat(text)
-    except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
 
 
 def _doubtful(part: Path) -> bool:
@@ -310,10 +288,7 @@ def _doubtful(part: Path) -> bool:
 
 
 def project_folder(*, project_key: str, started_in: str | None) -> Path:
-    """The root of the agent's project; without one the folder where the agent was started.
-
-    :raises CommandUnusable: there is neither.
-    """
+    """The agent's project, or where it was started. :raises CommandUnusable: there is neither."""
     where = project_key if os.path.isabs(project_key) else started_in
     if where is None or not os.path.isabs(where):
         raise CommandUnusable(
@@ -343,11 +318,7 @@ def folder_of(
     project = project_folder(project_key=project_key, started_in=started_in)
     if rule == PROJECT or WORKING_DIRECTORY not in given:
         return project
-    return _named(given[WORKING_DIRECTORY], project)
-
-
-def _named(value: object, project: Path) -> Path:
-    text = plain_text(value, WORKING_DIRECTORY)
+    text = plain_text(given[WORKING_DIRECTORY], WORKING_DIRECTORY)
     found = inside(text, base=project, roots=[project]) if text else None
     if found is None:
         raise invalid(
