@@ -11,6 +11,9 @@ import heapq
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Self
+
+from chatbridge.core.operation import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,16 @@ class Turn:
     """How many of the group may run at once. The newest word on that counts for the whole group:
     with several, those with the lowest could be kept waiting for ever."""
     synchronous: bool
+
+    @classmethod
+    def of(cls, operation: Operation) -> Self:
+        return cls(
+            id=operation.id,
+            link=operation.call.link,
+            group=operation.group,
+            limit=operation.plan.concurrency,
+            synchronous=operation.plan.synchronous,
+        )
 
 
 _Place = tuple[int, int, str]
