@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-import signal
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -398,13 +397,6 @@ def result_of(end: End, printed: Printed, *, reason: str | None = None) -> Resul
         left_out=end.left_out,
         reason=reason if stage is Stage.CANCELLED else why,
     )
-
-
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def log_line(operation: Operation) -> str:

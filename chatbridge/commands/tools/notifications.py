@@ -17,7 +17,6 @@ from typing import Any, Protocol, get_args
 from mcp_types import LoggingLevel
 
 from chatbridge.commands.definitions.problems import Problem
-from chatbridge.commands.operations.execution import signal_name
 from chatbridge.commands.tools import presentation
 from chatbridge.core.cards.operation_summary import CHARACTERS, LINES, for_people, last_lines
 from chatbridge.core.cards.phrases import format_duration
@@ -77,8 +76,7 @@ class _Box:
         self.waiting.put_nowait(push)
 
     async def empty_for(self, session: Listener) -> None:
-        """Say it, from when the client can be told something: which level it wants is known then,
-        too."""
+        """Say it, once the client can be told something: which level it wants is known then."""
         await self.ready.wait()
         while True:
             push = await self.waiting.get()
@@ -173,7 +171,8 @@ class Pushes:
         self._left.add(operation_id)
 
     def _warn(self, session: Listener, box: _Box) -> None:
-        if self._problems and _concerned(session):
+        concerned = session.folder is not None and settings_of(session.project.key).enabled
+        if self._problems and concerned:
             box.put(_message("warning", _unusable(self._problems)))
 
 
@@ -183,11 +182,6 @@ _OTHER_TOOLS = _Push("notifications/tools/list_changed")
 def _message(level: LoggingLevel, data: Json) -> _Push:
     params = {"level": level, "logger": "chatbridge", "data": data}
     return _Push("notifications/message", params, level)
-
-
-def _concerned(session: Listener) -> bool:
-    """Whether commands are for it at all."""
-    return session.folder is not None and settings_of(session.project.key).enabled
 
 
 def _unusable(problems: Sequence[Problem]) -> Json:
@@ -205,21 +199,23 @@ TOLD = frozenset((Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT, Stage.INTERRUP
 """Stages that are announced. Whoever cancelled or denied an operation knows of it."""
 
 
+@dataclass(frozen=True, slots=True)
 class Announcing:
-    def __init__(self, notices: Notices, *, after: float) -> None:
-        """`after`: seconds; shorter operations are not announced."""
-        self._notices = notices
-        self._after = after
+    """Tells the chats once that a long operation has ended."""
+
+    notices: Notices
+    after: float
+    """Seconds; shorter operations are not announced."""
 
     async def announce(self, operation: Operation) -> None:
         """Send one notice, however often this is called for an operation. :raises StoreError:"""
         took = operation.took(operation.ended_at or 0.0)
-        if operation.stage not in TOLD or took <= self._after:
+        if operation.stage not in TOLD or took <= self.after:
             return
         end = _end(operation, took)
         title = one_line(operation.title)
         how = f"failed: {end.how} after" if end.how else "finished after"
-        await self._notices.send(
+        await self.notices.send(
             # No request has such an id: one is JSON.
             CallName(link=operation.call.link, request=f"operation {operation.id}"),
             project=operation.project,
@@ -255,9 +251,7 @@ def _how(operation: Operation) -> str:
             return "timed out"
         case Stage.INTERRUPTED:
             return "interrupted"
-        case _ if result.exit_code is not None:
-            return f"exit {result.exit_code}"
-        case _ if result.signal is not None:
-            return f"ended by {signal_name(result.signal)}"
-        case _:
+        case _ if result.exit_code is None and result.signal is None:
             return "not started"
+        case _:
+            return presentation.exited(result)

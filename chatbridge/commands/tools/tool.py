@@ -36,7 +36,7 @@ from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
 from chatbridge.tools.clients import soonest
-from chatbridge.tools.definition import described
+from chatbridge.tools.definition import described, object_schema, text_field
 
 MOST_OTHERS = 20
 ONCE = "once-per-session"
@@ -197,33 +197,33 @@ class CommandTool:
 
 _PYTHONS_OWN = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")
 """What other dialects do not have, or mean something else by."""
-_MEMBER = {"type": ["string", "number", "boolean"]}
 
 
 def schema_of(command: Command) -> dict[str, Any]:
+    """In the plainest words of JSON Schema, because not every client knows all of them. `argv` and
+    `values` refuse more than it says."""
     properties = {option.name: _of_option(option) for option in command.options}
     if command.working_directory == ARGUMENT:
-        properties[WORKING_DIRECTORY] = {
-            "type": "string",
-            "description": "The folder to run in, inside the project. Default: its root",
-            "minLength": 1,
-        }
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
-    if required := [option.name for option in command.options if option.required]:
-        schema["required"] = required
-    return {**schema, "additionalProperties": False}
+        about = "The folder to run in, inside the project. Default: its root"
+        properties[WORKING_DIRECTORY] = text_field(about, minLength=1)
+    required = [option.name for option in command.options if option.required]
+    return {**object_schema(properties, *required), "additionalProperties": False}
 
 
 def _of_option(option: Option) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": option.type}
     if description := _description(option):
         schema["description"] = description
+    least, most = option.min_items, option.max_items
     if option.type == "array":
         items = items_of(option)
-        schema |= {"items": {"type": items.type, **_rules(items.type, items, option)}}
-        schema |= _present(minItems=option.min_items, maxItems=option.max_items)
+        schema["items"] = {"type": items.type, **_rules(items.type, items, option)}
+        schema |= _present(minItems=least, maxItems=most)
     elif option.type == "object":
-        schema |= _members(option)
+        schema["additionalProperties"] = {"type": ["string", "number", "boolean"]}
+        if option.encode == "pairs":
+            schema["propertyNames"] = {"pattern": "^[^=]+$"}
+        schema |= _present(minProperties=least, maxProperties=most)
     elif option.type != "boolean":
         schema |= _rules(option.type, option, option)
     return schema
@@ -240,26 +240,21 @@ def _description(option: Option) -> str:
 
 
 def _rules(kind: str, value: Value, option: Option) -> dict[str, Any]:
+    enum = list(value.enum) if value.enum is not None else None
     if kind != "string":
         low, high = value.minimum, value.maximum
         return _present(
-            enum=list(value.enum) if value.enum is not None else None,
+            enum=enum,
             minimum=None if low is None else plain(low),
             maximum=None if high is None else plain(high),
         )
     empty = (empty_taken(option) or option.join is not None) and not value.within
     return _present(
-        enum=list(value.enum) if value.enum is not None else None,
+        enum=enum,
         pattern=_pattern(value.pattern),
         minLength=value.min_length if value.min_length or empty else 1,
         maxLength=value.max_length,
     )
-
-
-def _members(option: Option) -> dict[str, Any]:
-    names = {"propertyNames": {"pattern": "^[^=]+$"}} if option.encode == "pairs" else {}
-    size = _present(minProperties=option.min_items, maxProperties=option.max_items)
-    return {"additionalProperties": _MEMBER, **names, **size}
 
 
 def _pattern(pattern: str | None) -> str | None:
@@ -292,26 +287,17 @@ _FINAL = "What it does cannot be taken back: call it only if you are meant to."
 
 def description_of(command: Command, *, pushed: bool = True) -> str:
     """`pushed`: whether its client can be told of an end outside of a call."""
-    return "\n".join(part for part in _parts(command, pushed) if part)
-
-
-def _parts(command: Command, pushed: bool) -> list[str]:
-    about = [
-        _sentence(command.description),
+    about = command.description.strip()
+    parts = [
+        about if re.search(r"[.!?:…]$", about) else f"{about}.",
         _FINAL if command.destructive else "",
         _ASKED[command.approve],
     ]
-    if command.synchronous:
-        return about
-    hints = "; ".join(hint.strip().rstrip(".") for hint in command.hints)
-    return [
-        *about,
-        _GUIDANCE.format(told=_PUSHED if pushed else _LOOKED_UP),
-        f"Meanwhile: {hints}." if hints else "",
-        f"It is ended after {format_duration(command.timeout)}.",
-    ]
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return text if re.search(r"[.!?:…]$", text) else f"{text}."
+    if not command.synchronous:
+        hints = "; ".join(hint.strip().rstrip(".") for hint in command.hints)
+        parts += [
+            _GUIDANCE.format(told=_PUSHED if pushed else _LOOKED_UP),
+            f"Meanwhile: {hints}." if hints else "",
+            f"It is ended after {format_duration(command.timeout)}.",
+        ]
+    return "\n".join(part for part in parts if part)
