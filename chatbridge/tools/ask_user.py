@@ -1,7 +1,4 @@
-"""`ask_user`: CodeNomad's question form and PromptManager's single question, in one tool.
-
-Owns the tool's description, its ask and its results; `arguments` parses what it is given.
-"""
+"""`ask_user`: CodeNomad's question form and PromptManager's single question, in one tool."""
 
 from __future__ import annotations
 
@@ -13,14 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args
 
 from mcp_types import CallToolResult, Tool
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.errors import ToolInputError
@@ -39,9 +29,12 @@ from chatbridge.projects import settings_of
 from chatbridge.tool_names import ASK_USER
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
 from chatbridge.tools.definition import (
+    Shape,
+    array_field,
     described,
     flag_field,
     invalid_arguments,
+    number_field,
     object_schema,
     refused,
     text_field,
@@ -64,15 +57,14 @@ answered, which is not consent; choose the safe way or ask again later. "pending
 wait_for_answer with the askId."""
 
 
+@dataclass(frozen=True, slots=True)
 class AskUser:
     name = ASK_USER
     always = False
 
-    def __init__(self, waiting: Waiting, elicitation: Elicitation | None = None) -> None:
-        """`elicitation`: where questions are shown in the client's own window, too."""
-        self._waiting = waiting
-        self._elicitation = elicitation
-        self._policy = waiting.broker.policy
+    waiting: Waiting
+    elicitation: Elicitation | None = None
+    """Where questions are shown in the client's own window, too."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
         return described(
@@ -84,9 +76,8 @@ class AskUser:
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
-        given = parse(
-            arguments, self._limits(call.project), declared_defaults=self._policy.declared_defaults
-        )
+        declared_defaults = self.waiting.broker.policy.declared_defaults
+        given = parse(arguments, self._limits(call.project), declared_defaults=declared_defaults)
         request = AskRequest(
             project=call.project,
             agent=call.agent,
@@ -96,22 +87,22 @@ class AskUser:
             questions=given.questions,
             timeout=given.timeout,
         )
-        ask, waiting = await self._waiting.ask(request, call)
+        ask, waiting = await self.waiting.ask(request, call)
         async with self._beside(ask, call, wait=given.wait):
-            ended = await self._waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
-        return await self._waiting.result(ended or ask, waiting, call, render_result)
+            ended = await self.waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
+        return await self.waiting.result(ended or ask, waiting, call, render_result)
 
     def _beside(
         self, ask: Ask, call: ToolCall, *, wait: bool
     ) -> contextlib.AbstractAsyncContextManager[object]:
         """The client's window, for as long as the call waits."""
-        if self._elicitation is None or not wait:
+        if self.elicitation is None or not wait:
             return contextlib.nullcontext()
-        return self._elicitation.beside(ask, call, window_of(ask.questions, title=ask.title))
+        return self.elicitation.beside(ask, call, window_of(ask.questions, title=ask.title))
 
     def _limits(self, project: Project) -> Limits:
         """The argument comes before the project's file, that before the owner's default."""
-        policy = self._policy
+        policy = self.waiting.broker.policy
         default = settings_of(project.key).default_timeout or policy.default_timeout
         if policy.declared_defaults:
             default = max(default, policy.default_timeout)
@@ -164,10 +155,7 @@ def _outcome(ask: Ask, call: Call, reach: Reach) -> dict[str, Any]:
         "answered": bool(answers),
         "cancelled": ask.status in (Status.CANCELLED, Status.WITHDRAWN),
         "timedOut": ask.status is Status.TIMED_OUT and ask.late is None,
-        "answers": [
-            _answer(question_id, answer)
-            for question_id, answer in zip(call.question_ids, answers, strict=False)
-        ],
+        "answers": list(map(_answer, call.question_ids, answers)),
     }
     if reason := _reason(ask):
         result["reason"] = reason
@@ -197,11 +185,10 @@ def _sentence(ask: Ask, reach: Reach) -> CallToolResult:
     answers = _answers(ask)
     if answers:
         return text_result(_answered(ask.questions[0].type, answers[0]))
+    said, why = CANCELLED, _reason(ask)
     if ask.status is Status.TIMED_OUT:
-        nobody = reach.nobody
-        return text_result(f"{TIMED_OUT} {nobody}" if nobody else TIMED_OUT, is_error=True)
-    reason = _reason(ask)
-    return text_result(f"{CANCELLED} {reason}" if reason else CANCELLED, is_error=True)
+        said, why = TIMED_OUT, reach.nobody
+    return text_result(f"{said} {why}" if why else said, is_error=True)
 
 
 def _answered(kind: QuestionType, answer: Answer) -> str:
@@ -252,9 +239,6 @@ class AskUserInput:
     wait: bool
 
 
-# ── the arguments' shape ──────────────────────────────────────────────────────────────────────────
-
-
 def _labelled(value: object) -> object:
     return {"label": value} if isinstance(value, str) else value
 
@@ -263,11 +247,7 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-class _Shape(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-
-class _Option(_Shape):
+class _Option(Shape):
     label: str = Field(min_length=1, max_length=MAX_LABEL)
     description: str | None = Field(default=None, max_length=MAX_SINGLE_QUESTION)
 
@@ -276,7 +256,7 @@ _Options = list[Annotated[_Option, BeforeValidator(_labelled)]]
 _Text = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
 
 
-class _Question(_Shape):
+class _Question(Shape):
     id: str | None = Field(default=None, min_length=1, max_length=200)
     question: _Text
     type: AskedType = "text"
@@ -294,7 +274,7 @@ class _Question(_Shape):
         return given
 
 
-class _Arguments(_Shape):
+class _Arguments(Shape):
     questions: list[_Question] | None = Field(default=None, min_length=1, max_length=MAX_QUESTIONS)
     question: str | None = Field(default=None, min_length=1, max_length=MAX_SINGLE_QUESTION)
     options: _Options | None = Field(default=None, max_length=MAX_OPTIONS)
@@ -305,9 +285,6 @@ class _Arguments(_Shape):
 
 
 _FIELDS = {name for shape in (_Arguments, _Question, _Option) for name in shape.model_fields}
-
-
-# ── from arguments to questions ───────────────────────────────────────────────────────────────────
 
 
 def parse(arguments: Mapping[str, Any], limits: Limits, *, declared_defaults: bool) -> AskUserInput:
@@ -332,12 +309,8 @@ def _asked(
     if given.questions is None and given.question is None:
         raise refused(NO_QUESTION, "questions", arguments.get("questions"), "1 to 10 questions")
     if given.questions is not None and given.question is not None:
-        raise refused(
-            "Validation error: give either question or questions, not both",
-            "question",
-            given.question,
-            "one of the two",
-        )
+        sentence = "Validation error: give either question or questions, not both"
+        raise refused(sentence, "question", given.question, "one of the two")
     if given.questions is None:
         return QUESTION, (_single(given),)
     questions = tuple(
@@ -347,12 +320,8 @@ def _asked(
     ids = [q.id for q in questions]
     for i, question_id in enumerate(ids):
         if question_id in ids[:i]:
-            raise refused(
-                "Validation error: question ids must be unique",
-                f"questions[{i}].id",
-                question_id,
-                "another id, or none",
-            )
+            sentence, path = "Validation error: question ids must be unique", f"questions[{i}].id"
+            raise refused(sentence, path, question_id, "another id, or none")
     return QUESTIONS, questions
 
 
@@ -381,9 +350,7 @@ def _question(given: _Question, path: str, *, declared_defaults: bool) -> Questi
     if given.onTimeout is None:
         return question
     default = _default(question, given.onTimeout, f"{path}.onTimeout")
-    if not declared_defaults:
-        return question
-    return replace(question, on_timeout=default)
+    return replace(question, on_timeout=default) if declared_defaults else question
 
 
 def _choices(options: _Options, path: str) -> tuple[Option, ...]:
@@ -391,13 +358,11 @@ def _choices(options: _Options, path: str) -> tuple[Option, ...]:
     for i, label in enumerate(labels):
         place = f"{path}.options[{i}]".lstrip(".")
         if not label:
-            raise refused(
-                "Validation error: an option needs a label", place, options[i].label, "some text"
-            )
+            sentence = "Validation error: an option needs a label"
+            raise refused(sentence, place, options[i].label, "some text")
         if label in labels[:i]:
-            raise refused(
-                "Validation error: option labels must be unique", place, label, "another label"
-            )
+            sentence = "Validation error: option labels must be unique"
+            raise refused(sentence, place, label, "another label")
     return tuple(Option(label=o.label, description=o.description) for o in options)
 
 
@@ -431,20 +396,15 @@ def _timeout(milliseconds: int | None, limits: Limits) -> float:
     except OverflowError:
         seconds = math.inf
     if not SHORTEST_TIMEOUT <= seconds <= limits.longest:
-        raise refused(
-            "Validation error: timeout is out of range",
-            "timeout",
-            milliseconds,
-            f"milliseconds from {SHORTEST_TIMEOUT * 1000:.0f} to {limits.longest * 1000:.0f}",
-        )
+        shortest, longest = SHORTEST_TIMEOUT * 1000, limits.longest * 1000
+        accepted = f"milliseconds from {shortest:.0f} to {longest:.0f}"
+        sentence = "Validation error: timeout is out of range"
+        raise refused(sentence, "timeout", milliseconds, accepted)
     return seconds
 
 
 def _new_id() -> str:
     return f"q_{secrets.token_hex(3)}"
-
-
-# ── refusals ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputError:
@@ -463,76 +423,67 @@ def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputE
     return refusal
 
 
-_OPTION = object_schema(
-    {
-        "label": text_field("What the person taps; short"),
-        "description": text_field("What choosing it means"),
-    },
-    "label",
-)
 _OPTIONS = {
     "type": "array",
     "description": "Options, as texts or as objects with label and description",
-    "items": {"anyOf": [{"type": "string"}, _OPTION]},
+    "items": {
+        "anyOf": [
+            {"type": "string"},
+            object_schema(
+                "label",
+                label=text_field("What the person taps; short"),
+                description=text_field("What choosing it means"),
+            ),
+        ]
+    },
     "maxItems": MAX_OPTIONS,
 }
 _QUESTION = object_schema(
-    {
-        "id": text_field("Comes back as questionId; optional"),
-        "question": text_field(
-            "The question; basic markdown is shown", minLength=1, maxLength=MAX_QUESTION
-        ),
-        "type": {
-            "type": "string",
-            "enum": [*ASKED_TYPES],
-            "default": str(QuestionType.TEXT),
-            "description": "text, one option, several options, or yes/no",
-        },
-        "options": _OPTIONS,
-        "required": {
-            "type": "boolean",
-            "default": True,
-            "description": "false: the person may skip it",
-        },
-        "placeholder": text_field("An example shown in a text field"),
-        "onTimeout": {
-            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-            "description": "What to assume if nobody answers; used only where the owner "
-            "allows it, never for confirm",
-        },
-    },
     "question",
+    id=text_field("Comes back as questionId; optional"),
+    question=text_field(
+        "The question; basic markdown is shown", minLength=1, maxLength=MAX_QUESTION
+    ),
+    type={
+        "type": "string",
+        "enum": [*ASKED_TYPES],
+        "default": str(QuestionType.TEXT),
+        "description": "text, one option, several options, or yes/no",
+    },
+    options=_OPTIONS,
+    required={"type": "boolean", "default": True, "description": "false: the person may skip it"},
+    placeholder=text_field("An example shown in a text field"),
+    onTimeout={
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        "description": "What to assume if nobody answers; used only where the owner "
+        "allows it, never for confirm",
+    },
 )
 
 
 def input_schema(limits: Limits) -> dict[str, Any]:
     return object_schema(
-        {
-            "questions": {
-                "type": "array",
-                "description": "The questions, asked one after another; 1 to 3 are best",
-                "minItems": 1,
-                "maxItems": MAX_QUESTIONS,
-                "items": _QUESTION,
-            },
-            "title": text_field("A heading that says what it is all about", maxLength=MAX_TITLE),
-            "timeout": {
-                "type": "integer",
-                "description": "How long to wait for the person, in milliseconds",
-                "minimum": int(SHORTEST_TIMEOUT * 1000),
-                "maximum": int(limits.longest * 1000),
-                "default": int(limits.default * 1000),
-            },
-            "question": text_field(
-                "One question, instead of questions; without options a free text"
-            ),
-            "options": {**_OPTIONS, "description": "Options of the one question"},
-            "multiSelect": flag_field(
-                "Whether several options of the one question may be chosen", default=False
-            ),
-            "wait": flag_field(
-                "false: return a ticket at once and fetch the answer later with wait_for_answer",
-                default=True,
-            ),
-        }
+        questions=array_field(
+            "The questions, asked one after another; 1 to 3 are best",
+            _QUESTION,
+            minItems=1,
+            maxItems=MAX_QUESTIONS,
+        ),
+        title=text_field("A heading that says what it is all about", maxLength=MAX_TITLE),
+        timeout=number_field(
+            "How long to wait for the person, in milliseconds",
+            whole=True,
+            minimum=int(SHORTEST_TIMEOUT * 1000),
+            maximum=int(limits.longest * 1000),
+            default=int(limits.default * 1000),
+        ),
+        question=text_field("One question, instead of questions; without options a free text"),
+        options={**_OPTIONS, "description": "Options of the one question"},
+        multiSelect=flag_field(
+            "Whether several options of the one question may be chosen", default=False
+        ),
+        wait=flag_field(
+            "false: return a ticket at once and fetch the answer later with wait_for_answer",
+            default=True,
+        ),
     )

@@ -1,7 +1,7 @@
 """auq's tools: `ask_user_questions`, and `get_answered_questions` to fetch its answers later.
 
-Owns their descriptions and the ask; `arguments` parses what they are given, `results` renders what
-they return.
+The first line of a refusal and the forms of results are the contract's, to the letter. What it does
+not foresee is a paragraph at the end of a result.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_types import CallToolResult, Tool
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.errors import ToolInputError
@@ -32,13 +32,15 @@ from chatbridge.core.store_port import Store
 from chatbridge.core.text import shortened
 from chatbridge.tools.call import Peer, ToolCall, text_result
 from chatbridge.tools.definition import (
+    Shape,
+    array_field,
     described,
     flag_field,
-    invalid_arguments,
     object_schema,
     refused,
     text_field,
     unknown_id,
+    validated,
 )
 from chatbridge.tools.waiting import Waiting
 
@@ -68,27 +70,27 @@ do something else and fetch again, or set blocking to true to wait. It can be ca
 needed, and an answer that has come stays the same."""
 
 
+@dataclass(frozen=True, slots=True)
 class AskUserQuestions:
     name = "ask_user_questions"
     always = False
 
-    def __init__(self, waiting: Waiting, *, limits: Limits, timeout: float | None) -> None:
-        """`timeout` in seconds; None: there is no deadline."""
-        self._waiting = waiting
-        self._limits = limits
-        self._timeout = math.inf if timeout is None else timeout
+    waiting: Waiting
+    limits: Limits
+    timeout: float | None
+    """Seconds; None: there is no deadline."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
         return described(
             self.name,
             title="Ask the user with options",
             description=ASK_DESCRIPTION,
-            schema=ask_schema(self._limits),
+            schema=ask_schema(self.limits),
             idempotent=True,
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
-        given = parse(arguments, self._limits)
+        given = parse(arguments, self.limits)
         request = AskRequest(
             project=call.project,
             agent=call.agent,
@@ -96,20 +98,20 @@ class AskUserQuestions:
             dialect=DIALECT,
             title=given.questions[0].title if len(given.questions) == 1 else None,
             questions=given.questions,
-            timeout=self._timeout,
+            timeout=math.inf if self.timeout is None else self.timeout,
         )
-        ask, waiting = await self._waiting.ask(request, call)
-        ended = await self._waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
-        return await self._waiting.result(ended or ask, waiting, call, render_result)
+        ask, waiting = await self.waiting.ask(request, call)
+        limit = None if given.wait else 0.0
+        return await self.waiting.outcome(ask, waiting, call, render_result, limit=limit)
 
 
+@dataclass(frozen=True, slots=True)
 class GetAnsweredQuestions:
     name = "get_answered_questions"
     always = False
 
-    def __init__(self, waiting: Waiting, store: Store) -> None:
-        self._waiting = waiting
-        self._store = store
+    waiting: Waiting
+    store: Store
 
     def definition(self, project: Project, peer: Peer) -> Tool:
         return described(
@@ -124,21 +126,20 @@ class GetAnsweredQuestions:
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         given = parse_fetch(arguments)
         found = await self._found(given.session, call.project)
-        ask, caller = await self._waiting.broker.follow(
+        ask, caller = await self.waiting.broker.follow(
             found.id, call.name, project=call.project.key, counts_for=call.counts_for
         )
         limit = None if given.wait else 0.0
-        ended = await self._waiting.ended(ask, caller, call, limit=limit)
-        return await self._waiting.result(ended or ask, caller, call, render_fetched)
+        return await self.waiting.outcome(ask, caller, call, render_fetched, limit=limit)
 
     async def _found(self, session: str, project: Project) -> Ask:
         """:raises ToolInputError:"""
-        named = await self._store.asks_by_prefix(project=project.key, prefix=session)
+        named = await self.store.asks_by_prefix(project=project.key, prefix=session)
         found = [ask for ask in named if _ours(ask, project)]
         if len(found) == 1:
             return found[0]
         if not found:
-            known = [ask.id for ask in await self._store.open_asks() if _ours(ask, project)]
+            known = [ask.id for ask in await self.store.open_asks() if _ours(ask, project)]
             sentence = "No session with this session_id in this project"
             raise unknown_id(sentence, "session_id", session, known)
         raise ToolInputError(
@@ -181,68 +182,44 @@ class FetchInput:
     wait: bool
 
 
-# ── the arguments' shape ──────────────────────────────────────────────────────────────────────────
-
-
-class _Shape(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-
-class _Option(_Shape):
+class _Option(Shape):
     label: str = Field(max_length=MAX_NAME)
     description: str | None = Field(default=None, max_length=MAX_PROMPT)
 
 
-class _Question(_Shape):
+class _Question(Shape):
     prompt: str = Field(max_length=MAX_PROMPT)
     title: str = Field(max_length=MAX_NAME)
     options: list[_Option]
     multiSelect: bool | None = None  # noqa: N815 - the contract's name
 
 
-class _Arguments(_Shape):
+class _Arguments(Shape):
     questions: list[_Question] | None = None
     nonBlocking: bool | None = None  # noqa: N815 - the contract's name
 
 
-class _Fetch(_Shape):
+class _Fetch(Shape):
     session_id: str = Field(max_length=MAX_NAME)
     blocking: bool | None = None
-
-
-_FIELDS = {
-    name for shape in (_Arguments, _Question, _Option, _Fetch) for name in shape.model_fields
-}
-
-
-# ── from arguments to questions ───────────────────────────────────────────────────────────────────
 
 
 def parse(arguments: Mapping[str, Any], limits: Limits) -> AuqInput:
     """:raises ToolInputError:"""
     _check_count(arguments.get("questions"), limits)
-    try:
-        given = _Arguments.model_validate(dict(arguments))
-    except ValidationError as error:
-        raise invalid_arguments(error, _FIELDS) from None
+    given = validated(_Arguments, arguments, _Question, _Option)
     questions = tuple(_question(q, i, limits) for i, q in enumerate(given.questions or ()))
     return AuqInput(questions=questions, wait=not given.nonBlocking)
 
 
 def parse_fetch(arguments: Mapping[str, Any]) -> FetchInput:
     """:raises ToolInputError:"""
-    try:
-        given = _Fetch.model_validate(dict(arguments))
-    except ValidationError as error:
-        raise invalid_arguments(error, _FIELDS) from None
+    given = validated(_Fetch, arguments)
     session = given.session_id.strip().lower()
     if len(session) < SHORT:
-        raise refused(
-            "Validation error: session_id is too short",
-            "session_id",
-            given.session_id,
-            f"the whole id of a session, or its first {SHORT} characters",
-        )
+        sentence = "Validation error: session_id is too short"
+        accepted = f"the whole id of a session, or its first {SHORT} characters"
+        raise refused(sentence, "session_id", given.session_id, accepted)
     return FetchInput(session=session, wait=bool(given.blocking))
 
 
@@ -252,12 +229,9 @@ def _check_count(questions: object, limits: Limits) -> None:
     if questions is None or questions == []:
         raise refused(NO_QUESTION, "questions", questions, accepted)
     if isinstance(questions, list) and len(questions) > limits.questions:
-        raise refused(
-            f"Validation error: at most {limits.questions} questions are allowed in one call",
-            "questions",
-            f"{len(questions)} questions",
-            accepted,
-        )
+        most = f"at most {limits.questions} questions are allowed in one call"
+        given = f"{len(questions)} questions"
+        raise refused(f"Validation error: {most}", "questions", given, accepted)
 
 
 def _question(given: _Question, index: int, limits: Limits) -> Question:
@@ -277,12 +251,9 @@ def _question(given: _Question, index: int, limits: Limits) -> Question:
 
 def _options(given: list[_Option], path: str, limits: Limits) -> tuple[Option, ...]:
     if not FEWEST_OPTIONS <= len(given) <= limits.options:
-        raise refused(
-            "Validation error: a question has too few or too many options",
-            path,
-            f"{len(given)} options",
-            f"{FEWEST_OPTIONS} to {limits.options} options",
-        )
+        sentence = "Validation error: a question has too few or too many options"
+        accepted = f"{FEWEST_OPTIONS} to {limits.options} options"
+        raise refused(sentence, path, f"{len(given)} options", accepted)
     labels = [option.label.strip() for option in given]
     for i, label in enumerate(labels):
         _check_text(label, f"{path}[{i}].label")
@@ -297,67 +268,49 @@ def _check_text(text: str, path: str) -> None:
         raise refused(f"Validation error: {path} is required", path, text, "some text")
 
 
-# ── the schemas, with the limits in force ─────────────────────────────────────────────────────────
-
-
 def ask_schema(limits: Limits) -> dict[str, Any]:
     option = object_schema(
-        {
-            "label": text_field(
-                'What the person taps; short. Your advice ends in "(recommended)"', minLength=1
-            ),
-            "description": text_field("What choosing it means"),
-        },
         "label",
+        label=text_field(
+            'What the person taps; short. Your advice ends in "(recommended)"', minLength=1
+        ),
+        description=text_field("What choosing it means"),
     )
     question = object_schema(
-        {
-            "prompt": text_field("The whole question; basic markdown is shown", minLength=1),
-            "title": text_field(
-                'A name of one or two words for it, such as "Database"', minLength=1
-            ),
-            "options": {
-                "type": "array",
-                "description": "What can be chosen, without an Other: that one is always there",
-                "minItems": FEWEST_OPTIONS,
-                "maxItems": limits.options,
-                "items": option,
-            },
-            "multiSelect": flag_field(
-                "true: any number of options may be chosen, also none", default=False
-            ),
-        },
-        "prompt",
-        "title",
-        "options",
+        *("prompt", "title", "options"),
+        prompt=text_field("The whole question; basic markdown is shown", minLength=1),
+        title=text_field('A name of one or two words for it, such as "Database"', minLength=1),
+        options=array_field(
+            "What can be chosen, without an Other: that one is always there",
+            option,
+            minItems=FEWEST_OPTIONS,
+            maxItems=limits.options,
+        ),
+        multiSelect=flag_field(
+            "true: any number of options may be chosen, also none", default=False
+        ),
     )
     return object_schema(
-        {
-            "questions": {
-                "type": "array",
-                "description": "The questions, asked one after another; 1 to 3 are best",
-                "minItems": 1,
-                "maxItems": limits.questions,
-                "items": question,
-            },
-            "nonBlocking": flag_field(
-                "true: return at once and fetch the answers later with get_answered_questions",
-                default=False,
-            ),
-        },
         "questions",
+        questions=array_field(
+            "The questions, asked one after another; 1 to 3 are best",
+            question,
+            minItems=1,
+            maxItems=limits.questions,
+        ),
+        nonBlocking=flag_field(
+            "true: return at once and fetch the answers later with get_answered_questions",
+            default=False,
+        ),
     )
 
 
 def fetch_schema() -> dict[str, Any]:
+    about = f"The session's id, whole or its first {SHORT} characters"
     return object_schema(
-        {
-            "session_id": text_field(
-                f"The session's id, whole or its first {SHORT} characters", minLength=SHORT
-            ),
-            "blocking": flag_field("true: wait until the person has answered", default=False),
-        },
         "session_id",
+        session_id=text_field(about, minLength=SHORT),
+        blocking=flag_field("true: wait until the person has answered", default=False),
     )
 
 
@@ -399,8 +352,9 @@ def render_fetched(ask: Ask, caller: Call, reach: Reach) -> CallToolResult:
 def _ended(ask: Ask, caller: Call, reach: Reach, *, fetched: bool) -> CallToolResult:
     if ask.answer is not None:
         late = LATE if caller.late or ask.late is not None else None
-        text = _text(_header(ask, counted=True), _answers(ask, ask.answer.answers), late)
-        return text_result(text)
+        asked = enumerate(zip(ask.questions, ask.answer.answers, strict=True))
+        answers = [_answered(i, question, answer) for i, (question, answer) in asked]
+        return text_result(_text(_header(ask, counted=True), ANSWERS, *answers, late))
     if ask.status is Status.CANCELLED:
         return text_result(_rejected(ask, fetched=fetched))
     if ask.status is Status.TIMED_OUT:
@@ -414,16 +368,16 @@ def _text(*paragraphs: str | None) -> str:
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _header(ask: Ask, status: Status | None = None, *, counted: bool = False) -> str:
-    parts = [f"Session: {ask.id[:SHORT]}"]
-    if counted:
-        parts.append(f"Questions: {len(ask.questions)}")
-    if status is not None:
-        parts.append(f"Status: {_STATUS.get(status, status)}")
-    return f"[{' | '.join(parts)}]"
-
-
 _STATUS = {Status.OPEN: "pending", Status.CANCELLED: "rejected"}
+
+
+def _header(ask: Ask, status: Status | None = None, *, counted: bool = False) -> str:
+    parts = [
+        f"Session: {ask.id[:SHORT]}",
+        f"Questions: {len(ask.questions)}" if counted else "",
+        f"Status: {_STATUS.get(status, status)}" if status is not None else "",
+    ]
+    return f"[{' | '.join(filter(None, parts))}]"
 
 
 def _rejected(ask: Ask, *, fetched: bool) -> str:
@@ -436,29 +390,17 @@ def _rejected(ask: Ask, *, fetched: bool) -> str:
     return _text(_header(ask, counted=True), REJECTED, why)
 
 
-def _answers(ask: Ask, answers: tuple[Answer, ...]) -> str:
-    asked = zip(ask.questions, answers, strict=True)
-    return _text(ANSWERS, *(_answered(i, q, a) for i, (q, a) in enumerate(asked)))
-
-
 def _answered(index: int, question: Question, answer: Answer) -> str:
-    return "\n".join([f"{index + 1}. {question.text}", *_lines(index, question, answer)])
-
-
-def _lines(index: int, question: Question, answer: Answer) -> list[str]:
     if answer.ask_back is not None:
-        return _asked_back(index, question, answer)
-    lines = [f"→ {_chosen(o)}" for o in question.options if o.label in answer.values]
-    if answer.custom_text is not None:
-        lines.append("→ Other: " + _quoted(answer.custom_text, "'"))
-    if lines:
-        return lines
-    multi = question.type is QuestionType.MULTI_SELECT
-    return ["→ (No selection)" if multi else "→ No answer provided"]
-
-
-def _chosen(option: Option) -> str:
-    return f"{option.label} — {option.description}" if option.description else option.label
+        lines = _asked_back(index, question, answer)
+    else:
+        chosen = [option for option in question.options if option.label in answer.values]
+        lines = [f"→ {' — '.join(filter(None, (o.label, o.description)))}" for o in chosen]
+        if answer.custom_text is not None:
+            lines.append("→ Other: " + _quoted(answer.custom_text, "'"))
+        multi = question.type is QuestionType.MULTI_SELECT
+        lines = lines or ["→ (No selection)" if multi else "→ No answer provided"]
+    return "\n".join([f"{index + 1}. {question.text}", *lines])
 
 
 def _asked_back(index: int, question: Question, answer: Answer) -> list[str]:

@@ -30,10 +30,18 @@ from chatbridge.core.errors import InvalidAnswer, UnknownAsk
 from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, Question, Status
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
+from chatbridge.core.tasks import race
 from chatbridge.core.text import encodable
 from chatbridge.tool_names import ASK_USER, offered_name
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
-from chatbridge.tools.definition import described, object_schema, refused, text_field, too_long
+from chatbridge.tools.definition import (
+    described,
+    number_field,
+    object_schema,
+    refused,
+    text_field,
+    too_long,
+)
 from chatbridge.tools.elicitation import (
     DECLINED,
     INSTANT,
@@ -48,7 +56,6 @@ from chatbridge.tools.journal.journal import (
     Entry,
     Journal,
     JournalKeeper,
-    Pages,
     stamp,
 )
 from chatbridge.tools.waiting import UNREACHED_SECONDS, Waiting
@@ -60,6 +67,7 @@ FORM = "answer"
 """The form's name among what a client is asked to fill in."""
 NO_ANSWER = "No answer provided"
 DISMISSED = "closed in the agent's window"
+WITHDRAWN = "The question was withdrawn, as nobody waited for its answer. Nothing was saved."
 FOREIGN = (
     "The requestState is not one that chatbridge gave out for this question, so nothing was asked "
     "and nothing saved. Call question_ask anew, without it"
@@ -130,12 +138,10 @@ class QuestionAsk:
             title="Ask one question and keep the answer",
             description=description(stateless=peer.stateless, elicit=self.elicit),
             schema=object_schema(
-                {
-                    "question": text_field(
-                        "The question to ask the person", minLength=1, maxLength=MAX_QUESTION
-                    )
-                },
                 "question",
+                question=text_field(
+                    "The question to ask the person", minLength=1, maxLength=MAX_QUESTION
+                ),
             ),
         )
 
@@ -177,28 +183,19 @@ class QuestionAsk:
         self, unreached: Coroutine[Any, Any, str], ask: Ask, waiting: Call, call: ToolCall
     ) -> Ask | str:
         """The ask once it has ended; or why nobody can be reached, if that comes first."""
+        giving_up = asyncio.ensure_future(unreached)
         waited = self.waiting.ended(ask, waiting, call, limit=None, endless=True)
-        ending, giving_up = asyncio.ensure_future(waited), asyncio.ensure_future(unreached)
-        try:
-            await asyncio.wait({ending, giving_up}, return_when=asyncio.FIRST_COMPLETED)
-            if not ending.done():
-                return giving_up.result()
-            ended = ending.result()
-            assert ended is not None  # there is no limit
-            return ended
-        finally:
-            ending.cancel()
-            giving_up.cancel()
-            await asyncio.gather(ending, giving_up, return_exceptions=True)
+        return await race(waited, giving_up) or giving_up.result()
 
     async def _told(self, ended: Ask, waiting: Call) -> CallToolResult:
         if ended.answer is None:
-            return text_result(_why_not(ended), is_error=True)
-        return _answered(
-            ended.answer.answers[0].values[0],
-            await self.keeper.saved(ended),
-            late=waiting.late,
-        )
+            reason = ended.outcome.reason if ended.outcome else None
+            if ended.status is Status.WITHDRAWN and reason != NO_ANSWER:
+                return text_result(WITHDRAWN, is_error=True)
+            why = NO_ANSWER if reason == NO_ANSWER else _declined(reason)
+            return text_result(why, is_error=True)
+        answer, saved_to = ended.answer.answers[0].values[0], await self.keeper.saved(ended)
+        return _answered(answer, saved_to, late=waiting.late)
 
     async def _cannot(self, call: ToolCall) -> str:
         folder = await self.keeper.where(call.project)
@@ -209,7 +206,7 @@ class QuestionAsk:
             f"put into {folder} by hand, as YAML files with timestamp, question and answer"
         )
 
-    # ── where a form ends the call, and the client calls again ────────────────────────────────────
+    # Where a form ends the call, and the client calls again:
 
     async def _chats_first(
         self, question: Question, call: ToolCall
@@ -335,7 +332,7 @@ def _window(question: Question) -> Window:
 
     return Window(
         message=question.text,
-        schema=object_schema({"answer": text_field(question.text)}, "answer"),
+        schema=object_schema("answer", answer=text_field(question.text)),
         read=read,
         dismissed=DISMISSED,
         unfit=NO_ANSWER,
@@ -345,15 +342,6 @@ def _window(question: Question) -> Window:
 def _answered(answer: str, saved_to: str, *, late: bool = False) -> CallToolResult:
     result: dict[str, Any] = {"answer": answer, "saved_to": saved_to}
     return json_result({**result, "late": True} if late else result)
-
-
-def _why_not(ask: Ask) -> str:
-    reason = ask.outcome.reason if ask.outcome else None
-    if reason == NO_ANSWER:
-        return NO_ANSWER
-    if ask.status is Status.WITHDRAWN:
-        return "The question was withdrawn, as nobody waited for its answer. Nothing was saved."
-    return _declined(reason)
 
 
 def _declined(reason: str | None) -> str:
@@ -389,16 +377,16 @@ entries:
 """
 
 
+@dataclass(frozen=True, slots=True)
 class QuestionSummary:
     name = "question_summary"
     always = False
 
-    def __init__(self, journal: Journal, store: Store, *, clock: Clock, other_tools: bool) -> None:
-        """`other_tools`: whether answers to other tools than question_ask are included."""
-        self._journal = journal
-        self._store = store
-        self._clock = clock
-        self._other_tools = other_tools
+    journal: Journal
+    store: Store
+    clock: Clock
+    other_tools: bool
+    """Whether answers to other tools than question_ask are included."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
         return described(
@@ -406,13 +394,9 @@ class QuestionSummary:
             title="What was answered before",
             description=DESCRIPTION,
             schema=object_schema(
-                {
-                    "limit": {
-                        "type": "integer",
-                        "description": "How many of the newest to include; left out: all",
-                        "minimum": 1,
-                    }
-                }
+                limit=number_field(
+                    "How many of the newest to include; left out: all", whole=True, minimum=1
+                )
             ),
             read_only=True,
             idempotent=True,
@@ -422,19 +406,18 @@ class QuestionSummary:
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         limit = _limit(arguments)
         others: Sequence[Ask] = ()
-        if self._other_tools:
-            others = await self._store.answers_in(project=call.project.key, limit=ASKS_AT_MOST)
-        generated = stamp(self._clock.time())
-        return json_result(
-            await asyncio.to_thread(self._summary, call.project, others, limit, generated)
-        )
+        if self.other_tools:
+            others = await self.store.answers_in(project=call.project.key, limit=ASKS_AT_MOST)
+        now = stamp(self.clock.time())
+        found = await asyncio.to_thread(self._summary, call.project, others, limit, now)
+        return json_result(found)
 
     def _summary(
         self, project: Project, others: Sequence[Ask], limit: int | None, generated: str
     ) -> dict[str, Any]:
         from chatbridge.tools.journal.yaml_text import summary
 
-        pages: Pages = self._journal.read(project)
+        pages = self.journal.read(project)
         told = [entry for ask in reversed(others) for entry in _entries(ask)]
         entries = sorted(dict.fromkeys([*pages.entries, *told]), key=lambda e: e.timestamp)
         newest = entries if limit is None else entries[-limit:]

@@ -1,6 +1,7 @@
 """How every tool that asks waits: until the ask has ended, or until its client would give up.
 
-What is said then is each tool's own: its outcome, or its ticket.
+What is said then is each tool's own: its outcome, or its ticket. `wait_for_answer` goes on waiting
+for an ask whose call returned a ticket.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_types import CallToolResult, Tool
@@ -20,7 +21,14 @@ from chatbridge.core.model import Ask, AskRequest, Call, Project, is_approval
 from chatbridge.core.ports import Clock
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.clients import soonest
-from chatbridge.tools.definition import described, object_schema, refused, text_field, unknown_id
+from chatbridge.tools.definition import (
+    described,
+    number_field,
+    object_schema,
+    refused,
+    text_field,
+    unknown_id,
+)
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +94,19 @@ class Waiting:
             log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
         return ended
 
+    async def outcome(
+        self,
+        ask: Ask,
+        caller: Call,
+        call: ToolCall,
+        render: RenderResult,
+        *,
+        limit: float | None,
+    ) -> CallToolResult:
+        """Wait, and render how the ask has ended, or a ticket."""
+        ended = await self.ended(ask, caller, call, limit=limit)
+        return await self.result(ended or ask, caller, call, render)
+
     async def result(
         self, ask: Ask, caller: Call, call: ToolCall, render: RenderResult
     ) -> CallToolResult:
@@ -148,15 +169,14 @@ Wait for the answer to a question that is still open: give the askId of a result
 nobody has answered within waitSeconds; then call it again. It can be called as often as needed."""
 
 
+@dataclass(frozen=True, slots=True)
 class WaitForAnswer:
     name = "wait_for_answer"
     always = False
 
-    def __init__(self, waiting: Waiting, renderers: Mapping[str, RenderResult]) -> None:
-        """`renderers` by the name of the tool that asked: the result is the one that the ask itself
-        would have had."""
-        self._waiting = waiting
-        self._renderers = renderers
+    waiting: Waiting
+    renderers: Mapping[str, RenderResult]
+    """By the name of the tool that asked: the result is the one that the ask would have had."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
         return described(
@@ -164,16 +184,13 @@ class WaitForAnswer:
             title="Wait for an answer",
             description=DESCRIPTION,
             schema=object_schema(
-                {
-                    "askId": text_field("The askId of the ticket"),
-                    "waitSeconds": {
-                        "type": "number",
-                        "description": "How long to wait at most; left out: as long as possible",
-                        "minimum": 0,
-                        "maximum": LONGEST_WAIT,
-                    },
-                },
                 "askId",
+                askId=text_field("The askId of the ticket"),
+                waitSeconds=number_field(
+                    "How long to wait at most; left out: as long as possible",
+                    minimum=0,
+                    maximum=LONGEST_WAIT,
+                ),
             ),
             read_only=True,
             idempotent=True,
@@ -182,19 +199,18 @@ class WaitForAnswer:
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         ask_id, limit = _parsed(arguments)
         try:
-            ask, waiting = await self._waiting.broker.follow(
+            ask, waiting = await self.waiting.broker.follow(
                 ask_id,
                 call.name,
                 project=call.project.key,
-                tools=self._renderers.keys(),
+                tools=self.renderers.keys(),
                 counts_for=call.counts_for,
             )
         except UnknownAsk as error:
             sentence = "no question with this id in this project"
             raise unknown_id(sentence, "askId", ask_id, error.known) from None
-        ended = await self._waiting.ended(ask, waiting, call, limit=limit)
-        render = self._renderers[ask.tool]
-        return await self._waiting.result(ended or ask, waiting, call, render)
+        render = self.renderers[ask.tool]
+        return await self.waiting.outcome(ask, waiting, call, render, limit=limit)
 
 
 def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
@@ -206,7 +222,6 @@ def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
     number = isinstance(wait, int | float) and not isinstance(wait, bool)
     if wait is not None and not (number and 0 <= wait <= LONGEST_WAIT):
         accepted = f"a number from 0 to {LONGEST_WAIT}"
-        raise refused(
-            "Validation error: waitSeconds is out of range", "waitSeconds", wait, accepted
-        )
+        sentence = "Validation error: waitSeconds is out of range"
+        raise refused(sentence, "waitSeconds", wait, accepted)
     return ask_id, None if wait is None else float(wait)

@@ -338,10 +338,8 @@ class RunnerClient:
 
     def _take(self, ends: Iterable[records.Record]) -> None:
         for record in ends:
-            try:
-                end = _end_reader().validate_json(json.dumps(record))
-            except ValidationError:
-                log.warning("the record of an end cannot be used: %s", record)
+            end = read_end(record)
+            if end is None:
                 continue
             self._running.discard(end.id)
             if end.id not in self._ends and end.id not in self._forgotten:
@@ -399,6 +397,15 @@ class RunnerClient:
 @cache
 def _end_reader() -> TypeAdapter[End]:
     return TypeAdapter(End)
+
+
+def read_end(record: records.Record) -> End | None:
+    """What a record says; None: nobody of ours has written it."""
+    try:
+        return _end_reader().validate_json(json.dumps(record))
+    except ValidationError:
+        log.warning("the record of an end cannot be used: %s", record)
+        return None
 
 
 class _OtherProtocol(RunnerUnavailable):

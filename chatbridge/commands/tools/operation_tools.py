@@ -23,7 +23,7 @@ from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Result, Stage
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
-from chatbridge.tools.definition import described, object_schema, refused, text_field
+from chatbridge.tools.definition import described, number_field, object_schema, refused, text_field
 
 ONE, SEVERAL = "operationId", "operationIds"
 MOST_NAMED = 100
@@ -58,7 +58,7 @@ class _OperationTool:
     def definition(self, project: Project, peer: Peer) -> Tool | None:
         if not peer.local or not self._has_commands():
             return None
-        schema = object_schema(self.properties, *self.required)
+        schema = object_schema(*self.required, **self.properties)
         return described(
             self.name,
             title=self.title,
@@ -126,13 +126,12 @@ time is up you are told what still runs, and it goes on."""
     properties: ClassVar[dict[str, Any]] = {
         ONE: ID_SCHEMA,
         SEVERAL: {"type": "array", "items": ID_SCHEMA, "maxItems": MOST_NAMED},
-        "timeout": {
-            "type": "number",
-            "description": "Seconds to wait at most",
-            "minimum": 0,
-            "maximum": LONGEST_WAIT_SECONDS,
-            "default": DEFAULT_WAIT_SECONDS,
-        },
+        "timeout": number_field(
+            "Seconds to wait at most",
+            minimum=0,
+            maximum=LONGEST_WAIT_SECONDS,
+            default=DEFAULT_WAIT_SECONDS,
+        ),
     }
 
     def __init__(self, means: Means, has_commands: Callable[[], bool]) -> None:

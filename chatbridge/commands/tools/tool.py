@@ -207,7 +207,7 @@ def schema_of(command: Command) -> dict[str, Any]:
         about = "The folder to run in, inside the project. Default: its root"
         properties[WORKING_DIRECTORY] = text_field(about, minLength=1)
     required = [option.name for option in command.options if option.required]
-    return {**object_schema(properties, *required), "additionalProperties": False}
+    return {**object_schema(*required, **properties), "additionalProperties": False}
 
 
 def _of_option(option: Option) -> dict[str, Any]:

@@ -58,11 +58,12 @@ class Pages:
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    def __init__(self, *, folder: str, state: Path) -> None:
-        """`folder`: inside every project. `state`: the state directory."""
-        self._folder = folder
-        self._state = state
+    folder: str
+    """Inside every project."""
+    state: Path
+    """The state directory."""
 
     def where(self, project: Project) -> str:
         """The folder, in words for an agent."""
@@ -70,10 +71,7 @@ class Journal:
 
     def save(self, project: Project, entry: Entry, *, since: float | None = None) -> str:
         """Write it down, unless it is there already; where it is. `since`: an entry of after this
-        time with the same words is the same one.
-
-        :raises OSError: it could not be written anywhere.
-        """
+        time with the same words is the same one. :raises OSError:"""
         from chatbridge.tools.journal.yaml_text import written
 
         earliest = entry.timestamp if since is None else stamp(since)
@@ -95,35 +93,24 @@ class Journal:
     def read(self, project: Project) -> Pages:
         """Everything that can be read, in no order; nothing twice."""
         pages = Pages()
-        seen: set[Entry] = set()
         for place in self._read_from(project):
             try:
                 with opened(place.root, place.folder) as folder:
-                    found = read(folder)
+                    _read(folder, pages)
             except FileNotFoundError:
                 continue
             except OSError as error:
                 pages.skipped.append((place.folder, error.strerror or "cannot be read"))
-                continue
-            pages.skipped += found.skipped
-            for name, (text, changed_at) in found.texts.items():
-                try:
-                    entry = _parsed(name, text, changed_at)
-                except ValueError as error:
-                    pages.skipped.append((name, str(error)))
-                    continue
-                if entry not in seen:
-                    seen.add(entry)
-                    pages.entries.append(entry)
+        pages.entries = list(dict.fromkeys(pages.entries))
         return pages
 
     def _places(self, project: Project) -> list[Place]:
         """Where to write, the best first; the last one is in the state directory."""
         digest = sha256_hex(os.fsencode(project.key))[:16]
-        away = Place(str(self._state), f"journal/{digest}", relative=False)
+        away = Place(str(self.state), f"journal/{digest}", relative=False)
         if not project.key.startswith("/"):
             return [away]
-        folder = self._folder
+        folder = self.folder
         if folder == FOLDER and _is_there(project.key, OLDER):
             folder = OLDER
         return [Place(project.key, folder, relative=True), away]
@@ -131,7 +118,7 @@ class Journal:
     def _read_from(self, project: Project) -> list[Place]:
         *inside, away = self._places(project)
         if inside:
-            both = dict.fromkeys((self._folder, OLDER))
+            both = dict.fromkeys((self.folder, OLDER))
             inside = [Place(project.key, folder, relative=True) for folder in both]
         return [*inside, away]
 
@@ -178,11 +165,6 @@ def _time_in(name: str) -> str | None:
         return None
     year, month, day, hour, minute, second = found.groups()
     return canonical(f"{year}-{month}-{day}T{hour}:{minute}:{second}Z")
-
-
-def reason(error: OSError) -> str:
-    """Why something was not saved, in a few words for an agent."""
-    return one_line(error.strerror or "the disk refused it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -285,7 +267,7 @@ class JournalKeeper:
 
 def _not_saved(project: Project, error: OSError) -> str:
     log.error("project %s: an answer was not saved: %s", project.name, error)
-    return f"not saved: {reason(error)}"
+    return f"not saved: {one_line(error.strerror or 'the disk refused it')}"
 
 
 MAX_FILE = 1_000_000
@@ -296,21 +278,10 @@ _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LAST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(slots=True)
-class Found:
-    """Content of a folder: texts by name, and what was skipped and why."""
-
-    texts: dict[str, tuple[str, float]] = field(default_factory=dict)
-    """With the time at which each file was changed last."""
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-
-
 @contextmanager
 def opened(root: str, folder: str, *, make: bool = False) -> Iterator[int]:
-    """A descriptor of `root`/`folder`. Only what is below the root is made.
-
-    :raises OSError: it is not there, not ours to use, or a link is on the way to it.
-    """
+    """A descriptor of `root`/`folder`. Only what is below the root is made. No symbolic link is
+    followed: a repository could bring one to anywhere along. :raises OSError:"""
     below = PurePosixPath(folder).parts
     above = PurePosixPath(root).parts[1:]
     here = os.open("/", _STEP)
@@ -381,22 +352,22 @@ def names(folder: int) -> list[str]:
     return sorted(name for name in os.listdir(folder) if name.endswith((".yaml", ".yml")))
 
 
-def read(folder: int) -> Found:
-    """All YAML files of the folder."""
-    found, room = Found(), MAX_FOLDER
+def _read(folder: int, pages: Pages) -> None:
+    """Add all YAML files of the folder."""
+    room = MAX_FOLDER
     for name in reversed(names(folder)):
         if room <= 0:
-            found.skipped.append((name, "too much in this folder"))
+            pages.skipped.append((name, "too much in this folder"))
             continue
         try:
-            found.texts[name] = read_file(folder, name)
-            room -= len(found.texts[name][0])
+            text, changed_at = read_file(folder, name)
+            room -= len(text)
+            pages.entries.append(_parsed(name, text, changed_at))
         except FileNotFoundError:
             continue
         except (OSError, ValueError) as error:
             problem = error.strerror if isinstance(error, OSError) else str(error)
-            found.skipped.append((name, problem or "cannot be read"))
-    return found
+            pages.skipped.append((name, problem or "cannot be read"))
 
 
 def read_file(folder: int, name: str) -> tuple[str, float]:
