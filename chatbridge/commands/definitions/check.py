@@ -143,6 +143,19 @@ DEEPEST = 32
 _LONGEST_NUMBER = 300
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},:]|[^\s\[\]{},:"]++', re.DOTALL)
 _BLANK = " \t\r\n"
+_MISTAKES = {
+    "Expecting ',' delimiter": ("{at} where a comma is missing", "write a comma before it"),
+    "Expecting property name": ("{at} where a key should be", 'write the key in "…"'),
+    "Expecting ':'": ("{at} where a colon is missing", "write a colon after the key"),
+    "Extra data": ("something after the end", "keep one object and take out the rest"),
+    "Unterminated string": ("a text that does not end", "close it with a quotation mark"),
+    "Invalid control character": (
+        "a line break or control character in a text",
+        r"write \n for a line break",
+    ),
+    "Invalid.*escape": ("a backslash that means nothing", r"write \\ for a backslash"),
+}
+"""What Python's reader says, as a pattern, and what we say."""
 _PLAIN_JSON = "JSON as json.org has it"
 
 
@@ -261,6 +274,7 @@ def _explained(text: str, error: json.JSONDecodeError) -> Unusable:
             before = text[:position].rstrip(_BLANK)
             position = len(before) - 1 if before.endswith(",") else position
     here, after = text[position : position + 1], text[position + 1 :].lstrip(_BLANK)[:1]
+    at = shown(here)
     if not here:
         found, mend = "the end of the file", "close what is open: a text, [ or {"
     elif text.startswith(("//", "/*", "#"), position):
@@ -269,20 +283,7 @@ def _explained(text: str, error: json.JSONDecodeError) -> Unusable:
         found, mend = f"a comma before {after}", "take the comma out"
     elif here in "'“”‘’„":
         found, mend = f"the quotation mark {here}", 'write texts in "…"'
-    elif message.startswith("Expecting ',' delimiter"):
-        found, mend = f"{shown(here)} where a comma is missing", "write a comma before it"
-    elif message.startswith("Expecting property name"):
-        found, mend = f"{shown(here)} where a key should be", 'write the key in "…"'
-    elif message.startswith("Expecting ':'"):
-        found, mend = f"{shown(here)} where a colon is missing", "write a colon after the key"
-    elif message.startswith("Extra data"):
-        found, mend = "something after the end", "keep one object and take out the rest"
-    elif message.startswith("Unterminated string"):
-        found, mend = "a text that does not end", "close it with a quotation mark"
-    elif message.startswith("Invalid control character"):
-        found, mend = "a line break or control character in a text", r"write \n for a line break"
-    elif message.startswith("Invalid") and "escape" in message:
-        found, mend = "a backslash that means nothing", r"write \\ for a backslash"
     else:
-        found, mend = f"{shown(here)} where a value should be", "write a value there"
-    return Unusable("syntax", found, _PLAIN_JSON, mend, position=position)
+        known = (words for start, words in _MISTAKES.items() if re.match(start, message))
+        found, mend = next(known, ("{at} where a value should be", "write a value there"))
+    return Unusable("syntax", found.replace("{at}", at), _PLAIN_JSON, mend, position=position)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
@@ -250,15 +250,20 @@ def _tidy(node: Any, *, named: bool = False) -> Any:
     }
 
 
-T = TypeVar("T")
-
 BARE = "default"
 """The subcommand that stands for the command alone."""
 PROJECT, ARGUMENT = "project", "argument"
 WORKING_DIRECTORY = "working_directory"
 """The argument in which the agent names a folder, where the definition says `argument`."""
-DEFAULT_TIMEOUT = 600.0
-DEFAULT_OUTPUT_LIMIT = 10_000_000
+_DEFAULTS = {
+    "synchronous": False,
+    "timeout": 600.0,
+    "approve": "never",
+    "hints": (),
+    "output_limit": 10_000_000,
+    "working_directory": PROJECT,
+}
+"""Where neither the subcommand nor the file says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,6 +314,10 @@ def _command(whole: Definition, part: Subcommand, file: Path) -> Command:
     said = json.dumps(
         [whole.model_dump(mode="json", exclude={"subcommands"}), part.model_dump(mode="json")]
     )
+    inherited: dict[str, Any] = {}
+    for name, value in _DEFAULTS.items():
+        words = (getattr(part, name), getattr(whole, name), value)
+        inherited[name] = next(word for word in words if word is not None)
     return Command(
         tool=tool_name(whole.name, part.name),
         title=whole.name if bare else f"{whole.name} {part.name.replace('_', ' ')}",
@@ -317,24 +326,14 @@ def _command(whole: Definition, part: Subcommand, file: Path) -> Command:
         description=part.description,
         options=part.options,
         separator=part.separator,
-        synchronous=_first(part.synchronous, whole.synchronous, False),
-        timeout=_first(part.timeout, whole.timeout, DEFAULT_TIMEOUT),
-        approve=_first(part.approve, whole.approve, "never"),
         destructive=part.destructive,
         read_only=part.read_only,
-        hints=_first(part.hints, whole.hints, ()),
-        output_limit=_first(part.output_limit, whole.output_limit, DEFAULT_OUTPUT_LIMIT),
-        working_directory=_first(part.working_directory, whole.working_directory, PROJECT),
         environment=whole.environment,
         concurrency=whole.concurrency,
         grant=sha256_hex(said.encode()),
         file=file,
+        **inherited,
     )
-
-
-def _first(part: T | None, whole: T | None, usual: T) -> T:
-    """The subcommand's word, else the file's, else the usual."""
-    return part if part is not None else whole if whole is not None else usual
 
 
 _ASCII = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t\n\r\f\v"}
