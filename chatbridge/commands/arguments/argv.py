@@ -41,10 +41,8 @@ def argv_of(
     command: Command, given: Mapping[str, object], *, project: Path, folder: Path | None = None
 ) -> tuple[str, ...]:
     """The whole list, the program first. `folder` is where it runs, if that is not the project.
-
-    :raises ToolInputError: the command does not take this.
-    :raises CommandUnusable: its definition would let an argument become an option.
-    """
+    :raises ToolInputError: the command does not take this. :raises CommandUnusable: its definition
+    would let an argument become an option."""
     _check_names(command, given)
     place = Place(project=project, folder=folder or project)
     flagged: list[str] = []

@@ -205,10 +205,8 @@ class Refusal:
 
 def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
     """Why nothing may be run from this whole path; None: it may. `projects` are the real paths of
-    folders where agents are known to work; a repository counts even if none is known there.
-
-    :raises OSError: it is not there, or cannot be looked at.
-    """
+    folders where agents are known to work; a repository counts even if none is known there. :raises
+    OSError: it is not there, or cannot be looked at."""
     steps = list(_steps(path))
     for place, about in steps:
         if _is_project(place, about, projects):

@@ -301,11 +301,8 @@ def project_folder(*, project_key: str, started_in: str | None) -> Path:
 def folder_of(
     command: Command, given: Mapping[str, object], *, project_key: str, started_in: str | None
 ) -> Path:
-    """The folder that a command runs in; it exists.
-
-    :raises ToolInputError: the agent named one that cannot be.
-    :raises CommandUnusable:
-    """
+    """The folder that a command runs in; it exists. :raises ToolInputError: the agent named one
+    that cannot be. :raises CommandUnusable:"""
     rule = command.working_directory
     if rule not in (PROJECT, ARGUMENT):
         chosen = owners(rule)

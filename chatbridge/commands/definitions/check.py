@@ -213,10 +213,8 @@ class Places:
 
 
 def read(text: str) -> Any:
-    """What the text says. Numbers that are too large for a computer are infinite.
-
-    :raises Unusable:
-    """
+    """What the text says. Numbers that are too large for a computer are infinite. :raises
+    Unusable:"""
     if len(text) > LARGEST or len(text.encode("utf-8", "replace")) > LARGEST:
         raise _too_large("more than a megabyte")
     _measure(text)

@@ -344,10 +344,9 @@ _MEANS_MORE = "[&~"
 
 @lru_cache
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether the whole of a text matches. :raises ValueError: with the reason.
-
-    In linear time: with Python's engine, which backtracks, an agent could choose a text that
-    blocks the process. So there are no look-around and no back-references."""
+    """Whether the whole of a text matches. :raises ValueError: with the reason. In linear time:
+    with Python's engine, which backtracks, an agent could choose a text that blocks the process. So
+    there are no look-around and no back-references."""
     translated = "".join(_translated(pattern))
     try:
         re.compile(translated, re.ASCII)  # clients and editors have engines like this one

@@ -63,10 +63,9 @@ class ActiveOperation:
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Execution:
-    """Operations that have not ended, each as it was last stored.
-
-    A change is committed only if the stage is still the expected one, and before anything follows
-    from it. So nothing runs twice, and nothing ends twice."""
+    """Operations that have not ended, each as it was last stored. A change is committed only if the
+    stage is still the expected one, and before anything follows from it. So nothing runs twice, and
+    nothing ends twice."""
 
     store: OperationStore
     runner: Runner

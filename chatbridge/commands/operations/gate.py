@@ -97,10 +97,8 @@ class Gate:
     async def ask(self, operation: Operation) -> str:
         """Ask its owner; the approval's id. The same call asks once, however often it comes here
         before its response has arrived. The approval lives as long as the link of its agent, which
-        does not have to wait for it.
-
-        :raises CommandUnusable: too many wait already. :raises StoreError:
-        """
+        does not have to wait for it. :raises CommandUnusable: too many wait already. :raises
+        StoreError:"""
         try:
             request = await self._drawn_request(operation)
             ask, _ = await self.broker.ask(request, operation.call)

@@ -75,10 +75,8 @@ class Operations:
 
     async def begin(self, operation: Operation) -> Operation:
         """Record it, then have it approved or queued. A repeated call's is the one of before.
-
-        :raises TooManyOperations: nothing was recorded.
-        :raises StoreError: nothing was recorded.
-        """
+        :raises TooManyOperations: nothing was recorded. :raises StoreError: nothing was
+        recorded."""
         await self._execution.loaded.wait()
         self._execution.check_room(operation)
         entry = self._execution.put(operation)

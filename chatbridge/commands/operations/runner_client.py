@@ -97,18 +97,13 @@ class Runner(Protocol):
     async def known(self) -> Mapping[str, End | None]:
         """What it runs (None), and what has ended and was not forgotten. What an operation's id is
         missing from was never handed over to this runner; an earlier one may have died with it.
-
-        :raises RunnerUnavailable:
-        """
+        :raises RunnerUnavailable:"""
         ...
 
     async def start(self, order: Order) -> None:
         """Hand it over; returns when the runner has it: its process is there, or its end is told.
-        An id that it knows is not started again.
-
-        :raises NotHandedOver:
-        :raises RunnerUnavailable: it cannot be said whether the runner has it.
-        """
+        An id that it knows is not started again. :raises NotHandedOver: :raises RunnerUnavailable:
+        it cannot be said whether the runner has it."""
         ...
 
     async def stop(self, operation_id: str) -> None:

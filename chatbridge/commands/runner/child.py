@@ -26,10 +26,7 @@ _SHORT, _LONG = 0.02, 0.5
 
 
 class Child:
-    """Its process runs when it has been made.
-
-    :raises NotStarted: nothing was started.
-    """
+    """Its process runs when it has been made. :raises NotStarted: nothing was started."""
 
     def __init__(self, order: Order, *, place: str, grace: float, now: float) -> None:
         self.order = order
