@@ -312,7 +312,13 @@ def _asked(
         sentence = "Validation error: give either question or questions, not both"
         raise refused(sentence, "question", given.question, "one of the two")
     if given.questions is None:
-        return QUESTION, (_single(given),)
+        kind: AskedType = "multi-select" if given.multiSelect else "select"
+        one = _Question.model_construct(
+            question=given.question or "",
+            type=kind if given.options else "text",
+            options=given.options,
+        )
+        return QUESTION, (_question(one, "", declared_defaults=declared_defaults),)
     questions = tuple(
         _question(q, f"questions[{i}]", declared_defaults=declared_defaults)
         for i, q in enumerate(given.questions)
@@ -325,22 +331,14 @@ def _asked(
     return QUESTIONS, questions
 
 
-def _single(given: _Arguments) -> Question:
-    text = given.question or ""
-    _check_text(text, "question")
-    if not given.options:
-        return Question(id=_new_id(), text=text)
-    kind = QuestionType.MULTI_SELECT if given.multiSelect else QuestionType.SELECT
-    return Question(id=_new_id(), text=text, type=kind, options=_choices(given.options, ""))
-
-
 def _question(given: _Question, path: str, *, declared_defaults: bool) -> Question:
-    _check_text(given.question, f"{path}.question")
+    if not given.question.strip():
+        raise refused(NO_TEXT, f"{path}.question".lstrip("."), given.question, "some text")
     choosing = given.type in (QuestionType.SELECT, QuestionType.MULTI_SELECT)
     if choosing and not given.options:
         raise refused(NO_OPTIONS, f"{path}.options", given.options, "at least one option")
     question = Question(
-        id=given.id or _new_id(),
+        id=given.id or f"q_{secrets.token_hex(3)}",
         text=given.question,
         type=QuestionType(given.type),
         options=_choices(given.options or [], path) if choosing else (),
@@ -383,11 +381,6 @@ def _default(question: Question, given: str | list[str], path: str) -> Answer:
     return Answer(values=tuple(label for label in labels if label in values))
 
 
-def _check_text(text: str, path: str) -> None:
-    if not text.strip():
-        raise refused(NO_TEXT, path, text, "some text")
-
-
 def _timeout(milliseconds: int | None, limits: Limits) -> float:
     if milliseconds is None:
         return limits.default
@@ -401,10 +394,6 @@ def _timeout(milliseconds: int | None, limits: Limits) -> float:
         sentence = "Validation error: timeout is out of range"
         raise refused(sentence, "timeout", milliseconds, accepted)
     return seconds
-
-
-def _new_id() -> str:
-    return f"q_{secrets.token_hex(3)}"
 
 
 def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputError:

@@ -254,12 +254,8 @@ def inside(text: str, *, base: Path, roots: Sequence[Path]) -> Path | None:
     """The whole path that `text` means in the folder `base`, if it lies in one of `roots`. What
     does not exist yet lies where its nearest ancestor does. `~` is a name like any other."""
     real = _real(os.path.join(base, text))
-    return real if real and any(is_in(real, root) for root in roots) else None
-
-
-def is_in(real: Path, root: Path) -> bool:
-    """Whether a path without links is `root` or lies in it."""
-    return real.is_relative_to(os.path.realpath(root))
+    inner = real and any(real.is_relative_to(os.path.realpath(root)) for root in roots)
+    return real if inner else None
 
 
 def _real(text: str) -> Path | None:

@@ -64,7 +64,11 @@ def check(text: str, *, file: Path) -> Checked:
     spoilt = {finding.where for finding in bad}
     later = [_returned(each, made) for each in (*misshapen, *rules(made.raw))]
     told = [*bad, *made.problems, *(each for each in later if each.where not in spoilt)]
-    problems = [*_twice(places, file), *_placed(told, places, file)]
+    problems = list(_placed(told, places, file))
+    for where, line, before in places.twice:
+        found = f"{shown(where[-1])} again, after line {before}"
+        accepted, mend = "each key once in its object", "take one of them out"
+        problems.append(Finding(where, "duplicate", found, accepted, mend).in_file(file, line))
     problems.sort(key=lambda each: (each.line or 0, each.column or 0))
     remarks = _placed(made.remarks, places, file)
     return Checked(None if problems else definition, tuple(problems), remarks)
@@ -124,13 +128,6 @@ def _returned(finding: Finding, made: Translated) -> Finding:
     return replace(finding, where=made.origin(finding.where))
 
 
-def _twice(places: Places, file: Path) -> Iterable[Problem]:
-    for where, line, before in places.twice:
-        found = f"{shown(where[-1])} again, after line {before}"
-        accepted, mend = "each key once in its object", "take one of them out"
-        yield Finding(where, "duplicate", found, accepted, mend).in_file(file, line)
-
-
 def _placed(findings: Iterable[Finding], places: Places, file: Path) -> tuple[Problem, ...]:
     return tuple(each.in_file(file, *places.at(each.where)) for each in findings)
 
@@ -157,10 +154,6 @@ _MISTAKES = {
 }
 """What Python's reader says, as a pattern, and what we say."""
 _PLAIN_JSON = "JSON as json.org has it"
-
-
-class _Constant(Exception):
-    """NaN and the like, which Python's reader knows and JSON does not."""
 
 
 class Lines:
@@ -218,24 +211,20 @@ def read(text: str) -> Any:
     if len(text) > LARGEST or len(text.encode("utf-8", "replace")) > LARGEST:
         raise _too_large("more than a megabyte")
     _measure(text)
+
+    def constant(word: str) -> NoReturn:
+        """Python's reader knows NaN and the like, and JSON does not."""
+        found = (it.start() for it in _TOKEN.finditer(text) if it[0].startswith(word))
+        accepted, mend = "numbers such as 5 or 0.5", "write a number, or leave the field out"
+        raise Unusable("syntax", word, accepted, mend, position=next(found, 0))
+
+    def integer(digits: str) -> int | float:
+        return int(digits) if len(digits) <= _LONGEST_NUMBER else float(digits)
+
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_int=_integer)
+        return json.loads(text, parse_constant=constant, parse_int=integer)
     except json.JSONDecodeError as error:
         raise _explained(text, error) from None
-    except _Constant as error:
-        word = str(error)
-        found = (it.start() for it in _TOKEN.finditer(text) if it[0].startswith(word))
-        position = next(found, 0)
-        accepted, mend = "numbers such as 5 or 0.5", "write a number, or leave the field out"
-        raise Unusable("syntax", word, accepted, mend, position=position) from None
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise _Constant(word)
-
-
-def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _LONGEST_NUMBER else float(digits)
 
 
 def _too_large(found: str) -> Unusable:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -155,7 +155,10 @@ def shaped(raw: Mapping[str, Any]) -> tuple[Definition | None, list[Finding]]:
     try:
         made = Definition.model_validate_json(json.dumps(raw), by_alias=True, by_name=False)
     except ValidationError as error:
-        return None, list(_findings(raw, error.errors(include_url=False)))
+        errors = error.errors(include_url=False)
+        found = [_finding(*_reached(raw, each["loc"]), each) for each in errors]
+        once = {(each.where, each.kind): each for each in reversed(found) if each is not None}
+        return None, list(reversed(once.values()))
     return made, []
 
 
@@ -168,16 +171,6 @@ def unknown(where: Where, known: Sequence[str]) -> Finding:
     near = meant(where[-1], known)
     mend = f"did you mean {shown(near)}?" if near else "take it out"
     return Finding(where, "unknown_field", shown(where[-1]), listed(known), mend)
-
-
-def _findings(raw: Mapping[str, Any], errors: list[ErrorDetails]) -> Iterator[Finding]:
-    told: set[tuple[Where, str]] = set()
-    for error in errors:
-        where, value = _reached(raw, error["loc"])
-        found = _finding(where, value, error)
-        if found is not None and (found.where, found.kind) not in told:
-            told.add((found.where, found.kind))
-            yield found
 
 
 def _reached(raw: Any, loc: tuple[str | int, ...]) -> tuple[Where, Any]:
@@ -203,7 +196,12 @@ def _finding(where: Where, value: Any, error: ErrorDetails) -> Finding | None:
         mend = f"did you mean {shown(near)}?" if near else "write one of these"
         return Finding(where, "not_allowed", shown(value), listed(accepted), mend)
     if kind == "string_pattern_mismatch":
-        return _mismatched(where, value, str(error["ctx"]["pattern"]))
+        pattern = str(error["ctx"]["pattern"])
+        words = re.sub(r"[^a-z0-9]+", "_", value.lower()).strip("_")
+        tries = [words, words.replace("_", "-"), f"--{words.replace('_', '-')}"]
+        fits = next((each for each in tries if re.search(pattern, each)), None)
+        mend = f"write {shown(fits)}" if fits and fits != value else "write it like that"
+        return Finding(where, "pattern", shown(value), _PATTERNS[pattern], mend)
     if kind == "value_error":
         return Finding(where, "not_allowed", shown(value), _DURATION, "write it like that")
     if kind in ("too_short", "string_too_short"):
@@ -227,14 +225,6 @@ def _missing(where: Where) -> Finding:
     accepted = node.get("description") or _accepted(node)
     mend = _example(where, f"add {name}")
     return Finding(where, "missing", f"no {name}", accepted.rstrip("."), mend)
-
-
-def _mismatched(where: Where, value: str, pattern: str) -> Finding:
-    words = re.sub(r"[^a-z0-9]+", "_", value.lower()).strip("_")
-    tries = [words, words.replace("_", "-"), f"--{words.replace('_', '-')}"]
-    fits = next((each for each in tries if re.search(pattern, each)), None)
-    mend = f"write {shown(fits)}" if fits and fits != value else "write it like that"
-    return Finding(where, "pattern", shown(value), _PATTERNS[pattern], mend)
 
 
 def _mistyped(where: Where, value: Any, node: Mapping[str, Any]) -> Finding:

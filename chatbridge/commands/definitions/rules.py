@@ -331,16 +331,13 @@ def _together(where: Where, options: object) -> Iterator[Finding]:
             found = f"{shown(name)}, which is required, after {shown(optional)}, which is not"
             mend = f'move it before {shown(optional)}, or write "required": true there as well'
             yield Finding(at, "conflict", found, "required ones first", mend)
-        if _any_number(option):
+        kind = option.get("type")
+        if (kind == "array" and "join" not in option) or (
+            kind == "object" and option.get("encode") != "json"
+        ):
             many = many or name
         if option.get("required") is not True:
             optional = optional or name
-
-
-def _any_number(option: Mapping[str, Any]) -> bool:
-    if option.get("type") == "array":
-        return "join" not in option
-    return option.get("type") == "object" and option.get("encode") != "json"
 
 
 def _number(value: object) -> TypeGuard[int | float]:
