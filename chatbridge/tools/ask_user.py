@@ -124,7 +124,6 @@ def render_result(ask: Ask, call: Call, reach: Reach) -> CallToolResult:
 
 
 def _ticket(ask: Ask, reach: Reach) -> CallToolResult:
-    """The ask is still open: how to go on waiting for it."""
     nobody = reach.nobody
     if ask.dialect == QUESTION:
         go_on = f"The question is still open: call wait_for_answer with askId {ask.id} to go on."

@@ -133,7 +133,6 @@ class GetAnsweredQuestions:
         return await self.waiting.outcome(ask, caller, call, render_fetched, limit=limit)
 
     async def _found(self, session: str, project: Project) -> Ask:
-        """:raises ToolInputError:"""
         named = await self.store.asks_by_prefix(project=project.key, prefix=session)
         found = [ask for ask in named if _ours(ask, project)]
         if len(found) == 1:
@@ -343,7 +342,6 @@ def render_result(ask: Ask, caller: Call, reach: Reach) -> CallToolResult:
 
 
 def render_fetched(ask: Ask, caller: Call, reach: Reach) -> CallToolResult:
-    """For `get_answered_questions`."""
     if ask.open:
         return text_result(_text(_header(ask, Status.OPEN), NO_ANSWERS, reach.nobody))
     return _ended(ask, caller, reach, fetched=True)

@@ -190,8 +190,6 @@ class ToolCall:
 
 
 class ToolHandler(Protocol):
-    """One MCP tool."""
-
     name: str
     always: bool
     """Whether it is there even where the project has switched asking off."""

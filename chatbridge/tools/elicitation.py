@@ -219,7 +219,6 @@ class FormState:
     ask: str | None
     """The ask that is open in the chats as well."""
     at: float
-    """When the form was handed out."""
 
 
 class States:

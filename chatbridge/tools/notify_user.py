@@ -28,8 +28,6 @@ arrives silently, "warning" and "error" make the phone ring."""
 
 
 class Channels(Protocol):
-    """The channels that there are."""
-
     def reach(self, surfaces: frozenset[str]) -> Reach:
         """Which of them these surfaces belong to, and why the others have not shown it."""
         ...

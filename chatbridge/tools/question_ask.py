@@ -297,7 +297,6 @@ class QuestionAsk:
 
 
 def _parsed(arguments: dict[str, Any]) -> Question:
-    """:raises ToolInputError:"""
     given = arguments.get("question")
     if not isinstance(given, str) or not given.strip():
         raise refused("Validation error: question text is required", "question", given, "some text")
@@ -460,7 +459,6 @@ def _fitting(entries: list[Entry]) -> list[str]:
 
 
 def _limit(arguments: dict[str, Any]) -> int | None:
-    """:raises ToolInputError:"""
     limit = arguments.get("limit")
     if isinstance(limit, float) and limit.is_integer():
         limit = int(limit)

@@ -214,7 +214,6 @@ class WaitForAnswer:
 
 
 def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
-    """:raises ToolInputError:"""
     ask_id, wait = arguments.get("askId"), arguments.get("waitSeconds")
     if not isinstance(ask_id, str) or not ask_id:
         accepted = "the askId of a pending result"

@@ -85,7 +85,6 @@ def style_of(option: Option) -> str:
 
 
 def empty_taken(option: Option) -> bool:
-    """Whether an empty text can be given at all."""
     if option.positional:
         return (items_of(option) if option.type == "array" else option).min_length == 0
     return style_of(option) != "joined"

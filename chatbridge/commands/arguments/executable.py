@@ -57,12 +57,10 @@ class Programs:
         self._system = system
 
     def path(self) -> list[str]:
-        """The folders of a command's PATH, as they can be trusted now."""
         wanted = dict.fromkeys([*self._own, *self._system])
         return [each for each in wanted if os.path.isdir(each) and not self._refusal(each)]
 
     def refused(self) -> dict[str, Refusal]:
-        """The owner's folders that are not used, and why."""
         return self._refused(self._own)
 
     def find(self, program: str, *, project: Path | None = None) -> str:

@@ -56,11 +56,8 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where paths are looked up."""
-
     project: Path
     folder: Path
-    """Where the command runs."""
 
     def roots(self, within: Iterable[str]) -> list[Path]:
         named = (self.project if each == PROJECT else owners(each) for each in within)
@@ -159,7 +156,6 @@ def _scalar(value: object, kind: str, rule: Value, path: str, place: Place) -> S
 
 
 def plain_text(value: object, path: str) -> str:
-    """A string that an argument can carry."""
     if not isinstance(value, str):
         raise mistyped(path, value, "string")
     _carried(value, path)
@@ -179,7 +175,6 @@ def _number(value: object, kind: str, path: str) -> int | float:
 
 
 def _carried(text: str, path: str) -> None:
-    """Refuse what no argument of a program can be."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError:

@@ -36,7 +36,6 @@ class Checked:
     """None: it has problems."""
     problems: tuple[Problem, ...] = ()
     remarks: tuple[Problem, ...] = ()
-    """What it says without effect."""
 
 
 def check(text: str, *, file: Path) -> Checked:
@@ -88,7 +87,6 @@ def collision(text: str, *, file: Path, tool: str, found: str) -> Problem:
 
 
 def _newest(raw: dict[str, Any]) -> Translated:
-    """What it says in the words of the newest version."""
     version = raw.get("schema")
     as_said = Translated(raw={**raw, "schema": SCHEMA})
     if type(version) is int and version in (1, SCHEMA):
@@ -161,7 +159,6 @@ class Lines:
         self._starts = [0, *(found.end() for found in re.finditer(r"\r\n|\n|\r", text))]
 
     def at(self, position: int) -> tuple[int, int]:
-        """Line and column, both from 1."""
         line = bisect_right(self._starts, position)
         return line, position - self._starts[line - 1] + 1
 
@@ -185,7 +182,6 @@ class Places:
         return self._lines.at(self._starts[where])
 
     def _walk(self, tokens: Iterator[re.Match[str]], sign: str, where: Where, start: int) -> None:
-        """Note the value that begins with `sign`, and all that is in it."""
         self._starts[where] = start
         keys: dict[str, int] = {}
         index = 0

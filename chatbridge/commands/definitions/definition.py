@@ -225,14 +225,12 @@ class Definition(_Rules):
 
 @cache
 def schema() -> dict[str, Any]:
-    """As JSON Schema 2020-12."""
     made = _tidy(Definition.model_json_schema(by_alias=True))
     made["title"] = "chatbridge: a command-line tool for agents"
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
 def published() -> str:
-    """The text of the file."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -303,7 +301,6 @@ def commands_of(definition: Definition, file: Path) -> list[Command]:
 
 
 def tool_name(definition: str, subcommand: str) -> str:
-    """What the tool of a subcommand is called."""
     name = definition if subcommand == BARE else f"{definition}_{subcommand}"
     return name.replace("-", "_")
 

@@ -25,7 +25,6 @@ from chatbridge.commands.definitions.rules import named_tool, parts
 log = logging.getLogger(__name__)
 
 OPERATION_TOOLS = ("status", "await", "cancel")
-"""Ours, beside the commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +36,6 @@ class DefinitionFile:
     commands: tuple[Command, ...] = ()
     problems: tuple[Problem, ...] = ()
     remarks: tuple[Problem, ...] = ()
-    """What it says without effect."""
     tools: frozenset[str] = frozenset()
     """What its tools would be called, as far as that can be said of a file with problems."""
     group: str = ""
@@ -90,7 +88,6 @@ class Library:
 
 
 def _once(dirs: Sequence[Path]) -> list[Path]:
-    """Without those that are the same folder as one before."""
     kept: dict[Any, Path] = {}
     for folder in dirs:
         try:

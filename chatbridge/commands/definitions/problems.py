@@ -51,7 +51,6 @@ class Problem:
     mend: str
 
     def text(self) -> str:
-        """Two lines for people."""
         place = one_line(str(self.file)) + (f":{self.line}" if self.line else "")
         about = f"{self.path}: " if self.path else ""
         return (
@@ -163,7 +162,6 @@ def shaped(raw: Mapping[str, Any]) -> tuple[Definition | None, list[Finding]]:
 
 
 def fields(where: Where) -> list[str]:
-    """What an object there may have."""
     return [each for each in _node(where).get("properties", {}) if each != "$schema"]
 
 

@@ -50,7 +50,6 @@ def rules(raw: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def named_tool(definition: object, subcommand: object) -> str | None:
-    """What the tool of a subcommand is called, as far as names are texts."""
     if not isinstance(definition, str) or not isinstance(subcommand, str):
         return None
     return tool_name(definition, subcommand)
@@ -295,7 +294,6 @@ def _enum(where: Where, values: object, kind: str) -> Iterator[Finding]:
 
 
 def flag_of(option: Mapping[str, Any]) -> str | None:
-    """The flag that an option has, as far as it can be said."""
     if isinstance(option.get("flag"), str):
         return str(option["flag"])
     name = option.get("name")

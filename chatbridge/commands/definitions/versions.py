@@ -56,7 +56,6 @@ class Translated:
     _origins: dict[Where, Where] = field(default_factory=lambda: {(): ()})
 
     def origin(self, where: Where) -> Where:
-        """Where in the file it was said."""
         known = where
         while known not in self._origins:
             known = known[:-1]
@@ -87,8 +86,6 @@ Inherited = Mapping[str, tuple[Any, Where]]
 
 @dataclass(frozen=True, slots=True)
 class _Parents:
-    """What the subcommands above a nested one say."""
-
     names: tuple[str, ...] = ()
     enabled: bool = True
     said: Inherited = field(default_factory=dict)

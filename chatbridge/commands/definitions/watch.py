@@ -81,8 +81,6 @@ async def watch(
 
 
 class _Sight:
-    """What is watched of the folders as they are now."""
-
     def __init__(self) -> None:
         """:raises OSError: there is no inotify on this system, or none is left."""
         try:
@@ -94,7 +92,6 @@ class _Sight:
         self._names: dict[int, set[str]] = {}
         """By watch: the names that count there."""
         self._folders: set[int] = set()
-        """Watches of folders with definitions."""
         self._seen = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._fd, self._read)
@@ -166,7 +163,6 @@ class _Sight:
             raise
 
     def _read(self) -> None:
-        """Take what there is, without waiting."""
         try:
             data = os.read(self._fd, _AT_ONCE)
         except BlockingIOError:

@@ -39,7 +39,6 @@ Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 MOST, MOST_OF_A_LINK = 2_000, 1_100
 RETRY_AFTER_SECONDS = 1.0
-"""After an error of the store."""
 
 
 @dataclass(eq=False, slots=True)
@@ -53,7 +52,6 @@ class ActiveOperation:
     cancelled: bool = False
     """Somebody wants to end it while it runs."""
     reason: str | None = None
-    """Why it is cancelled."""
     changing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
@@ -96,12 +94,10 @@ class Execution:
         return self._entries.get(operation_id)
 
     def put(self, operation: Operation) -> ActiveOperation:
-        """Add an operation that is stored, or about to be."""
         entry = self._entries[operation.id] = ActiveOperation(operation)
         return entry
 
     def remove(self, entry: ActiveOperation) -> None:
-        """Remove an operation that has ended, or was not stored after all."""
         del self._entries[entry.id]
         entry.over.set()
 
@@ -178,7 +174,6 @@ class Execution:
         self._handed_over(entry)
 
     def go_on(self) -> None:
-        """Start the operations that may run now."""
         if not self.loaded.is_set():
             return  # it is not known yet who runs
         while (operation_id := self.turns.next()) is not None:
@@ -186,7 +181,6 @@ class Execution:
                 self.spawn(self._start(entry))
 
     def leave(self, operation_id: str) -> None:
-        """Take an operation out of the queue, waiting or running."""
         self.turns.done(operation_id)
         self.go_on()
 
@@ -399,7 +393,6 @@ def result_of(end: End, printed: Printed, *, reason: str | None = None) -> Resul
 
 
 def log_line(operation: Operation) -> str:
-    """The line for the log: what was run, how long it took and how it ended."""
     result = operation.result
     code = "none" if result.exit_code is None else result.exit_code
     ended = f"exit={code}" if result.signal is None else f"signal={result.signal}"

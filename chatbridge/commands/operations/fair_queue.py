@@ -17,8 +17,6 @@ from chatbridge.core.operation import Operation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """An operation in the queue."""
-
     id: str
     link: str
     group: str
@@ -60,7 +58,6 @@ class FairQueue:
         self._arrivals = count()
 
     def add(self, turn: Turn) -> None:
-        """Add a waiting operation."""
         lane = turn.synchronous, turn.link
         self._last[lane] = max(self._round[turn.synchronous], self._last.get(lane, 0)) + 1
         self._limits[turn.group] = turn.limit
@@ -92,7 +89,6 @@ class FairQueue:
         return None
 
     def done(self, operation_id: str) -> None:
-        """Remove an operation, waiting or running."""
         if (place := self._waiting.get(operation_id)) is not None:
             self._leave(place.turn)
         else:

@@ -109,7 +109,6 @@ class Gate:
         return ask.id
 
     async def verdict(self, ask_id: str) -> Verdict:
-        """Wait for the verdict, however long it takes."""
         try:
             ask = await self.broker.ended(ask_id)
         except UnknownAsk:

@@ -204,7 +204,6 @@ class Operations:
             await self._withdraw(ask_id)
 
     async def _follow(self, entry: ActiveOperation) -> None:
-        """Wait for the verdict, then queue or end the operation."""
         if entry.operation.ask_id is None and not entry.over.is_set():
             await self._execution.until_stored(lambda: self._ask(entry), entry.id)
         ask_id, was = entry.operation.ask_id, entry.operation.stage

@@ -25,7 +25,6 @@ from chatbridge.core.ports import Clock
 HEAD, TAIL = 4_000, 12_000
 """How many characters of an output's beginning and end are kept with its result."""
 LARGEST_CHARACTER = 4
-"""Bytes of one character in UTF-8."""
 _ID = re.compile(r"[0-9a-z]+(?:-[0-9a-z]+)*")
 _BESIDE = ("", RUNNING, END, f"{END}.new")
 _OURS = re.compile(rf"({_ID.pattern})\.txt({'|'.join(map(re.escape, _BESIDE))})")
@@ -38,7 +37,6 @@ class Printed:
     head: str = ""
     tail: str = ""
     size: int = 0
-    """Bytes in the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +83,9 @@ class Outputs:
         return await asyncio.to_thread(read)
 
     async def kept(self) -> list[Kept]:
-        """All outputs, the oldest first."""
         return await asyncio.to_thread(_kept, self.folder)
 
     async def remove(self, operation_id: str) -> None:
-        """Remove all files of an operation."""
         await asyncio.to_thread(_remove, self.path(operation_id))
 
 

@@ -35,7 +35,6 @@ PAUSE_SECONDS = 0.02
 """
 ANSWER_WITHIN_SECONDS = 30.0
 LOOK_AGAIN_SECONDS = 5.0
-"""The pause between attempts to reach a runner."""
 _LONG_LINE = 4 * 1024 * 1024
 
 Message = dict[str, Any]
@@ -66,8 +65,6 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How a command ended."""
-
     id: str
     how: How
     exit_code: int | None = None

@@ -59,7 +59,6 @@ class Child:
 
     @property
     def exited(self) -> bool:
-        """Its first process has gone."""
         return self._exit is not None
 
     def stop(self, how: str, now: float, *, error: str | None = None) -> None:

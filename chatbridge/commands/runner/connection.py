@@ -113,7 +113,7 @@ _LONGEST_TIMEOUT_SECONDS = 1e9
 
 
 class Order:
-    """`runner_port.Order` as it comes over the socket. It is no dataclass: importing dataclasses
+    """`runner_client.Order` as it comes over the socket. It is no dataclass: importing dataclasses
     would take longer than the rest of the runner's start."""
 
     def __init__(self, given: object) -> None:

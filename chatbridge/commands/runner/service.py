@@ -19,7 +19,6 @@ from chatbridge.commands.runner.child import Child, NotStarted, allow_files, not
 from chatbridge.commands.runner.connection import Connection, Garbage, Message, Order
 
 MOST = 512
-"""Commands at once."""
 _SPARE_FILES = 64
 _MOST_ENDED = 4096
 """Ends that are held in memory; those beyond are in their files only."""

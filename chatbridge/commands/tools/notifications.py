@@ -65,8 +65,6 @@ class _Push:
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """What waits to be said to one client."""
-
     waiting: asyncio.Queue[_Push] = field(default_factory=lambda: asyncio.Queue(MOST_WAITING))
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -99,7 +97,6 @@ class Pushes:
 
     @asynccontextmanager
     async def to(self, session: Listener) -> AsyncIterator[None]:
-        """It is told meanwhile."""
         box = self._boxes[session] = _Box()
         for link, push in list(self._unsaid):
             if link == session.link:
@@ -115,13 +112,11 @@ class Pushes:
             await asyncio.wait({telling})
 
     async def connected(self, link: str) -> None:
-        """Returns when it is."""
         while all(session.link != link for session in self._boxes):
             self._arrived.clear()
             await self._arrived.wait()
 
     def ready(self, session: Listener) -> None:
-        """It has shaken hands."""
         if box := self._boxes.get(session):
             box.ready.set()
             self._warn(session, box)

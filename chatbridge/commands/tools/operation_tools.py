@@ -106,7 +106,6 @@ command is doing, between other work, and not `await`."""
         return json_result(found)
 
     async def _so_far(self, operation: Operation) -> Operation:
-        """With what it has printed up to now."""
         if operation.stage is not Stage.RUNNING:
             return operation
         found = await self._means.outputs.printed(operation.id)
@@ -233,7 +232,6 @@ far stays done. Tells you whether it was cancelled or had ended before."""
 
 
 def _one_named(arguments: dict[str, Any]) -> str | None:
-    """:raises ToolInputError:"""
     given = arguments.get(ONE)
     return None if given is None else _checked(given, ONE)
 

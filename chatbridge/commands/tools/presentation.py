@@ -62,7 +62,6 @@ def exited(result: Result) -> str:
 
 
 def on_the_way(operation: Operation, now: float) -> str:
-    """What it is doing now, for whoever waits."""
     match operation.stage:
         case Stage.AWAITING_APPROVAL:
             return f"{operation.title} waits until a person allows it"

@@ -49,8 +49,6 @@ ENDED = "It has ended. Call status with this operationId for its output."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What the tools of all commands work with."""
-
     operations: Operations
     gate: Gate
     pushes: Pushes
@@ -60,7 +58,6 @@ class Means:
     """After how long the owner wants a waiting call to return."""
 
     def limit(self, call: ToolCall, wanted: float | None = None) -> float | None:
-        """How long a call may wait."""
         return soonest(wanted, self.max_block, call.patience)
 
     def file(self, operation: Operation) -> Path | None:
@@ -108,7 +105,6 @@ class CommandTool:
         return await self._waited(begun, call)
 
     async def _operation(self, arguments: dict[str, Any], call: ToolCall) -> Operation:
-        """Not recorded yet."""
         command = self._command
         operation = Operation(
             id=str(uuid4()),

@@ -95,7 +95,6 @@ class ToolList:
         await self._remember()
 
     async def reload(self) -> None:
-        """The files may have changed."""
         before, problems = self._digest(), self._library.problems
         if not await asyncio.to_thread(self._library.reload):
             return

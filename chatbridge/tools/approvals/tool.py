@@ -146,7 +146,6 @@ class ApproveToolUse:
     async def _questions(
         self, tool: str, given: Json, questions: tuple[Question, ...], call: ToolCall
     ) -> CallToolResult:
-        """Ask the client's own questions."""
         policy = self.waiting.broker.policy
         own = settings_of(call.project.key).default_timeout or policy.default_timeout
         request = _request(tool, questions, call, min(own, policy.max_timeout))
@@ -187,7 +186,6 @@ def _request(
 
 
 def _parsed(arguments: Json) -> tuple[str, Json]:
-    """:raises ToolInputError:"""
     tool, given = arguments.get("tool_name"), arguments.get("input")
     if not isinstance(tool, str) or not tool.strip() or len(tool) > LONGEST_NAME:
         accepted = f"a tool's name of at most {LONGEST_NAME} characters"

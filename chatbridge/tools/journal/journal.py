@@ -61,9 +61,7 @@ class Pages:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
     folder: str
-    """Inside every project."""
     state: Path
-    """The state directory."""
 
     def where(self, project: Project) -> str:
         """The folder, in words for an agent."""
@@ -152,7 +150,6 @@ def _already_there(place: Place, entry: Entry, earliest: str) -> str | None:
 
 
 def _parsed(name: str, text: str, changed_at: float) -> Entry:
-    """:raises ValueError:"""
     from chatbridge.tools.journal.yaml_text import parsed
 
     return parsed(text, otherwise_at=_time_in(name) or stamp(changed_at))
@@ -353,7 +350,6 @@ def names(folder: int) -> list[str]:
 
 
 def _read(folder: int, pages: Pages) -> None:
-    """Add all YAML files of the folder."""
     room = MAX_FOLDER
     for name in reversed(names(folder)):
         if room <= 0:

@@ -38,7 +38,6 @@ _Dumper.add_representer(
 
 
 def written(entry: Entry) -> str:
-    """The file of one answer."""
     at = entry.timestamp
     return f"# Saved at {at[:10]} {at[11:19]} UTC\n{_mapping(entry)}"
 
