@@ -44,8 +44,6 @@ from chatbridge.tools.definition import (
 )
 from chatbridge.tools.waiting import Waiting
 
-DIALECT = "auq"
-
 ASK_DESCRIPTION = """\
 Ask the person you work for to choose, and wait for the answers; the questions reach them on their \
 phone or in their browser. Use it when there are several good ways and the choice is theirs.
@@ -95,7 +93,7 @@ class AskUserQuestions:
             project=call.project,
             agent=call.agent,
             tool=self.name,
-            dialect=DIALECT,
+            dialect="auq",
             title=given.questions[0].title if len(given.questions) == 1 else None,
             questions=given.questions,
             timeout=math.inf if self.timeout is None else self.timeout,

@@ -1,6 +1,5 @@
 """An agent's arguments for a command, checked, and what the command is started with.
 
-values: values and paths, checked against the definition
-argv: the list of arguments
+argv: values and paths, checked against the definition, and the list of arguments made of them
 executable: the program's file, the environment of commands, and which folders are trusted
 """

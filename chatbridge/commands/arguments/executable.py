@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from chatbridge.commands.arguments.values import owners
+from chatbridge.commands.arguments.argv import owners
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.link.root import is_root
 
@@ -129,12 +129,6 @@ class Programs:
             return refusal(folder, projects=self._projects())
         except OSError as error:
             return Refusal(f"it cannot be looked at ({error.strerror})", "mend its path")
-
-
-def called(program: str) -> str:
-    """What a program is told that its name is. Some look for their own files beside it, such as
-    the Python of a virtual environment, and none knows whose home `~` is."""
-    return os.path.expanduser(program) if program.startswith("~/") else program
 
 
 def _named(program: str) -> str:

@@ -151,7 +151,6 @@ _MISTAKES = {
     "Invalid.*escape": ("a backslash that means nothing", r"write \\ for a backslash"),
 }
 """What Python's reader says, as a pattern, and what we say."""
-_PLAIN_JSON = "JSON as json.org has it"
 
 
 class Lines:
@@ -269,4 +268,6 @@ def _explained(text: str, error: json.JSONDecodeError) -> Unusable:
     else:
         known = (words for start, words in _MISTAKES.items() if re.match(start, message))
         found, mend = next(known, ("{at} where a value should be", "write a value there"))
-    return Unusable("syntax", found.replace("{at}", at), _PLAIN_JSON, mend, position=position)
+    return Unusable(
+        "syntax", found.replace("{at}", at), "JSON as json.org has it", mend, position=position
+    )

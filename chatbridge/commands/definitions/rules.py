@@ -148,8 +148,6 @@ def _shell(where: Where, part: Mapping[str, Any], command: object) -> Iterator[F
 _TEXT_RULES = ("pattern", "minLength", "maxLength", "within")
 _NUMBER_RULES = ("minimum", "maximum")
 _VALUE_RULES = ("enum", *_TEXT_RULES, *_NUMBER_RULES)
-_ARRAY_RULES = ("items", "join")
-_SIZE_RULES = ("minItems", "maxItems")
 _BOUNDS = (("minLength", "maxLength"), ("minimum", "maximum"), ("minItems", "maxItems"))
 _NUMBERS = ("integer", "number")
 _TYPES = ("boolean", "string", *_NUMBERS, "array", "object")
@@ -179,9 +177,11 @@ def _option(where: Where, option: Mapping[str, Any], kind: str) -> Iterator[Find
     yield from _style(where, option)
     what = f"with {shown(kind)}"
     if kind != "array":
-        yield from _not_with(where, option, _ARRAY_RULES, what, 'only with "type": "array"')
+        yield from _not_with(where, option, ("items", "join"), what, 'only with "type": "array"')
     if kind not in ("array", "object"):
-        yield from _not_with(where, option, _SIZE_RULES, what, "only with an array or an object")
+        yield from _not_with(
+            where, option, ("minItems", "maxItems"), what, "only with an array or an object"
+        )
     if kind != "object" and option.get("encode") != "pairs":
         yield from _not_with(where, option, ("encode",), what, 'only with "type": "object"')
     yield from _bounds(where, option)

@@ -14,9 +14,15 @@ from uuid import uuid4
 
 from mcp_types import CallToolResult, Tool
 
-from chatbridge.commands.arguments.argv import argv_of, empty_taken
+from chatbridge.commands.arguments.argv import (
+    argv_of,
+    empty_taken,
+    folder_of,
+    items_of,
+    plain,
+    project_folder,
+)
 from chatbridge.commands.arguments.executable import Programs
-from chatbridge.commands.arguments.values import folder_of, items_of, plain, project_folder
 from chatbridge.commands.definitions.definition import (
     ARGUMENT,
     PROJECT,
