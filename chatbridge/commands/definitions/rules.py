@@ -179,9 +179,8 @@ def _option(where: Where, option: Mapping[str, Any], kind: str) -> Iterator[Find
     if kind != "array":
         yield from _not_with(where, option, ("items", "join"), what, 'only with "type": "array"')
     if kind not in ("array", "object"):
-        yield from _not_with(
-            where, option, ("minItems", "maxItems"), what, "only with an array or an object"
-        )
+        sizes = ("minItems", "maxItems")
+        yield from _not_with(where, option, sizes, what, "only with an array or an object")
     if kind != "object" and option.get("encode") != "pairs":
         yield from _not_with(where, option, ("encode",), what, 'only with "type": "object"')
     yield from _bounds(where, option)
