@@ -68,6 +68,11 @@ FORM = "answer"
 NO_ANSWER = "No answer provided"
 DISMISSED = "closed in the agent's window"
 WITHDRAWN = "The question was withdrawn, as nobody waited for its answer. Nothing was saved."
+CANNOT = (
+    "question_ask needs a client that declares the elicitation capability (forms), and this one "
+    "does not, so nobody was asked. Use {instead} instead; answers can also be put into {folder} "
+    "by hand, as YAML files with timestamp, question and answer"
+)
 FOREIGN = (
     "The requestState is not one that chatbridge gave out for this question, so nothing was asked "
     "and nothing saved. Call question_ask anew, without it"
@@ -150,13 +155,13 @@ class QuestionAsk:
     ) -> CallToolResult | InputRequiredResult:
         question = _parsed(arguments)
         if not call.peer.elicits:
-            return text_result(await self._cannot(call), is_error=True)
+            folder = await self.keeper.where(call.project)
+            instead = offered_name(ASK_USER, call.agent.client)
+            return text_result(CANNOT.format(instead=instead, folder=folder), is_error=True)
         if not call.peer.stateless:
             return await self._asked(question, call)
         if call.state is not None:
             return await self._second_turn(question, call, call.state)
-        if self.elicit == "chats":
-            return await self._chats_first(question, call)
         return await self._first_turn(question, call)
 
     async def _asked(self, question: Question, call: ToolCall) -> CallToolResult:
@@ -197,27 +202,7 @@ class QuestionAsk:
         answer, saved_to = ended.answer.answers[0].values[0], await self.keeper.saved(ended)
         return _answered(answer, saved_to, late=waiting.late)
 
-    async def _cannot(self, call: ToolCall) -> str:
-        folder = await self.keeper.where(call.project)
-        instead = offered_name(ASK_USER, call.agent.client)
-        return (
-            "question_ask needs a client that declares the elicitation capability (forms), and "
-            f"this one does not, so nobody was asked. Use {instead} instead; answers can also be "
-            f"put into {folder} by hand, as YAML files with timestamp, question and answer"
-        )
-
     # Where a form ends the call, and the client calls again:
-
-    async def _chats_first(
-        self, question: Question, call: ToolCall
-    ) -> CallToolResult | InputRequiredResult:
-        ask, waiting = await self.waiting.ask(_request(question, call), call)
-        unreached = self.waiting.unreached(ask, call.clock, after=0.0)
-        end = await self._end_or(unreached, ask, waiting, call)
-        if isinstance(end, str):
-            log.info("ask %s: the client's window is asked: %s", ask.id, end)
-            return await self._form_beside(ask, question, call)
-        return await self._told(end, waiting)
 
     async def _first_turn(
         self, question: Question, call: ToolCall
@@ -225,14 +210,14 @@ class QuestionAsk:
         if self.elicit == "client":
             return self._form(question, _state(question, call, ask=None))
         ask, waiting = await self.waiting.ask(_request(question, call), call)
-        if not ask.open:
+        if self.elicit == "chats":
+            unreached = self.waiting.unreached(ask, call.clock, after=0.0)
+            end = await self._end_or(unreached, ask, waiting, call)
+            if not isinstance(end, str):
+                return await self._told(end, waiting)
+            log.info("ask %s: the client's window is asked: %s", ask.id, end)
+        elif not ask.open:
             return await self._ended(ask, waiting, call)
-        return await self._form_beside(ask, question, call)
-
-    async def _form_beside(
-        self, ask: Ask, question: Question, call: ToolCall
-    ) -> InputRequiredResult:
-        """The form; the ask stays open in the chats."""
         await self.waiting.broker.waiting_calls.ticket(call.name)
         return self._form(question, _state(question, call, ask=ask.id))
 

@@ -161,19 +161,6 @@ class CommandTool:
 
     async def _waited(self, operation: Operation, call: ToolCall) -> CallToolResult:
         """What it printed, if it ends before its caller loses patience."""
-        ended = await self._ended(operation, call)
-        if not ended.ended:
-            return await self._started(ended, call, GOES_ON)
-        output = presentation.printed(ended, self._means.file(ended))
-        if ended.stage is Stage.SUCCEEDED:
-            return text_result(output)
-        said = presentation.sentence(ended)
-        if ended.started_at is not None:
-            said += f"\n{output}"
-        return text_result(said, is_error=True)
-
-    async def _ended(self, operation: Operation, call: ToolCall) -> Operation:
-        """As it is when it has ended, or when the call cannot wait any longer."""
         operations, pushes = self._means.operations, self._means.pushes
 
         async def now() -> Operation:
@@ -183,18 +170,24 @@ class CommandTool:
             return presentation.on_the_way(await now(), call.clock.time())
 
         ended = None
+        began, limit = operation.created_at, self._means.limit(call)
         try:
             with pushes.quiet(operation.id):
-                ended = await call.watch(
-                    operations.ended(operation.id),
-                    operation.created_at,
-                    limit=self._means.limit(call),
-                    doing=doing,
-                )
+                ending = operations.ended(operation.id)
+                ended = await call.watch(ending, began, limit=limit, doing=doing)
         finally:
             if ended is None and operations.on_the_way(operation.id):
                 pushes.left(operation.id)
-        return ended or await now()
+        ended = ended or await now()
+        if not ended.ended:
+            return await self._started(ended, call, GOES_ON)
+        output = presentation.printed(ended, self._means.file(ended))
+        if ended.stage is Stage.SUCCEEDED:
+            return text_result(output)
+        said = presentation.sentence(ended)
+        if ended.started_at is not None:
+            said += f"\n{output}"
+        return text_result(said, is_error=True)
 
 
 _PYTHONS_OWN = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")
