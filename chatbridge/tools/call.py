@@ -23,6 +23,7 @@ from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import race
 from chatbridge.tools.clients import Client, soonest
 
 log = logging.getLogger(__name__)
@@ -177,7 +178,8 @@ class ToolCall:
                     if not left:
                         return None
                     pause = left if pause is None else min(pause, left)
-                await self._wait_for(task, pause)
+                ends = asyncio.Future[None]() if pause is None else clock.sleep(pause)
+                await race(asyncio.wait({task}), ends)
                 if self.report is not None and not task.done():
                     said = await doing()
                     waited = clock.monotonic() - began
@@ -186,21 +188,8 @@ class ToolCall:
         finally:
             task.cancel()
 
-    async def _wait_for(self, task: asyncio.Future[T], pause: float | None) -> None:
-        if pause is None:
-            await asyncio.wait({task})
-            return
-        asleep = asyncio.ensure_future(self.clock.sleep(pause))
-        ends: set[asyncio.Future[Any]] = {task, asleep}
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            asleep.cancel()
-
 
 class ToolHandler(Protocol):
-    """One MCP tool."""
-
     name: str
     always: bool
     """Whether it is there even where the project has switched asking off."""

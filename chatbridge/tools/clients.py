@@ -24,7 +24,6 @@ class Client:
     """Times are in seconds; None: there is no such limit, or none is known."""
 
     shown: str | None = None
-    """What people call it."""
     limit: float | None = None
     """After this time it gives a call up, whatever happens."""
     idle: float | None = None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 from mcp_types import Icon, Tool, ToolAnnotations
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.text import one_line, shortened
@@ -51,13 +51,21 @@ def described(
     )
 
 
-def object_schema(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+def object_schema(*required: str, **properties: Any) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     return {**schema, "required": list(required)} if required else schema
 
 
 def text_field(description: str, **limits: Any) -> dict[str, Any]:
     return {"type": "string", "description": description, **limits}
+
+
+def number_field(description: str, *, whole: bool = False, **limits: float) -> dict[str, Any]:
+    return {"type": "integer" if whole else "number", "description": description, **limits}
+
+
+def array_field(description: str, items: dict[str, Any], **limits: int) -> dict[str, Any]:
+    return {"type": "array", "description": description, **limits, "items": items}
 
 
 def flag_field(description: str, *, default: bool) -> dict[str, Any]:
@@ -81,8 +89,27 @@ def too_long(name: str, path: str, given: str, accepted: str) -> ToolInputError:
 def unknown_id(sentence: str, path: str, given: str, open_ids: Sequence[str]) -> ToolInputError:
     known = ", ".join(open_ids)
     accepted = f"one that is open: {known}" if known else "none, as none is open"
-    shown = shortened(repr(given), 120)
-    return ToolInputError(sentence, path=path, given=shown, accepted=accepted)
+    given = shortened(repr(given), 120)
+    return ToolInputError(sentence, path=path, given=given, accepted=accepted)
+
+
+class Shape(BaseModel):
+    """The arguments of a tool, or a part of them."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+AnyShape = TypeVar("AnyShape", bound=Shape)
+
+
+def validated(shape: type[AnyShape], arguments: Mapping[str, Any], *parts: type[Shape]) -> AnyShape:
+    """`parts` are the shapes inside it. :raises ToolInputError:"""
+    try:
+        return shape.model_validate(dict(arguments))
+    except ValidationError as error:
+        shapes: list[type[Shape]] = [shape, *parts]
+        fields = {name for each in shapes for name in each.model_fields}
+        raise invalid_arguments(error, fields) from None
 
 
 def invalid_arguments(error: ValidationError, fields: Collection[str]) -> ToolInputError:

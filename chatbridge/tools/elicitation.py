@@ -131,6 +131,7 @@ async def _persist(clock: Clock, put: Callable[[], Awaitable[Ask]]) -> None:
 
 
 LONGEST_TITLE = 60
+_OTHER = "An answer in your own words, if none of the options fits"
 
 
 def window_of(questions: Sequence[Question], *, title: str | None) -> Window:
@@ -161,14 +162,15 @@ def _message(questions: Sequence[Question], title: str | None) -> str:
     if len(questions) == 1:
         return questions[0].text
     texts = [f"{number}. {question.text}" for number, question in enumerate(questions, start=1)]
-    return "\n".join([title, *texts] if title else texts)
+    return "\n".join([*([title] if title else []), *texts])
 
 
 def _fields(name: str, question: Question) -> dict[str, Any]:
-    shown = {
-        "title": shortened(one_line(question.text), LONGEST_TITLE),
-        "description": _description(question),
-    }
+    lines = [question.text]
+    lines += [f"{o.label}: {o.description}" for o in question.options if o.description]
+    lines += [question.placeholder] if question.placeholder else []
+    title = shortened(one_line(question.text), LONGEST_TITLE)
+    shown = {"title": title, "description": "\n".join(lines)}
     labels = [option.label for option in question.options]
     other = {f"{name}_other": {"type": "string", "title": "Other", "description": _OTHER}}
     match question.type:
@@ -181,17 +183,6 @@ def _fields(name: str, question: Question) -> dict[str, Any]:
             return {name: {"type": "boolean", **shown}}
         case _:
             return {name: {"type": "string", **shown}}
-
-
-_OTHER = "An answer in your own words, if none of the options fits"
-
-
-def _description(question: Question) -> str:
-    lines = [question.text]
-    lines += [f"{o.label}: {o.description}" for o in question.options if o.description]
-    if question.placeholder:
-        lines.append(question.placeholder)
-    return "\n".join(lines)
 
 
 def _answer(name: str, question: Question, content: Mapping[str, Any]) -> Answer:
@@ -210,10 +201,8 @@ def _answer(name: str, question: Question, content: Mapping[str, Any]) -> Answer
             if given is not None and not isinstance(given, str):
                 raise InvalidAnswer(name, "no text")
             values = [given] if given and given.strip() else []
-    if not question.takes_other:
-        return Answer(values=tuple(values))
     other = content.get(f"{name}_other")
-    if not isinstance(other, str) or not other.strip():
+    if not question.takes_other or not isinstance(other, str) or not other.strip():
         return Answer(values=tuple(values))
     # Some clients send an enum's first value though nobody chose it: words were meant.
     kept = () if question.type is QuestionType.SELECT else tuple(values)
@@ -230,7 +219,6 @@ class FormState:
     ask: str | None
     """The ask that is open in the chats as well."""
     at: float
-    """When the form was handed out."""
 
 
 class States:

@@ -73,7 +73,17 @@ def build_server(
     def listed(caller: Caller, peer: Peer) -> list[types.Tool]:
         enabled = settings_of(caller.project.key).enabled
         found = [t.definition(caller.project, peer) for t in tools() if enabled or t.always]
-        return [_offered(tool, peer) for tool in found if tool is not None]
+        client = peer.agent.client
+        return [
+            tool.model_copy(
+                update={
+                    "name": offered_name(tool.name, client),
+                    "description": replace_names(client, tool.description or ""),
+                }
+            )
+            for tool in found
+            if tool is not None
+        ]
 
     async def list_tools(
         ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
@@ -98,9 +108,13 @@ def build_server(
             names = [each.name for each in listed(caller, peer)]
             if not names:
                 return text_result(NO_TOOLS, is_error=True)
-            raise MCPError(types.INVALID_PARAMS, _unknown(params.name, names))
+            shown = shortened(repr(params.name), 120)
+            unknown = f"Unknown tool: {shown}. There are: {', '.join(names)}"
+            raise MCPError(types.INVALID_PARAMS, unknown)
         try:
-            await _count_by_its_age(waiting_calls, call)
+            if call.age is not None and (left := call.counts_for) is not None:
+                # An earlier hub noted it in wall time; the link knows better.
+                await call.counts_until(waiting_calls, clock.time() + left)
             return await tool.run(params.arguments or {}, call)
         except asyncio.CancelledError:
             # Over HTTP the exchange says so, before its id can be used again; this would be later.
@@ -156,16 +170,6 @@ def build_server(
     return server
 
 
-def _unknown(name: str, names: list[str]) -> str:
-    return f"Unknown tool: {shortened(repr(name), 120)}. There are: {', '.join(names)}"
-
-
-def _offered(tool: types.Tool, peer: Peer) -> types.Tool:
-    client = peer.agent.client
-    words = {"description": replace_names(client, tool.description or "")}
-    return tool.model_copy(update={"name": offered_name(tool.name, client), **words})
-
-
 def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
     """A link's session is its own request; that of an agent over HTTP is in the request's scope."""
     given: Any = ctx.request
@@ -184,25 +188,19 @@ def _limited(client: Client, caller: Caller) -> Client:
 
 def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller) -> Peer:
     info = ctx.session.client_params.client_info if ctx.session.client_params else None
+    name = info.name if info else None
     capabilities = ctx.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities else None
     # An empty capability means forms, as it did before there was anything else.
     forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
     return Peer(
-        agent=agent_of(info.name if info else None, info.title if info else None),
-        client=_limited(clients.of(info.name if info else None), caller),
-        unknown=caller.limit is None and clients.unknown(info.name if info else None),
+        agent=agent_of(name, info.title if info else None),
+        client=_limited(clients.of(name), caller),
+        unknown=caller.limit is None and clients.unknown(name),
         elicits=forms,
         stateless=ctx.protocol_version >= STATELESS,
         local=caller.folder is not None,
     )
-
-
-async def _count_by_its_age(waiting_calls: WaitingCalls, call: ToolCall) -> None:
-    """The earlier hub noted in wall time until when a response counts; the link knows better."""
-    left = call.counts_for
-    if call.age is not None and left is not None:
-        await call.counts_until(waiting_calls, call.clock.time() + left)
 
 
 def _call(

@@ -1,24 +1,34 @@
 """How every tool that asks waits: until the ask has ended, or until its client would give up.
 
-What is said then is each tool's own: its outcome, or its ticket.
+What is said then is each tool's own: its outcome, or its ticket. `wait_for_answer` goes on waiting
+for an ask whose call returned a ticket.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, Tool
 
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import UNSURE, Reach, Reached
-from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Ask, AskRequest, Call, is_approval
+from chatbridge.core.errors import StoreError, UnknownAsk
+from chatbridge.core.model import Ask, AskRequest, Call, Project, is_approval
 from chatbridge.core.ports import Clock
-from chatbridge.tools.call import ToolCall
+from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.clients import soonest
+from chatbridge.tools.definition import (
+    described,
+    number_field,
+    object_schema,
+    refused,
+    text_field,
+    unknown_id,
+)
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +94,19 @@ class Waiting:
             log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
         return ended
 
+    async def outcome(
+        self,
+        ask: Ask,
+        caller: Call,
+        call: ToolCall,
+        render: RenderResult,
+        *,
+        limit: float | None,
+    ) -> CallToolResult:
+        """Wait, and render how the ask has ended, or a ticket."""
+        ended = await self.ended(ask, caller, call, limit=limit)
+        return await self.result(ended or ask, caller, call, render)
+
     async def result(
         self, ask: Ask, caller: Call, call: ToolCall, render: RenderResult
     ) -> CallToolResult:
@@ -136,3 +159,68 @@ class Waiting:
         until = call.clock.time() + since + call.silent_after - call.clock.monotonic()
         if abs(until - waiting.counts_until) > CLOCK_STEP_SECONDS:
             await call.counts_until(self.broker.waiting_calls, until)
+
+
+LONGEST_WAIT = 24 * 3600
+
+DESCRIPTION = """\
+Wait for the answer to a question that is still open: give the askId of a result with \
+"pending": true. Returns what the question itself would have returned, or the same ticket again if \
+nobody has answered within waitSeconds; then call it again. It can be called as often as needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForAnswer:
+    name = "wait_for_answer"
+    always = False
+
+    waiting: Waiting
+    renderers: Mapping[str, RenderResult]
+    """By the name of the tool that asked: the result is the one that the ask would have had."""
+
+    def definition(self, project: Project, peer: Peer) -> Tool:
+        return described(
+            self.name,
+            title="Wait for an answer",
+            description=DESCRIPTION,
+            schema=object_schema(
+                "askId",
+                askId=text_field("The askId of the ticket"),
+                waitSeconds=number_field(
+                    "How long to wait at most; left out: as long as possible",
+                    minimum=0,
+                    maximum=LONGEST_WAIT,
+                ),
+            ),
+            read_only=True,
+            idempotent=True,
+        )
+
+    async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
+        ask_id, limit = _parsed(arguments)
+        try:
+            ask, waiting = await self.waiting.broker.follow(
+                ask_id,
+                call.name,
+                project=call.project.key,
+                tools=self.renderers.keys(),
+                counts_for=call.counts_for,
+            )
+        except UnknownAsk as error:
+            sentence = "no question with this id in this project"
+            raise unknown_id(sentence, "askId", ask_id, error.known) from None
+        render = self.renderers[ask.tool]
+        return await self.waiting.outcome(ask, waiting, call, render, limit=limit)
+
+
+def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
+    ask_id, wait = arguments.get("askId"), arguments.get("waitSeconds")
+    if not isinstance(ask_id, str) or not ask_id:
+        accepted = "the askId of a pending result"
+        raise refused("Validation error: askId is required", "askId", ask_id, accepted)
+    number = isinstance(wait, int | float) and not isinstance(wait, bool)
+    if wait is not None and not (number and 0 <= wait <= LONGEST_WAIT):
+        accepted = f"a number from 0 to {LONGEST_WAIT}"
+        sentence = "Validation error: waitSeconds is out of range"
+        raise refused(sentence, "waitSeconds", wait, accepted)
+    return ask_id, None if wait is None else float(wait)

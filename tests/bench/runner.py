@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 
 from chatbridge.clock import SystemClock
-from chatbridge.commands.operations.runner_client import RunnerClient
-from chatbridge.commands.operations.runner_port import Order
+from chatbridge.commands.operations.runner_client import Order, RunnerClient
 from chatbridge.commands.runner import start
 from tests.bench.machine import Json, percentiles, pss
 

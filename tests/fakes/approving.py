@@ -19,11 +19,10 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.events import AskSession
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Agent, Ask, CallName, Person, Project
 from chatbridge.tools.approvals.tool import OUTCOME, ApproveToolUse
-from chatbridge.tools.ask_user.tool import AskUser, render_result
+from chatbridge.tools.ask_user import AskUser, render_result
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.clients import Client
-from chatbridge.tools.wait_for_answer import WaitForAnswer
-from chatbridge.tools.waiting import Waiting
+from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.core_env import OWNER, PATIENCE, World
 
 Json = dict[str, Any]

@@ -12,15 +12,13 @@ from mcp_types import CallToolResult, TextContent
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.forms import form
 from chatbridge.core.model import Agent, Ask, CallName, Project
-from chatbridge.tools.ask_user import tool as results
-from chatbridge.tools.ask_user.tool import AskUser
-from chatbridge.tools.auq import results as auq
-from chatbridge.tools.auq.arguments import Limits
-from chatbridge.tools.auq.tool import AskUserQuestions, GetAnsweredQuestions
+from chatbridge.tools import ask_user as results
+from chatbridge.tools import auq
+from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions, Limits
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.clients import Client
-from chatbridge.tools.wait_for_answer import WaitForAnswer
-from chatbridge.tools.waiting import Waiting
+from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER, PATIENCE, World
 

@@ -21,13 +21,13 @@ from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.runner_port import End, How, Order
+from chatbridge.commands.operations.runner_client import End, How, Order
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.commands.tools.tool import Means
 from chatbridge.commands.tools.tool_list import ToolList
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.operation import Operation
-from chatbridge.tools.ask_user.tool import AskUser
+from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import Waiting

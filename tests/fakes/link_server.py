@@ -13,7 +13,7 @@ from typing import Any
 from chatbridge.core.asks.reach import Reach
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.tools.ask_user.tool import AskUser
+from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import Waiting

@@ -23,12 +23,11 @@ from chatbridge.hub.http import tokens
 from chatbridge.hub.http.agents import HttpAgents
 from chatbridge.hub.http.guard import Names
 from chatbridge.hub.http.tokens import Tokens
-from chatbridge.tools.ask_user import tool
-from chatbridge.tools.ask_user.tool import AskUser
+from chatbridge.tools import ask_user
+from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
-from chatbridge.tools.wait_for_answer import WaitForAnswer
-from chatbridge.tools.waiting import Waiting
+from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import PATIENCE, World, world
 
@@ -189,7 +188,7 @@ async def open_door(
     """Leaving it is an orderly stop of the HTTP side, and kill -9 for the rest."""
     async with world(path, clock, **policy) as hub:  # type: ignore[arg-type]
         waiting = Waiting(hub.broker, nobody)
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: tool.render_result}))
+        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: ask_user.render_result}))
         server = build_server(
             lambda: tools,
             waiting_calls=hub.broker.waiting_calls,

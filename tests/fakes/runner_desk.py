@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.clock import SystemClock
-from chatbridge.commands.operations.runner_client import RunnerClient
-from chatbridge.commands.operations.runner_port import End, Order
+from chatbridge.commands.operations.runner_client import End, Order, RunnerClient
 from chatbridge.commands.runner import start
 
 PATIENCE = 20.0

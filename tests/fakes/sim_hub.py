@@ -20,12 +20,11 @@ from chatbridge.core.store_port import Transaction
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.links.session import Session
 from chatbridge.link.relay import Relay
-from chatbridge.tools.ask_user import tool as results
-from chatbridge.tools.ask_user.tool import AskUser
+from chatbridge.tools import ask_user as results
+from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
-from chatbridge.tools.wait_for_answer import WaitForAnswer
-from chatbridge.tools.waiting import Waiting
+from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER, World, world
 

@@ -13,7 +13,7 @@ from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.elicitation import Elicitation, States
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
-from chatbridge.tools.question_ask.ask import QuestionAsk
+from chatbridge.tools.question_ask import QuestionAsk
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.core_env import World
 

@@ -17,7 +17,7 @@ from chatbridge.core.model import Status
 from chatbridge.hub.wiring.hub import digests
 from chatbridge.link.preface import build_preface
 from chatbridge.settings import load
-from chatbridge.tools.ask_user.tool import AskUser
+from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.call import ToolCall
 from tests.fakes.core_env import BLUE, OWNER, world
 from tests.fakes.link_server import Link, call_of, door

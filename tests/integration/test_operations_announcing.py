@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.announcing import Announcing
-from chatbridge.commands.operations.runner_port import How
+from chatbridge.commands.operations.runner_client import How
+from chatbridge.commands.tools.notifications import Announcing
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import MAX_NOTICES_PER_MINUTE, Notices
 from chatbridge.core.model import Level, Notice

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.active_operations import RETRY_AFTER_SECONDS
-from chatbridge.commands.operations.runner_port import Order
+from chatbridge.commands.operations.execution import RETRY_AFTER_SECONDS
+from chatbridge.commands.operations.runner_client import Order
 from chatbridge.core.errors import UnknownOperation
 from chatbridge.core.operation import Operation, Stage
 from tests.fakes.clock import StillClock

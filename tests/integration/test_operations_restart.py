@@ -14,7 +14,7 @@ from chatbridge.commands.operations.execution import (
     OVERDUE_AFTER_SECONDS,
 )
 from chatbridge.commands.operations.operations import BACK_WITHIN_SECONDS, GONE
-from chatbridge.commands.operations.runner_port import NotHandedOver, Order
+from chatbridge.commands.operations.runner_client import NotHandedOver, Order
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.errors import RunnerUnavailable
 from chatbridge.core.model import Project

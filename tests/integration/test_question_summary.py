@@ -25,7 +25,7 @@ from chatbridge.core.model import (
     Subject,
 )
 from chatbridge.tools.journal.journal import Entry
-from chatbridge.tools.question_ask.summary import QuestionSummary
+from chatbridge.tools.question_ask import QuestionSummary
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import COLOUR, OWNER, World, world
 from tests.fakes.window import PEER, Questions

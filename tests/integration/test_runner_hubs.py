@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.commands.operations.runner_port import NotHandedOver
+from chatbridge.commands.operations.runner_client import NotHandedOver
 from chatbridge.commands.runner import PROTOCOL, connection, start
 from chatbridge.core.errors import RunnerUnavailable
 from tests.fakes.runner_desk import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Option, Question, QuestionType
-from chatbridge.tools.ask_user.arguments import AskUserInput, Limits, input_schema, parse
+from chatbridge.tools.ask_user import AskUserInput, Limits, input_schema, parse
 
 LIMITS = Limits(default=300.0, longest=1800.0)
 Json = dict[str, Any]

@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Option, Question, QuestionType
-from chatbridge.tools.auq.arguments import (
-    AuqInput,
-    Limits,
-    ask_schema,
-    fetch_schema,
-    parse,
-    parse_fetch,
-)
+from chatbridge.tools.auq import AuqInput, Limits, ask_schema, fetch_schema, parse, parse_fetch
 from tests.auq_asks import BOTH, CHECKS, DATABASE, SESSION, Json
 
 LIMITS = Limits(questions=5, options=5)

@@ -23,8 +23,7 @@ from chatbridge.core.model import (
     Project,
     Status,
 )
-from chatbridge.tools.auq.arguments import Limits, parse
-from chatbridge.tools.auq.results import render_fetched, render_result
+from chatbridge.tools.auq import Limits, parse, render_fetched, render_result
 from tests.auq_asks import BOTH, FOLDER, ONE, SESSION, Json, golden
 
 NOW = 1000.0

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands.arguments.environment import environment_of, never
-from chatbridge.commands.arguments.executable import Programs
+from chatbridge.commands.arguments.executable import Programs, environment_of, never
 
 OWN = {
     "CHATBRIDGE_TELEGRAM__TOKEN": "123:abc",

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from chatbridge.commands.arguments.argv import argv_of
-from chatbridge.commands.arguments.input_schema import schema_of
 from chatbridge.commands.definitions.check import check
 from chatbridge.commands.definitions.definition import Command, commands_of
+from chatbridge.commands.tools.tool import schema_of
 from chatbridge.core.errors import ToolInputError
 
 pytestmark = pytest.mark.process

@@ -19,8 +19,7 @@ from chatbridge.channels.web.channel import web_token
 from chatbridge.cli import config_file
 from chatbridge.cli.connect.document import Document, Entry
 from chatbridge.cli.connect.yaml_text import Yaml
-from chatbridge.commands.operations.runner_client import RunnerState
-from chatbridge.commands.operations.runner_port import End
+from chatbridge.commands.operations.runner_client import End, read_end
 from chatbridge.commands.runner import records
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.hub.http import tokens
@@ -226,17 +225,15 @@ def test_a_lock_file_with_an_impossible_socket_names_none(tmp_path: Path, socket
     ],
 )
 def test_a_record_that_no_runner_wrote_ends_nothing(
-    tmp_path: Path, odd: records.Record, caplog: pytest.LogCaptureFixture
+    odd: records.Record, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told: list[End] = []
-    known = RunnerState(str(tmp_path), told.append)
     sound: records.Record = {"id": "o1", "how": "exited", "exit_code": 0, "ended_at": 1.0}
-    known.end([{**sound, **odd}, sound])
-    assert told == [End(id="o1", how="exited", exit_code=0, ended_at=1.0)]
+    assert read_end({**sound, **odd}) is None
     assert "cannot be used" in caplog.text
+    assert read_end(sound) == End(id="o1", how="exited", exit_code=0, ended_at=1.0)
 
 
-def test_all_that_a_record_says_of_an_end_is_known(tmp_path: Path) -> None:
+def test_all_that_a_record_says_of_an_end_is_known() -> None:
     end = End(
         id="o1",
         how="timed_out",
@@ -249,9 +246,7 @@ def test_all_that_a_record_says_of_an_end_is_known(tmp_path: Path) -> None:
         error="why",
     )
     assert all(getattr(end, each.name) != each.default for each in fields(End))
-    told: list[End] = []
-    RunnerState(str(tmp_path), told.append).end([asdict(end)])
-    assert told == [end]
+    assert read_end(asdict(end)) == end
 
 
 # ── files of clients ──────────────────────────────────────────────────────────────────────────────

@@ -25,8 +25,7 @@ from chatbridge.core.model import (
     QuestionType,
     Status,
 )
-from chatbridge.tools.ask_user.arguments import QUESTION, QUESTIONS
-from chatbridge.tools.ask_user.tool import TIMED_OUT, render_result
+from chatbridge.tools.ask_user import QUESTION, QUESTIONS, TIMED_OUT, render_result
 
 NOW = 1000.0
 OPTIONS = (Option(label="A"), Option(label="B"), Option(label="C"))

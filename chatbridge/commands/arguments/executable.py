@@ -1,26 +1,26 @@
-"""Finds the file of a command's program, and the folders of its PATH.
+"""Finds the file of a command's program and the folders of its PATH, and builds its environment.
 
-Both come from the owner's settings and a fixed list of system folders, never from the hub's
-environment. That may be the environment of an agent's client, with a repository's virtual
-environment or `node_modules/.bin` in front.
+Program and PATH come from the owner's settings and a fixed list of system folders, never from the
+hub's environment: that may be a client's, with a repository's `node_modules/.bin` in front.
 
 Agents run as the owner, so file modes alone do not tell what an agent could have written. Files and
 folders are refused if they lie in a folder where agents work, or if another user could have written
-them. Every step of a path counts, symbolic links included: whoever can replace one step decides
-where it leads.
+them. Every step of a path counts, symbolic links included.
 """
 
 from __future__ import annotations
 
 import os
 import pwd
+import re
 import shlex
 import stat
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-from chatbridge.commands.arguments.values import owners
+from chatbridge.commands.arguments.argv import owners
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.link.root import is_root
 
@@ -57,20 +57,15 @@ class Programs:
         self._system = system
 
     def path(self) -> list[str]:
-        """The folders of a command's PATH, as they can be trusted now."""
         wanted = dict.fromkeys([*self._own, *self._system])
         return [each for each in wanted if os.path.isdir(each) and not self._refusal(each)]
 
     def refused(self) -> dict[str, Refusal]:
-        """The owner's folders that are not used, and why."""
         return self._refused(self._own)
 
     def find(self, program: str, *, project: Path | None = None) -> str:
-        """The whole path of the file that `program` is, without links. `project` is the agent's
-        folder, from which nothing is run.
-
-        :raises CommandUnusable:
-        """
+        """The whole path of the file that `program` is, without links. Nothing is run from
+        `project`, the agent's folder. :raises CommandUnusable:"""
         own = [os.path.realpath(project)] if project else []
         return self._find(program, {*self._projects(), *own}, depth=0)
 
@@ -81,9 +76,9 @@ class Programs:
         except OSError as error:
             refused = Refusal(f"its path cannot be followed ({error})", "mend its path")
         if refused:
-            why, mend = refused.why, refused.mend
             raise CommandUnusable(
-                f"the program {file} is not run: {why}. Nothing was started. To mend it: {mend}"
+                f"the program {file} is not run: {refused.why}. Nothing was started. To mend it: "
+                f"{refused.mend}"
             )
         real = os.path.realpath(file)
         for interpreter in _interpreters(real) if depth < _DEEPEST else ():
@@ -134,12 +129,6 @@ class Programs:
             return refusal(folder, projects=self._projects())
         except OSError as error:
             return Refusal(f"it cannot be looked at ({error.strerror})", "mend its path")
-
-
-def called(program: str) -> str:
-    """What a program is told that its name is. Some look for their own files beside it, such as
-    the Python of a virtual environment, and none knows whose home `~` is."""
-    return os.path.expanduser(program) if program.startswith("~/") else program
 
 
 def _named(program: str) -> str:
@@ -208,10 +197,8 @@ class Refusal:
 
 def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
     """Why nothing may be run from this whole path; None: it may. `projects` are the real paths of
-    folders where agents are known to work; a repository counts even if none is known there.
-
-    :raises OSError: it is not there, or cannot be looked at.
-    """
+    folders where agents are known to work; a repository counts even if none is known there. :raises
+    OSError: it is not there, or cannot be looked at."""
     steps = list(_steps(path))
     for place, about in steps:
         if _is_project(place, about, projects):
@@ -277,3 +264,67 @@ def home() -> str | None:
         return pwd.getpwuid(os.geteuid()).pw_dir or None
     except KeyError:
         return None
+
+
+_USUAL = re.compile("HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_RUNTIME_DIR")
+"""What runs a project's code, such as `npm install`, must not get the owner's keys: a definition
+has to name SSH_AUTH_SOCK or DBUS_SESSION_BUS_ADDRESS."""
+_NEVER = re.compile(
+    "CHATBRIDGE_.*|CREDENTIALS_DIRECTORY|NOTIFY_SOCKET|LISTEN_.*|WATCHDOG_.*|INVOCATION_ID",
+    re.DOTALL,
+)
+"""What a process would take for its own, or that leads to secrets."""
+_SET = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    # Messages that are there are kept; a commit without one still ends with an error.
+    "GIT_EDITOR": "true",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+}
+"""Nobody is there to be asked, and nothing is seen in colour. The definition's names come first.
+CI is not set: some programs would behave differently, and take warnings for errors."""
+
+NOWHERE = "/nonexistent"
+"""An empty PATH would mean the folder that a command runs in."""
+
+
+def environment_of(
+    names: Iterable[str],
+    *,
+    secrets: Iterable[str],
+    path: Sequence[str],
+    own: Mapping[str, str] = MappingProxyType({}),
+    base: Mapping[str, str] = os.environ,
+) -> dict[str, str]:
+    """The usual variables of `base`, and those of the definition's `names` from `own` (the owner's
+    `commands.environment`) or else from `base`. `path` are the folders of PATH."""
+    hidden = [secret for secret in secrets if secret]
+    wanted = {*names} - {"PATH"}
+    hubs = {name: value for name, value in base.items() if not _leads_astray(name, value)}
+    if own_home := home():
+        hubs["HOME"] = own_home
+    usual = {name: value for name, value in hubs.items() if _USUAL.fullmatch(name)}
+    named = {name: value for name, value in {**hubs, **own}.items() if name in wanted}
+    found = {
+        name: value
+        for name, value in {**usual, **named}.items()
+        if not never(name) and not any(secret in value for secret in hidden)
+    }
+    return {**_SET, **found, "PATH": os.pathsep.join(path) or NOWHERE}
+
+
+def _leads_astray(name: str, value: str) -> bool:
+    if name == "XDG_RUNTIME_DIR":  # must be where systemd makes it
+        return not os.path.realpath(value).startswith("/run/")
+    # In a folder of a repository, git would find hooks and aliases.
+    return re.fullmatch("XDG_[A-Z]+_HOME", name) is not None
+
+
+def never(name: str) -> bool:
+    """Whether no command gets this variable, whatever its definition says."""
+    return _NEVER.fullmatch(name) is not None

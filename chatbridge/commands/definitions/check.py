@@ -8,16 +8,22 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 
 from chatbridge.commands.definitions.definition import SCHEMA, Definition
-from chatbridge.commands.definitions.problems import Finding, Problem, Unusable, Where, shown
+from chatbridge.commands.definitions.problems import (
+    Finding,
+    Problem,
+    Unusable,
+    Where,
+    shaped,
+    shown,
+)
 from chatbridge.commands.definitions.rules import named_tool, parts, rules
-from chatbridge.commands.definitions.shape import shaped
 from chatbridge.commands.definitions.versions import Translated, first_version
 from chatbridge.core.text import encodable
 
@@ -30,7 +36,6 @@ class Checked:
     """None: it has problems."""
     problems: tuple[Problem, ...] = ()
     remarks: tuple[Problem, ...] = ()
-    """What it says without effect."""
 
 
 def check(text: str, *, file: Path) -> Checked:
@@ -46,18 +51,26 @@ def check(text: str, *, file: Path) -> Checked:
         accepted, mend = "one object in {…}", 'begin with { "schema": 2, … }'
         whole = Finding((), "wrong_type", shown(raw), accepted, mend)
         return Checked(None, _placed([whole], places, file))
-    if _newer(raw):
-        return Checked(None, _placed([_update(raw)], places, file))
+    version = raw.get("schema")
+    if isinstance(version, int) and version > SCHEMA:
+        accepted = f"versions up to {SCHEMA}, which is what this chatbridge knows"
+        found = f"version {shown(version)}"
+        newer = Finding(("schema",), "newer_schema", found, accepted, "update chatbridge")
+        return Checked(None, _placed([newer], places, file))
     bad: list[Finding] = []
     made = _newest(_clean(raw, (), bad))
     definition, misshapen = shaped(made.raw)
     spoilt = {finding.where for finding in bad}
     later = [_returned(each, made) for each in (*misshapen, *rules(made.raw))]
     told = [*bad, *made.problems, *(each for each in later if each.where not in spoilt)]
-    problems = (*_twice(places, file), *_placed(told, places, file))
+    problems = list(_placed(told, places, file))
+    for where, line, before in places.twice:
+        found = f"{shown(where[-1])} again, after line {before}"
+        accepted, mend = "each key once in its object", "take one of them out"
+        problems.append(Finding(where, "duplicate", found, accepted, mend).in_file(file, line))
+    problems.sort(key=lambda each: (each.line or 0, each.column or 0))
     remarks = _placed(made.remarks, places, file)
-    ordered = sorted(problems, key=lambda each: (each.line or 0, each.column or 0))
-    return Checked(None if ordered else definition, tuple(ordered), remarks)
+    return Checked(None if problems else definition, tuple(problems), remarks)
 
 
 def collision(text: str, *, file: Path, tool: str, found: str) -> Problem:
@@ -73,29 +86,11 @@ def collision(text: str, *, file: Path, tool: str, found: str) -> Problem:
     return _placed([_returned(finding, made)], Places(text), file)[0]
 
 
-def _newer(raw: dict[str, Any]) -> bool:
-    version = raw.get("schema")
-    return isinstance(version, int) and version > SCHEMA
-
-
-def _update(raw: dict[str, Any]) -> Finding:
-    return Finding(
-        ("schema",),
-        "newer_schema",
-        f"version {shown(raw['schema'])}",
-        f"versions up to {SCHEMA}, which is what this chatbridge knows",
-        "update chatbridge",
-    )
-
-
 def _newest(raw: dict[str, Any]) -> Translated:
-    """What it says in the words of the newest version."""
     version = raw.get("schema")
     as_said = Translated(raw={**raw, "schema": SCHEMA})
-    if version == SCHEMA and type(version) is int:
-        return as_said
-    if version == 1 and type(version) is int:
-        return first_version(raw)
+    if type(version) is int and version in (1, SCHEMA):
+        return as_said if version == SCHEMA else first_version(raw)
     mend = f'write "schema": {SCHEMA}'
     if "schema" in raw:
         wrong = Finding(("schema",), "not_allowed", shown(version), f"{SCHEMA}, or 1", mend)
@@ -119,7 +114,7 @@ def _clean(value: Any, where: Where, bad: list[Finding]) -> Any:
             accepted = "text without NUL and without halves of characters"
             bad.append(Finding(where, "not_allowed", shown(value), accepted, "take them out"))
         return kept
-    if oversized(value):
+    if isinstance(value, float) and not isfinite(value):
         accepted = "a number that a computer can count with"
         bad.append(Finding(where, "range", "a number that is too large", accepted, "write less"))
         return 1
@@ -129,13 +124,6 @@ def _clean(value: Any, where: Where, bad: list[Finding]) -> Any:
 def _returned(finding: Finding, made: Translated) -> Finding:
     """With its place in the file, where an older version says it elsewhere."""
     return replace(finding, where=made.origin(finding.where))
-
-
-def _twice(places: Places, file: Path) -> Iterable[Problem]:
-    for where, line, before in places.twice:
-        found = f"{shown(where[-1])} again, after line {before}"
-        accepted, mend = "each key once in its object", "take one of them out"
-        yield Finding(where, "duplicate", found, accepted, mend).in_file(file, line)
 
 
 def _placed(findings: Iterable[Finding], places: Places, file: Path) -> tuple[Problem, ...]:
@@ -150,23 +138,19 @@ DEEPEST = 32
 _LONGEST_NUMBER = 300
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},:]|[^\s\[\]{},:"]++', re.DOTALL)
 _BLANK = " \t\r\n"
-_PLAIN_JSON = "JSON as json.org has it"
-
-
-class _Constant(Exception):
-    """NaN and the like, which Python's reader knows and JSON does not."""
-
-
-@dataclass(slots=True)
-class _Open:
-    """An object or a list whose end has not come yet."""
-
-    where: Where
-    named: bool
-    key: str | None = None
-    key_at: int = 0
-    index: int = 0
-    keys: dict[str, int] = field(default_factory=dict)
+_MISTAKES = {
+    "Expecting ',' delimiter": ("{at} where a comma is missing", "write a comma before it"),
+    "Expecting property name": ("{at} where a key should be", 'write the key in "…"'),
+    "Expecting ':'": ("{at} where a colon is missing", "write a colon after the key"),
+    "Extra data": ("something after the end", "keep one object and take out the rest"),
+    "Unterminated string": ("a text that does not end", "close it with a quotation mark"),
+    "Invalid control character": (
+        "a line break or control character in a text",
+        r"write \n for a line break",
+    ),
+    "Invalid.*escape": ("a backslash that means nothing", r"write \\ for a backslash"),
+}
+"""What Python's reader says, as a pattern, and what we say."""
 
 
 class Lines:
@@ -174,7 +158,6 @@ class Lines:
         self._starts = [0, *(found.end() for found in re.finditer(r"\r\n|\n|\r", text))]
 
     def at(self, position: int) -> tuple[int, int]:
-        """Line and column, both from 1."""
         line = bisect_right(self._starts, position)
         return line, position - self._starts[line - 1] + 1
 
@@ -187,7 +170,9 @@ class Places:
         self._starts: dict[Where, int] = {}
         self.twice: list[tuple[Where, int, int]] = []
         """Keys that stand in their object again: where, the line, and that of the one before."""
-        self._walk(text)
+        tokens = _TOKEN.finditer(text)
+        first = next(tokens)
+        self._walk(tokens, first[0], (), first.start())
 
     def at(self, where: Where) -> tuple[int, int]:
         """Line and column; for what is missing those of what it is missing from."""
@@ -195,67 +180,46 @@ class Places:
             where = where[:-1]
         return self._lines.at(self._starts[where])
 
-    def _walk(self, text: str) -> None:
-        stack: list[_Open] = []
-        for token in _TOKEN.finditer(text):
-            sign, top = token[0], stack[-1] if stack else None
-            if sign in ("}", "]"):
-                stack.pop()
-            elif sign == "," and top is not None:
-                top.key, top.index = None, top.index + 1
-            elif top is not None and top.named and top.key is None:
-                top.key, top.key_at = json.loads(sign), token.start()
-                self._named(top)
-            elif sign != ":":
-                where, start = self._begun(top, token.start())
-                self._starts[where] = start
-                if sign in ("{", "["):
-                    stack.append(_Open(where, sign == "{"))
-
-    def _begun(self, top: _Open | None, position: int) -> tuple[Where, int]:
-        if top is None:
-            return (), position
-        if top.key is not None:
-            return (*top.where, top.key), top.key_at
-        return (*top.where, top.index), position
-
-    def _named(self, top: _Open) -> None:
-        assert top.key is not None
-        if top.key in top.keys:
-            line, before = self._lines.at(top.key_at)[0], self._lines.at(top.keys[top.key])[0]
-            self.twice.append(((*top.where, top.key), line, before))
-        top.keys[top.key] = top.key_at
+    def _walk(self, tokens: Iterator[re.Match[str]], sign: str, where: Where, start: int) -> None:
+        self._starts[where] = start
+        keys: dict[str, int] = {}
+        index = 0
+        while sign in ("{", "[") and (token := next(tokens))[0] not in ("}", "]"):
+            if token[0] == ",":
+                continue
+            if sign == "[":
+                self._walk(tokens, token[0], (*where, index), token.start())
+                index += 1
+                continue
+            key, at = json.loads(token[0]), token.start()
+            if key in keys:
+                line, before = self._lines.at(at)[0], self._lines.at(keys[key])[0]
+                self.twice.append(((*where, key), line, before))
+            keys[key] = at
+            next(tokens)  # the colon
+            self._walk(tokens, next(tokens)[0], (*where, key), at)
 
 
 def read(text: str) -> Any:
-    """What the text says. Numbers that are too large for a computer are infinite.
-
-    :raises Unusable:
-    """
+    """What the text says. Numbers that are too large for a computer are infinite. :raises
+    Unusable:"""
     if len(text) > LARGEST or len(text.encode("utf-8", "replace")) > LARGEST:
         raise _too_large("more than a megabyte")
     _measure(text)
+
+    def constant(word: str) -> NoReturn:
+        """Python's reader knows NaN and the like, and JSON does not."""
+        found = (it.start() for it in _TOKEN.finditer(text) if it[0].startswith(word))
+        accepted, mend = "numbers such as 5 or 0.5", "write a number, or leave the field out"
+        raise Unusable("syntax", word, accepted, mend, position=next(found, 0))
+
+    def integer(digits: str) -> int | float:
+        return int(digits) if len(digits) <= _LONGEST_NUMBER else float(digits)
+
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_int=_integer)
+        return json.loads(text, parse_constant=constant, parse_int=integer)
     except json.JSONDecodeError as error:
         raise _explained(text, error) from None
-    except _Constant as error:
-        word = str(error)
-        position = next(each.start() for each in _TOKEN.finditer(text) if each[0] == word)
-        accepted, mend = "numbers such as 5 or 0.5", "write a number, or leave the field out"
-        raise Unusable("syntax", word, accepted, mend, position=position) from None
-
-
-def oversized(value: object) -> bool:
-    return isinstance(value, float) and not isfinite(value)
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise _Constant(word)
-
-
-def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _LONGEST_NUMBER else float(digits)
 
 
 def _too_large(found: str) -> Unusable:
@@ -292,6 +256,7 @@ def _explained(text: str, error: json.JSONDecodeError) -> Unusable:
             before = text[:position].rstrip(_BLANK)
             position = len(before) - 1 if before.endswith(",") else position
     here, after = text[position : position + 1], text[position + 1 :].lstrip(_BLANK)[:1]
+    at = shown(here)
     if not here:
         found, mend = "the end of the file", "close what is open: a text, [ or {"
     elif text.startswith(("//", "/*", "#"), position):
@@ -300,20 +265,9 @@ def _explained(text: str, error: json.JSONDecodeError) -> Unusable:
         found, mend = f"a comma before {after}", "take the comma out"
     elif here in "'“”‘’„":
         found, mend = f"the quotation mark {here}", 'write texts in "…"'
-    elif message.startswith("Expecting ',' delimiter"):
-        found, mend = f"{shown(here)} where a comma is missing", "write a comma before it"
-    elif message.startswith("Expecting property name"):
-        found, mend = f"{shown(here)} where a key should be", 'write the key in "…"'
-    elif message.startswith("Expecting ':'"):
-        found, mend = f"{shown(here)} where a colon is missing", "write a colon after the key"
-    elif message.startswith("Extra data"):
-        found, mend = "something after the end", "keep one object and take out the rest"
-    elif message.startswith("Unterminated string"):
-        found, mend = "a text that does not end", "close it with a quotation mark"
-    elif message.startswith("Invalid control character"):
-        found, mend = "a line break or control character in a text", r"write \n for a line break"
-    elif message.startswith("Invalid") and "escape" in message:
-        found, mend = "a backslash that means nothing", r"write \\ for a backslash"
     else:
-        found, mend = f"{shown(here)} where a value should be", "write a value there"
-    return Unusable("syntax", found, _PLAIN_JSON, mend, position=position)
+        known = (words for start, words in _MISTAKES.items() if re.match(start, message))
+        found, mend = next(known, ("{at} where a value should be", "write a value there"))
+    return Unusable(
+        "syntax", found.replace("{at}", at), "JSON as json.org has it", mend, position=position
+    )

@@ -12,21 +12,19 @@ import logging
 import os
 import shlex
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from chatbridge.commands.definitions.check import LARGEST, check, collision
 from chatbridge.commands.definitions.definition import Command, commands_of
 from chatbridge.commands.definitions.problems import Finding, Problem, Unusable
-from chatbridge.commands.definitions.rules import named_tool
+from chatbridge.commands.definitions.rules import named_tool, parts
 
 log = logging.getLogger(__name__)
 
 OPERATION_TOOLS = ("status", "await", "cancel")
-"""Ours, beside the commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +36,10 @@ class DefinitionFile:
     commands: tuple[Command, ...] = ()
     problems: tuple[Problem, ...] = ()
     remarks: tuple[Problem, ...] = ()
-    """What it says without effect."""
     tools: frozenset[str] = frozenset()
     """What its tools would be called, as far as that can be said of a file with problems."""
     group: str = ""
     """What the names of these begin with."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Contents:
-    files: tuple[DefinitionFile, ...] = ()
-    commands: Mapping[str, Command] = field(default_factory=dict)
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        return tuple(problem for file in self.files for problem in file.problems)
 
 
 class Library:
@@ -64,58 +51,43 @@ class Library:
         self._dirs = tuple(dirs)
         self._reserved = reserved.union(OPERATION_TOOLS)
         self._may_be_missing = may_be_missing
-        self._contents = _Contents()
-
-    @property
-    def files(self) -> tuple[DefinitionFile, ...]:
-        return self._contents.files
+        self.files: tuple[DefinitionFile, ...] = ()
 
     @property
     def commands(self) -> Mapping[str, Command]:
         """By the tool's name, in the order of folders, files and subcommands."""
-        return self._contents.commands
+        return {command.tool: command for file in self.files for command in file.commands}
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        return self._contents.problems
+        return tuple(problem for file in self.files for problem in file.problems)
 
     def load(self) -> None:
         """Read all files again. Blocks. Until all is read, others see the old contents."""
-        found = [
-            each
-            for folder in _once(self._dirs)
-            for each in files_in(folder, may_be_missing=self._may_be_missing)
-        ]
-        self._contents = _read(found, self._reserved)
+        folders = _once(self._dirs)
+        missing = self._may_be_missing
+        found = [it for folder in folders for it in files_in(folder, may_be_missing=missing)]
+        self.files = _read(found, self._reserved)
 
     def load_files(self, files: Iterable[Path]) -> None:
         """Read these and no others, whoever can write to them: for the owner to look at."""
-        self._contents = _read([file_at(path) for path in files], self._reserved)
+        self.files = _read([_read_file(path, str(path), None) for path in files], self._reserved)
 
     def reload(self) -> bool:
         """Whether commands or problems are others now."""
-        before = self._contents
+        before = list(self.commands.items()), self.problems
         self.load()
-        now = self._contents
-        return (list(before.commands.items()), before.problems) != (
-            list(now.commands.items()),
-            now.problems,
-        )
+        return before != (list(self.commands.items()), self.problems)
 
     def broken_tool(self, name: str) -> Problem | None:
         """Why there is no tool of this name, if a file with a problem seems to be its home."""
-        broken = [file for file in self._contents.files if file.problems]
-        for file in broken:
-            if name in file.tools:
-                return file.problems[0]
-        for file in broken:
-            if file.group and (name == file.group or name.startswith(f"{file.group}_")):
-                return file.problems[0]
-        return None
+        broken = [file for file in self.files if file.problems]
+        homes = [file for file in broken if name in file.tools]
+        homes += [it for it in broken if it.group and f"{name}_".startswith(f"{it.group}_")]
+        return homes[0].problems[0] if homes else None
 
 
 def _once(dirs: Sequence[Path]) -> list[Path]:
-    """Without those that are the same folder as one before."""
     kept: dict[Any, Path] = {}
     for folder in dirs:
         try:
@@ -126,47 +98,39 @@ def _once(dirs: Sequence[Path]) -> list[Path]:
     return list(kept.values())
 
 
-def _read(found: Sequence[Found], reserved: frozenset[str]) -> _Contents:
-    homes: dict[str, Path] = {}
-    files, commands = [], {}
+def _read(found: Sequence[Found], reserved: frozenset[str]) -> tuple[DefinitionFile, ...]:
+    commands: dict[str, Command] = {}
+    files = []
     for each in found:
-        file = _file(each, homes, reserved)
-        files.append(file)
-        for command in file.commands:
-            homes[command.tool] = file.file
-            commands[command.tool] = command
-    return _Contents(tuple(files), MappingProxyType(commands))
+        files.append(_file(each, commands, reserved))
+        commands |= {command.tool: command for command in files[-1].commands}
+    return tuple(files)
 
 
-def _file(found: Found, homes: Mapping[str, Path], reserved: frozenset[str]) -> DefinitionFile:
+def _file(found: Found, known: Mapping[str, Command], reserved: frozenset[str]) -> DefinitionFile:
     if found.problem is not None:
         return _broken(found, (found.problem,))
     try:
         checked = check(found.text, file=found.file)
     except Exception:  # one file must not keep all the others, and the hub, from starting
         log.exception("%s could not be checked", found.file)
-        return _broken(found, (_beyond_us(found.file),))
+        mend = "look for something unusual in it; the hub's log has the details"
+        why = Finding((), "unreadable", "chatbridge failed over it", "a definition", mend)
+        return _broken(found, (why.in_file(found.file),))
     if checked.definition is None:
         return _broken(found, checked.problems)
     commands = commands_of(checked.definition, found.file)
-    if taken := tuple(_collisions(found, commands, homes, reserved)):
+    taken = []
+    for tool in (command.tool for command in commands):  # within the file there are no two
+        if tool in reserved or tool in known:
+            whose = "one of chatbridge's own"
+            if tool not in reserved:
+                whose = f"already defined in {known[tool].file}"
+            said = f"the tool {tool} is {whose}"
+            taken.append(collision(found.text, file=found.file, tool=tool, found=said))
+    if taken:
         return _broken(found, taken)
     return DefinitionFile(file=found.file, commands=tuple(commands), remarks=checked.remarks)
-
-
-def _collisions(
-    found: Found, commands: Sequence[Command], homes: Mapping[str, Path], reserved: frozenset[str]
-) -> Iterator[Problem]:
-    """Within the file there are none: that is looked at before."""
-    for command in commands:
-        tool = command.tool
-        if tool in reserved:
-            whose = f"the tool {tool} is one of chatbridge's own"
-        elif tool in homes:
-            whose = f"the tool {tool} is already defined in {homes[tool]}"
-        else:
-            continue
-        yield collision(found.text, file=found.file, tool=tool, found=whose)
 
 
 def _broken(found: Found, problems: Sequence[Problem]) -> DefinitionFile:
@@ -176,28 +140,21 @@ def _broken(found: Found, problems: Sequence[Problem]) -> DefinitionFile:
     except (ValueError, RecursionError):
         whole = None
     whole = whole if isinstance(whole, dict) else {}
-    name, parts = whole.get("name"), whole.get("subcommands", whole.get("subcommand"))
+    name, listing = whole.get("name"), whole.get("subcommands", whole.get("subcommand"))
     stem = found.file.stem if is_definition(found.file.name) else ""  # a folder says nothing
     home = name if isinstance(name, str) else stem
-    names = [it.get("name") for it in _list(parts) if isinstance(it, dict)]
-    tools = frozenset(tool for it in names if (tool := named_tool(home, it)) is not None)
+    tools = {named_tool(home, part.get("name")) for _, part in parts(listing)}
     return DefinitionFile(
-        file=found.file, problems=tuple(problems), tools=tools, group=home.replace("-", "_")
+        file=found.file,
+        problems=tuple(problems),
+        tools=frozenset(tool for tool in tools if tool is not None),
+        group=home.replace("-", "_"),
     )
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
-def _beyond_us(file: Path) -> Problem:
-    mend = "look for something unusual in it; the hub's log has the details"
-    found = "chatbridge failed over it"
-    return Finding((), "unreadable", found, "a definition", mend).in_file(file)
 
 
 ENDING = ".json"
 _OTHERS_CAN_WRITE = 0o022
+# A pipe or a terminal is opened as well, and holds nobody up.
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -217,36 +174,29 @@ def is_definition(name: str) -> bool:
 def files_in(folder: Path, *, may_be_missing: bool) -> list[Found]:
     """In the order of their names. Folders in it are not looked into."""
     try:
-        own = _opened(folder, os.O_DIRECTORY)
+        own = os.open(folder, _OPEN | os.O_DIRECTORY)
+        try:
+            _only_the_owners(folder, os.fstat(own))
+            names = sorted(filter(is_definition, os.listdir(own)))
+            return [_read_file(folder / name, name, own) for name in names]
+        finally:
+            os.close(own)
     except FileNotFoundError:
         if may_be_missing:
             return []
-        mend = f"make it (mkdir -p {_quoted(folder)}), or take it out of commands.dirs"
+        mend = f"make it (mkdir -p {shlex.quote(str(folder))}), or take it out of commands.dirs"
         missing = Unusable("missing", "there is no such folder", "a folder", mend)
         return [_refused(folder, missing)]
     except OSError as error:
         return [_refused(folder, _unreadable(error, "a folder that you can read"))]
-    try:
-        _only_the_owners(folder, os.fstat(own))
-        names = sorted(filter(is_definition, os.listdir(own)))
-        return [_read_file(folder / name, name, own) for name in names]
     except Unusable as why:
         return [_refused(folder, why)]
-    except OSError as error:
-        return [_refused(folder, _unreadable(error, "a folder that you can read"))]
-    finally:
-        os.close(own)
-
-
-def file_at(path: Path) -> Found:
-    """One that the owner has named just now, wherever it lies and whoever can write to it."""
-    return _read_file(path, str(path), None)
 
 
 def _read_file(path: Path, name: str, folder: int | None) -> Found:
     """`folder`: open, so that nothing else takes its place meanwhile, and a trusted one."""
     try:
-        own = _opened(name, folder=folder)
+        own = os.open(name, _OPEN, dir_fd=folder)
         with os.fdopen(own, "rb") as file:
             about = os.fstat(own)
             if not stat.S_ISREG(about.st_mode):
@@ -260,17 +210,11 @@ def _read_file(path: Path, name: str, folder: int | None) -> Found:
         return Found(file=path, text=data.decode("utf-8"))
     except UnicodeDecodeError as error:
         found = f"byte {error.start + 1:,} is not UTF-8"
-        why = Unusable("encoding", found, "a text in UTF-8", "save it as UTF-8")
-        return _refused(path, why)
+        return _refused(path, Unusable("encoding", found, "a text in UTF-8", "save it as UTF-8"))
     except OSError as error:
         return _refused(path, _unreadable(error, "a file that you can read"))
     except Unusable as why:
         return _refused(path, why)
-
-
-def _opened(path: Path | str, kind: int = 0, *, folder: int | None = None) -> int:
-    """A pipe or a terminal is opened as well, and holds nobody up."""
-    return os.open(path, _OPEN | kind, dir_fd=folder)
 
 
 def _only_the_owners(path: Path, about: os.stat_result) -> None:
@@ -282,7 +226,7 @@ def _only_the_owners(path: Path, about: os.stat_result) -> None:
     if about.st_mode & _OTHERS_CAN_WRITE:
         found = f"others can write to it (mode {stat.S_IMODE(about.st_mode):04o})"
         accepted = "what only its owner can write to"
-        raise Unusable("writable", found, accepted, f"chmod go-w {_quoted(path)}")
+        raise Unusable("writable", found, accepted, f"chmod go-w {shlex.quote(str(path))}")
 
 
 def _unreadable(error: OSError, accepted: str) -> Unusable:
@@ -292,7 +236,3 @@ def _unreadable(error: OSError, accepted: str) -> Unusable:
 
 def _refused(path: Path, why: Unusable) -> Found:
     return Found(file=path, problem=why.finding.in_file(path))
-
-
-def _quoted(path: Path) -> str:
-    return shlex.quote(str(path))

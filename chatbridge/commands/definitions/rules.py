@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard
 
-from chatbridge.commands.arguments import environment
+from chatbridge.commands.arguments import executable
 from chatbridge.commands.definitions.definition import (
     ARGUMENT,
     BARE,
     PROJECT,
     WORKING_DIRECTORY,
+    matcher,
     tool_name,
 )
-from chatbridge.commands.definitions.patterns import matcher
 from chatbridge.commands.definitions.problems import Finding, Where, shown
 
 LONGEST_TOOL_NAME = 64
@@ -31,21 +31,25 @@ _READS_SCRIPT = re.compile("-[A-Za-z]*c[A-Za-z]*")
 
 
 def rules(raw: Mapping[str, Any]) -> Iterator[Finding]:
-    yield from _command(raw.get("command"))
+    command, folder = raw.get("command"), raw.get("workingDirectory")
+    yield from _command(command)
     yield from _environment(raw.get("environment"))
-    yield from _working_directory(("workingDirectory",), raw.get("workingDirectory"))
+    yield from _working_directory(("workingDirectory",), folder)
     yield from _tool_names(raw)
     for i, part in parts(raw.get("subcommands")):
         where: Where = ("subcommands", i)
-        yield from _working_directory((*where, "workingDirectory"), part.get("workingDirectory"))
-        yield from _subcommand(where, part)
-        yield from option_rules((*where, "options"), part.get("options"))
-        yield from _reserved(where, part, raw)
-        yield from _shell(where, part, raw.get("command"))
+        own = part.get("workingDirectory")
+        yield from _working_directory((*where, "workingDirectory"), own)
+        if part.get("destructive") is True and part.get("readOnly") is True:
+            at, found = (*where, "readOnly"), "both destructive and readOnly"
+            yield Finding(at, "conflict", found, "one of the two", "take one of them out")
+        yield from _options((*where, "options"), part.get("options"))
+        if (folder if own is None else own) == ARGUMENT:
+            yield from _reserved((*where, "options"), part.get("options"))
+        yield from _shell(where, part, command)
 
 
 def named_tool(definition: object, subcommand: object) -> str | None:
-    """What the tool of a subcommand is called, as far as names are texts."""
     if not isinstance(definition, str) or not isinstance(subcommand, str):
         return None
     return tool_name(definition, subcommand)
@@ -76,7 +80,7 @@ def _environment(names: object) -> Iterator[Finding]:
         if not isinstance(name, str):
             continue
         where: Where = ("environment", i)
-        if environment.never(name) or _LOADERS.fullmatch(name):
+        if executable.never(name) or _LOADERS.fullmatch(name):
             accepted = "variables that are neither chatbridge's own nor the loader's"
             yield Finding(where, "not_allowed", shown(name), accepted, "take it out")
         elif name in seen:
@@ -109,25 +113,12 @@ def _tool_names(raw: Mapping[str, Any]) -> Iterator[Finding]:
         seen.add(tool)
 
 
-def _subcommand(where: Where, part: Mapping[str, Any]) -> Iterator[Finding]:
-    if part.get("destructive") is True and part.get("readOnly") is True:
-        found = "both destructive and readOnly"
-        yield Finding(
-            (*where, "readOnly"), "conflict", found, "one of the two", "take one of them out"
-        )
-
-
-def _reserved(where: Where, part: Mapping[str, Any], raw: Mapping[str, Any]) -> Iterator[Finding]:
-    own = part.get("workingDirectory")
-    if (own if own is not None else raw.get("workingDirectory")) != ARGUMENT:
-        return
-    for j, option in parts(part.get("options")):
+def _reserved(where: Where, options: object) -> Iterator[Finding]:
+    for i, option in parts(options):
         if option.get("name") == WORKING_DIRECTORY:
             found = f"{shown(WORKING_DIRECTORY)}, which workingDirectory adds by itself"
-            at = (*where, "options", j, "name")
-            yield Finding(
-                at, "conflict", found, "another name", "take the option out, or rename it"
-            )
+            at, mend = (*where, i, "name"), "take the option out, or rename it"
+            yield Finding(at, "conflict", found, "another name", mend)
 
 
 def _shell(where: Where, part: Mapping[str, Any], command: object) -> Iterator[Finding]:
@@ -157,8 +148,6 @@ def _shell(where: Where, part: Mapping[str, Any], command: object) -> Iterator[F
 _TEXT_RULES = ("pattern", "minLength", "maxLength", "within")
 _NUMBER_RULES = ("minimum", "maximum")
 _VALUE_RULES = ("enum", *_TEXT_RULES, *_NUMBER_RULES)
-_ARRAY_RULES = ("items", "join")
-_SIZE_RULES = ("minItems", "maxItems")
 _BOUNDS = (("minLength", "maxLength"), ("minimum", "maximum"), ("minItems", "maxItems"))
 _NUMBERS = ("integer", "number")
 _TYPES = ("boolean", "string", *_NUMBERS, "array", "object")
@@ -176,48 +165,36 @@ def whole_path(text: str) -> bool:
     return text.startswith(("/", "~/")) or text == "~"
 
 
-def option_rules(where: Where, options: object) -> Iterator[Finding]:
+def _options(where: Where, options: object) -> Iterator[Finding]:
     for i, option in parts(options):
-        yield from _option((*where, i), option)
-    yield from _names(where, options)
-    yield from _flags(where, options)
-    yield from _order(where, options)
+        if option.get("type") in _TYPES:
+            yield from _option((*where, i), option, option["type"])
+    yield from _together(where, options)
 
 
-def _option(where: Where, option: Mapping[str, Any]) -> Iterator[Finding]:
-    kind = option.get("type")
-    if kind not in _TYPES:
-        return
-    what = f"with {shown(kind)}"
+def _option(where: Where, option: Mapping[str, Any], kind: str) -> Iterator[Finding]:
     yield from _positional(where, option)
     yield from _style(where, option)
+    what = f"with {shown(kind)}"
     if kind != "array":
-        yield from _not_with(
-            where, option, _ARRAY_RULES, what, f'only with "type": {shown("array")}'
-        )
+        yield from _not_with(where, option, ("items", "join"), what, 'only with "type": "array"')
     if kind not in ("array", "object"):
-        yield from _not_with(where, option, _SIZE_RULES, what, "only with an array or an object")
+        sizes = ("minItems", "maxItems")
+        yield from _not_with(where, option, sizes, what, "only with an array or an object")
     if kind != "object" and option.get("encode") != "pairs":
-        yield from _not_with(
-            where, option, ("encode",), what, f'only with "type": {shown("object")}'
-        )
+        yield from _not_with(where, option, ("encode",), what, 'only with "type": "object"')
     yield from _bounds(where, option)
     if kind in ("boolean", "object"):
-        yield from _not_with(
-            where, option, _VALUE_RULES, what, f"nothing of that with {shown(kind)}"
-        )
+        yield from _not_with(where, option, _VALUE_RULES, what, f"nothing of that {what}")
         return
-    items = option.get("items")
-    if kind != "array":
-        yield from _value(where, option, kind)
-        return
-    inner = {} if not isinstance(items, dict) else items
-    item_kind = inner.get("type", "string")
-    yield from _value(where, option, item_kind)
-    if isinstance(items, dict):
-        said = {key: value for key, value in items.items() if value is not None}
-        yield from _value((*where, "items"), said, item_kind)
-        yield from _bounds((*where, "items"), said)
+    items: dict[str, Any] = {}
+    if kind == "array":
+        items = option["items"] if isinstance(option.get("items"), dict) else {}
+        kind = str(items.get("type", "string"))
+    yield from _value(where, option, kind)
+    said = {name: value for name, value in items.items() if value is not None}
+    yield from _value((*where, "items"), said, kind)
+    yield from _bounds((*where, "items"), said)
 
 
 def _positional(where: Where, option: Mapping[str, Any]) -> Iterator[Finding]:
@@ -292,9 +269,7 @@ def _pattern(where: Where, pattern: object) -> Iterator[Finding]:
 
 def _within(where: Where, folders: object) -> Iterator[Finding]:
     for i, folder in enumerate(folders if isinstance(folders, list) else []):
-        if not isinstance(folder, str) or folder == PROJECT:
-            continue
-        if not whole_path(folder):
+        if isinstance(folder, str) and folder != PROJECT and not whole_path(folder):
             accepted = '"project", or a whole path such as "/srv/data" or "~/notes"'
             mend = 'write "project" for the agent\'s project and everything in it'
             at = (*where, "within", i)
@@ -303,11 +278,12 @@ def _within(where: Where, folders: object) -> Iterator[Finding]:
 
 def _enum(where: Where, values: object, kind: str) -> Iterator[Finding]:
     seen: list[object] = []
+    fits: Mapping[str, Any] = {"string": str, "integer": int, "number": (int, float)}
     for i, value in enumerate(values if isinstance(values, list) else []):
         at = (*where, "enum", i)
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             continue
-        if not _is_a(kind, value):
+        if kind in fits and not isinstance(value, fits[kind]):
             accepted = {"string": "texts", "integer": "whole numbers"}.get(kind, "numbers")
             mend = f"write a value of type {shown(kind)}"
             yield Finding(at, "conflict", f"{shown(value)} for type {shown(kind)}", accepted, mend)
@@ -316,54 +292,34 @@ def _enum(where: Where, values: object, kind: str) -> Iterator[Finding]:
         seen.append(value)
 
 
-def _is_a(kind: str, value: str | int | float) -> bool:
-    if kind == "string":
-        return isinstance(value, str)
-    if kind == "integer":
-        return isinstance(value, int)
-    return kind not in _NUMBERS or not isinstance(value, str)
-
-
-def _names(where: Where, options: object) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for i, option in parts(options):
-        name = option.get("name")
-        if not isinstance(name, str):
-            continue
-        plain = name.replace("-", "_")
-        if plain in seen:
-            yield twice((*where, i, "name"), name, "rename one of them")
-        seen.add(plain)
-
-
 def flag_of(option: Mapping[str, Any]) -> str | None:
-    """The flag that an option has, as far as it can be said."""
     if isinstance(option.get("flag"), str):
         return str(option["flag"])
     name = option.get("name")
     return f"--{name.replace('_', '-')}" if isinstance(name, str) else None
 
 
-def _flags(where: Where, options: object) -> Iterator[Finding]:
-    seen: dict[str, str] = {}
-    for i, option in parts(options):
-        flag, name = flag_of(option), option.get("name")
-        if flag is None or not isinstance(name, str) or option.get("positional") is True:
-            continue
-        if seen.setdefault(flag, name) != name:
-            mend = f"give it another flag than {shown(seen[flag])}, or take one of them out"
-            at = (*where, i, "flag" if "flag" in option else "name")
-            yield twice(at, flag, mend)
-
-
-def _order(where: Where, options: object) -> Iterator[Finding]:
-    """Positional values are told apart by their place alone."""
+def _together(where: Where, options: object) -> Iterator[Finding]:
+    """Names and flags are there once. Positional values are told apart by their place alone."""
+    names: set[str] = set()
+    flags: dict[str, str] = {}
     many: str | None = None
     optional: str | None = None
     for i, option in parts(options):
-        if option.get("positional") is not True or not isinstance(option.get("name"), str):
+        name = option.get("name")
+        if not isinstance(name, str):
             continue
-        name, at = option["name"], (*where, i, "positional")
+        plain = name.replace("-", "_")
+        if plain in names:
+            yield twice((*where, i, "name"), name, "rename one of them")
+        names.add(plain)
+        if option.get("positional") is not True:
+            flag = flag_of(option) or ""
+            if flags.setdefault(flag, name) != name:
+                mend = f"give it another flag than {shown(flags[flag])}, or take one of them out"
+                yield twice((*where, i, "flag" if "flag" in option else "name"), flag, mend)
+            continue
+        at = (*where, i, "positional")
         if many is not None:
             found = f"{shown(name)} after {shown(many)}, which can be any number of values"
             mend = f"move {shown(many)} to the end"
@@ -372,16 +328,13 @@ def _order(where: Where, options: object) -> Iterator[Finding]:
             found = f"{shown(name)}, which is required, after {shown(optional)}, which is not"
             mend = f'move it before {shown(optional)}, or write "required": true there as well'
             yield Finding(at, "conflict", found, "required ones first", mend)
-        if _any_number(option):
+        kind = option.get("type")
+        if (kind == "array" and "join" not in option) or (
+            kind == "object" and option.get("encode") != "json"
+        ):
             many = many or name
         if option.get("required") is not True:
             optional = optional or name
-
-
-def _any_number(option: Mapping[str, Any]) -> bool:
-    if option.get("type") == "array":
-        return "join" not in option
-    return option.get("type") == "object" and option.get("encode") != "json"
 
 
 def _number(value: object) -> TypeGuard[int | float]:

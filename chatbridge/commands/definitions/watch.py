@@ -15,8 +15,8 @@ import logging
 import os
 import stat
 import struct
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from chatbridge.commands.definitions.library import is_definition
@@ -29,22 +29,24 @@ QUIET_SECONDS = 0.25
 LONGEST_SECONDS = 2.0
 """Seconds after which they are told all the same."""
 
-ATTRIB, CLOSE_WRITE = 0x4, 0x8
-MOVED_FROM, MOVED_TO = 0x40, 0x80
-CREATE, DELETE = 0x100, 0x200
-DELETE_SELF, MOVE_SELF = 0x400, 0x800
-IGNORED = 0x8000
+_ATTRIB, _CLOSE_WRITE = 0x4, 0x8
+_MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
+_DELETE_SELF, _MOVE_SELF = 0x400, 0x800
+_IGNORED = 0x8000
 """The watch is gone, with what it was on."""
-OVERFLOW = -1
+_OVERFLOW = -1
 """The watch of the event that says: others were lost."""
-
 _ONLY_FOLDERS, _ADD_TO_OTHERS = 0x1000000, 0x20000000
 _EVENT = struct.Struct("iIII")
 _AT_ONCE = 65_536
-_NAMES = CREATE | DELETE | MOVED_FROM | MOVED_TO | ATTRIB
-_ITSELF = CLOSE_WRITE | ATTRIB | DELETE_SELF | MOVE_SELF
+_NAMES = _CREATE | _DELETE | _MOVED_FROM | _MOVED_TO | _ATTRIB
+_ITSELF = _CLOSE_WRITE | _ATTRIB | _DELETE_SELF | _MOVE_SELF
 _MOST_LINKS = 40
 """As the system bounds them."""
+_SETTINGS = {
+    errno.EMFILE: ", see /proc/sys/fs/inotify/max_user_instances",
+    errno.ENOSPC: ", see /proc/sys/fs/inotify/max_user_watches",
+}
 _GONE_OR_CLOSED = (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG)
 
 
@@ -54,61 +56,49 @@ async def watch(
     """Call `changed` as soon as the folders are watched, and after each change, until cancelled;
     whether it fails or not. Where nothing can be watched it says so in the log and returns."""
     while True:
-        try:
-            sight = _Sight()
-        except OSError as error:
-            _say_no_more(error)
-            await _call(changed)
-            return
-        try:
+        with ExitStack() as stack:
+            sight: _Sight | None = None
             try:
+                sight = stack.enter_context(closing(_Sight()))
                 await asyncio.to_thread(sight.look_at, dirs)
             except OSError as error:
-                _say_no_more(error)
-                await _call(changed)
-                return
+                sight = None
+                log.warning(
+                    "definition files are not watched (%s%s): after a change, restart the hub",
+                    error.strerror,
+                    _SETTINGS.get(error.errno or 0, ""),
+                )
             # Read after the watches are there: what changes from now on is told.
-            await _call(changed)
+            try:
+                await changed()
+            except Exception:
+                log.exception(
+                    "changed definition files were not taken over; the next change is a new try"
+                )
+            if sight is None:
+                return
             await sight.quiet_after_a_change(clock)
-        finally:
-            sight.close()
-
-
-async def _call(changed: Callable[[], Awaitable[None]]) -> None:
-    try:
-        await changed()
-    except Exception:
-        log.exception("changed definition files were not taken over; the next change is a new try")
-
-
-def _say_no_more(error: OSError) -> None:
-    known = {
-        errno.EMFILE: ", see /proc/sys/fs/inotify/max_user_instances",
-        errno.ENOSPC: ", see /proc/sys/fs/inotify/max_user_watches",
-    }
-    log.warning(
-        "definition files are not watched (%s%s): after a change, restart the hub",
-        error.strerror,
-        known.get(error.errno or 0, ""),
-    )
 
 
 class _Sight:
-    """What is watched of the folders as they are now."""
-
     def __init__(self) -> None:
-        self._inotify = Inotify()
+        """:raises OSError: there is no inotify on this system, or none is left."""
+        try:
+            self._library = ctypes.CDLL(None, use_errno=True)
+            init = self._library.inotify_init1
+        except (OSError, AttributeError):
+            raise OSError(errno.ENOSYS, "this system has no inotify") from None
+        self._fd = _checked(init(os.O_NONBLOCK | os.O_CLOEXEC))
         self._names: dict[int, set[str]] = {}
         """By watch: the names that count there."""
         self._folders: set[int] = set()
-        """Watches of folders with definitions."""
         self._seen = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._inotify.fd, self._read)
+        self._loop.add_reader(self._fd, self._read)
 
     def close(self) -> None:
-        self._loop.remove_reader(self._inotify.fd)
-        self._inotify.close()
+        self._loop.remove_reader(self._fd)
+        os.close(self._fd)
 
     async def quiet_after_a_change(self, clock: Clock) -> None:
         await self._seen.wait()
@@ -162,25 +152,37 @@ class _Sight:
 
     def _add(self, path: str, mask: int, *, folder: bool = True) -> int | None:
         """None: it is not there, or not ours to look into; then a change is told by others."""
+        wanted = mask | _ADD_TO_OTHERS | (_ONLY_FOLDERS if folder else 0)
+        add = self._library.inotify_add_watch
+        name = ctypes.c_char_p(os.fsencode(path))
         try:
-            return self._inotify.add(path, mask, folder=folder)
+            return _checked(add(self._fd, name, ctypes.c_uint32(wanted)))
         except OSError as error:
             if error.errno in _GONE_OR_CLOSED:
                 return None
             raise
 
     def _read(self) -> None:
-        if any(self._counts(event) for event in self._inotify.read()):
-            self._seen.set()
+        try:
+            data = os.read(self._fd, _AT_ONCE)
+        except BlockingIOError:
+            return
+        at = 0
+        while at < len(data):
+            watch, mask, _cookie, length = _EVENT.unpack_from(data, at)
+            at += _EVENT.size + length
+            if self._counts(watch, mask, os.fsdecode(data[at - length : at].rstrip(b"\0"))):
+                self._seen.set()
 
-    def _counts(self, event: Event) -> bool:
-        if event.watch == OVERFLOW:
+    def _counts(self, watch: int, mask: int, name: str) -> bool:
+        """`name`: in the folder that is watched; empty: it is about the folder or file itself."""
+        if watch == _OVERFLOW:
             return True
-        if not event.name:
-            return not event.mask & IGNORED
-        if event.name in self._names.get(event.watch, ()):
+        if not name:
+            return not mask & _IGNORED
+        if name in self._names.get(watch, ()):
             return True
-        return event.watch in self._folders and is_definition(event.name)
+        return watch in self._folders and is_definition(name)
 
 
 def _links_in(folder: str) -> list[str]:
@@ -189,47 +191,6 @@ def _links_in(folder: str) -> list[str]:
             return [it.path for it in entries if is_definition(it.name) and it.is_symlink()]
     except OSError:
         return []
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    watch: int
-    mask: int
-    name: str
-    """In the folder that is watched; empty: it is about the folder or file itself."""
-
-
-class Inotify:
-    def __init__(self) -> None:
-        """:raises OSError: there is none on this system, or none is left."""
-        try:
-            self._library = ctypes.CDLL(None, use_errno=True)
-            init = self._library.inotify_init1
-        except (OSError, AttributeError):
-            raise OSError(errno.ENOSYS, "this system has no inotify") from None
-        self.fd: int = _checked(init(os.O_NONBLOCK | os.O_CLOEXEC))
-
-    def add(self, path: str, mask: int, *, folder: bool = True) -> int:
-        """Watch it, for these events beside those of before. :raises OSError:"""
-        wanted = mask | _ADD_TO_OTHERS | (_ONLY_FOLDERS if folder else 0)
-        add = self._library.inotify_add_watch
-        return _checked(add(self.fd, ctypes.c_char_p(os.fsencode(path)), ctypes.c_uint32(wanted)))
-
-    def read(self) -> Iterator[Event]:
-        """What there is, without waiting."""
-        try:
-            data = os.read(self.fd, _AT_ONCE)
-        except BlockingIOError:
-            return
-        at = 0
-        while at < len(data):
-            watch, mask, _cookie, length = _EVENT.unpack_from(data, at)
-            at += _EVENT.size
-            yield Event(watch, mask, os.fsdecode(data[at : at + length].rstrip(b"\0")))
-            at += length
-
-    def close(self) -> None:
-        os.close(self.fd)
 
 
 def _checked(result: int) -> int:

@@ -10,22 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-import signal
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-from chatbridge.commands.operations.active_operations import (
-    RETRY_AFTER_SECONDS,
-    ActiveOperation,
-    ActiveOperations,
-    Spawn,
-)
 from chatbridge.commands.operations.fair_queue import FairQueue, Turn
 from chatbridge.commands.operations.outputs import Outputs, Printed
-from chatbridge.commands.operations.runner_port import End, NotHandedOver, Order, Runner
-from chatbridge.core.errors import RunnerUnavailable
-from chatbridge.core.operation import Operation, Result, Stage
+from chatbridge.commands.operations.runner_client import End, How, NotHandedOver, Order, Runner
+from chatbridge.core.errors import RunnerUnavailable, StoreError, TooManyOperations
+from chatbridge.core.operation import Operation, OperationStore, Result, Stage
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import race
 from chatbridge.core.text import one_line
@@ -41,56 +34,154 @@ CLOSE_WITHIN_SECONDS = 3.0
 UNPREPARED = "it could not be prepared; the hub's log says why"
 
 
+T = TypeVar("T")
+Spawn = Callable[[Coroutine[Any, Any, None]], None]
+
+MOST, MOST_OF_A_LINK = 2_000, 1_100
+RETRY_AFTER_SECONDS = 1.0
+
+
+@dataclass(eq=False, slots=True)
+class ActiveOperation:
+    operation: Operation
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    handed_over: bool = False
+    """The runner may have it."""
+    ending: bool = False
+    """Its end is known, and about to be stored."""
+    cancelled: bool = False
+    """Somebody wants to end it while it runs."""
+    reason: str | None = None
+    changing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def id(self) -> str:
+        return self.operation.id
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
 class Execution:
-    def __init__(
-        self,
-        active: ActiveOperations,
-        runner: Runner,
-        *,
-        clock: Clock,
-        outputs: Outputs,
-        environment: Callable[[tuple[str, ...]], Mapping[str, str]],
-        concurrency: int,
-        spawn: Spawn,
-        announce: Callable[[Operation], Awaitable[None]],
-    ) -> None:
-        self._active = active
-        self._runner = runner
-        self._clock = clock
-        self._outputs = outputs
-        self._environment = environment
-        self._spawn = spawn
-        self._announce = announce
-        self._queue = FairQueue(concurrency)
-        self._starting: set[asyncio.Task[None]] = set()
-        self._closing = False
-        self._doubtful: dict[str, str | None] = {}
-        """Operations that the runner may have or not, with what went wrong."""
-        self._wanted = asyncio.Event()
-        runner.ended = self._found
+    """Operations that have not ended, each as it was last stored. A change is committed only if the
+    stage is still the expected one, and before anything follows from it. So nothing runs twice, and
+    nothing ends twice."""
+
+    store: OperationStore
+    runner: Runner
+    clock: Clock
+    outputs: Outputs
+    environment: Callable[[tuple[str, ...]], Mapping[str, str]]
+    turns: FairQueue
+    spawn: Spawn
+    announce: Callable[[Operation], Awaitable[None]]
+    over: Callable[[Operation], None]
+    """Told of everything that is on its way no longer."""
+    loaded: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the operations of an earlier hub are loaded."""
+    _entries: dict[str, ActiveOperation] = field(default_factory=dict)
+    _starting: set[asyncio.Task[None]] = field(default_factory=set)
+    _closing: bool = False
+    _doubtful: dict[str, str | None] = field(default_factory=dict)
+    """Operations that the runner may have or not, with what went wrong."""
+    _wanted: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.runner.ended = self._found
+
+    def __contains__(self, operation_id: object) -> bool:
+        return operation_id in self._entries
+
+    def get(self, operation_id: str) -> ActiveOperation | None:
+        return self._entries.get(operation_id)
+
+    def put(self, operation: Operation) -> ActiveOperation:
+        entry = self._entries[operation.id] = ActiveOperation(operation)
+        return entry
+
+    def remove(self, entry: ActiveOperation) -> None:
+        del self._entries[entry.id]
+        entry.over.set()
+
+    def check_room(self, operation: Operation) -> None:
+        """Check for room, unless the call is a repeated one. :raises TooManyOperations:"""
+        link = operation.call.link
+        entries = [each.operation for each in self._entries.values()]
+        of_link = [each for each in entries if each.call.link == link]
+        repeated = (operation.call, operation.tool, operation.plan)  # as the store tells them apart
+        if any((each.call, each.tool, each.plan) == repeated for each in of_link):
+            return
+        for number, limit in ((len(of_link), MOST_OF_A_LINK), (len(entries), MOST)):
+            if number >= limit:
+                raise TooManyOperations(limit=limit, of_agent=limit == MOST_OF_A_LINK)
+
+    async def save(self, entry: ActiveOperation, *, was: Stage, **changes: Any) -> bool:
+        """Store the changes, however long it takes. False: the stage is no longer `was`."""
+        async with entry.changing:
+            if entry.over.is_set() or entry.operation.stage is not was:
+                return False
+            fresh = replace(entry.operation, **changes)
+            saved = await self.until_stored(lambda: self.store.save(fresh, was=was), fresh.id)
+            if saved:
+                entry.operation = fresh
+            else:
+                log.error("operation %s: somebody else has changed its row", fresh.id)
+            if fresh.ended or not saved:
+                self.remove(entry)
+                self.over(entry.operation)
+            return saved
+
+    async def until_stored(self, work: Callable[[], Awaitable[T]], what: str) -> T:
+        told = False
+        while True:
+            try:
+                return await work()
+            except StoreError as error:
+                if not told:
+                    log.warning("%s: tried again until it works: %s", what, error)
+                told = True
+                await self.clock.sleep(RETRY_AFTER_SECONDS)
+
+    async def by_itself(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return what `work` returns. It is finished even if its caller is cancelled, because half
+        of it may be stored."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        async def go() -> None:
+            try:
+                result = await work()
+            except asyncio.CancelledError:
+                done.cancel()  # the hub ends
+                raise
+            except Exception as error:
+                if done.done():
+                    raise
+                done.set_exception(error)
+            else:
+                if not done.done():
+                    done.set_result(result)
+
+        self.spawn(go())
+        return await done
 
     def queue(self, entry: ActiveOperation) -> None:
         if not entry.over.is_set():
-            self._queue.add(_turn(entry.operation))
+            self.turns.add(Turn.of(entry.operation))
             self.go_on()
 
     def resume(self, entry: ActiveOperation) -> None:
         """Go on with an operation that an earlier hub has handed over, or was about to."""
-        self._queue.runs(_turn(entry.operation))
+        self.turns.runs(Turn.of(entry.operation))
         self._doubt(entry.id)
         self._handed_over(entry)
 
     def go_on(self) -> None:
-        """Start the operations that may run now."""
-        if not self._active.loaded.is_set():
+        if not self.loaded.is_set():
             return  # it is not known yet who runs
-        while (operation_id := self._queue.next()) is not None:
-            if entry := self._active.get(operation_id):
-                self._spawn(self._start(entry))
+        while (operation_id := self.turns.next()) is not None:
+            if entry := self.get(operation_id):
+                self.spawn(self._start(entry))
 
     def leave(self, operation_id: str) -> None:
-        """Take an operation out of the queue, waiting or running."""
-        self._queue.done(operation_id)
+        self.turns.done(operation_id)
         self.go_on()
 
     def stop(self, entry: ActiveOperation, reason: str | None) -> bool:
@@ -99,7 +190,7 @@ class Execution:
             return False
         entry.cancelled, entry.reason = True, reason
         if entry.handed_over:
-            self._spawn(self._stop(entry))
+            self.spawn(self._stop(entry))
         return True
 
     async def close(self) -> None:
@@ -107,7 +198,7 @@ class Execution:
         would take them for interrupted."""
         self._closing = True
         if self._starting:
-            await race(asyncio.wait(set(self._starting)), self._clock.sleep(CLOSE_WITHIN_SECONDS))
+            await race(asyncio.wait(set(self._starting)), self.clock.sleep(CLOSE_WITHIN_SECONDS))
 
     async def _start(self, entry: ActiveOperation) -> None:
         if self._closing:
@@ -115,46 +206,43 @@ class Execution:
         this = asyncio.current_task()
         assert this is not None
         self._starting.add(this)
-        try:
-            await self._hand_over(entry)
-        finally:
-            self._starting.discard(this)
+        this.add_done_callback(self._starting.discard)
+        await self._hand_over(entry)
 
     async def _hand_over(self, entry: ActiveOperation) -> None:
-        now = self._clock.time()
-        if not await self._active.save(
-            entry, was=Stage.QUEUED, stage=Stage.RUNNING, started_at=now
-        ):
+        now = self.clock.time()
+        if not await self.save(entry, was=Stage.QUEUED, stage=Stage.RUNNING, started_at=now):
             return
+        end: End | None = None
         try:
             order = await asyncio.to_thread(self._order, entry.operation)  # looks at the disk
         except Exception:
             log.exception("operation %s cannot be prepared", entry.id)
             end = End(id=entry.id, how="not_started", ended_at=now, error=UNPREPARED)
-            await self._end(entry, end)
-            return
-        if entry.cancelled:
-            await self._end(entry, End(id=entry.id, how="stopped", ended_at=now))
-            return
+        else:
+            if entry.cancelled:
+                end = End(id=entry.id, how="stopped", ended_at=now)
         try:
-            await self._runner.start(order)
+            if end is None:
+                await self.runner.start(order)
         except NotHandedOver as error:
             end = End(id=entry.id, how="not_started", ended_at=now, error=str(error))
-            await self._end(entry, end)
-            return
         except RunnerUnavailable as error:
             log.warning("operation %s may run or not: %s", entry.id, error)
             self._doubt(entry.id, str(error))
         except Exception:
             log.exception("operation %s may run or not", entry.id)
             self._doubt(entry.id, UNPREPARED)
-        self._handed_over(entry)
+        if end is None:
+            self._handed_over(entry)
+        else:
+            await self._end(entry, end)
 
     def _handed_over(self, entry: ActiveOperation) -> None:
         entry.handed_over = True
-        self._spawn(self._look_when_overdue(entry))
+        self.spawn(self._look_when_overdue(entry))
         if entry.cancelled:
-            self._spawn(self._stop(entry))
+            self.spawn(self._stop(entry))
 
     def _order(self, operation: Operation) -> Order:
         plan = operation.plan
@@ -163,8 +251,8 @@ class Execution:
             executable=plan.executable,
             argv=plan.argv,
             folder=plan.folder,
-            environment=self._environment(plan.environment),
-            output=str(self._outputs.path(operation.id)),
+            environment=self.environment(plan.environment),
+            output=str(self.outputs.path(operation.id)),
             limit=plan.output_limit,
             timeout=plan.timeout,
         )
@@ -172,18 +260,18 @@ class Execution:
     async def _stop(self, entry: ActiveOperation) -> None:
         while not (entry.ending or entry.over.is_set()):
             try:
-                await self._runner.stop(entry.id)
+                await self.runner.stop(entry.id)
                 return
             except RunnerUnavailable:
                 self._doubt(entry.id)
-                await self._clock.sleep(RETRY_AFTER_SECONDS)
+                await self.clock.sleep(RETRY_AFTER_SECONDS)
 
     async def _look_when_overdue(self, entry: ActiveOperation) -> None:
         """Ask the runner if its time-out has not been reported long after it was due."""
         operation = entry.operation
         due = (operation.started_at or 0.0) + operation.plan.timeout + OVERDUE_AFTER_SECONDS
-        pause = max(due - self._clock.time(), OVERDUE_AFTER_SECONDS)
-        while await race(entry.over.wait(), self._clock.sleep(pause)) is None:
+        pause = max(due - self.clock.time(), OVERDUE_AFTER_SECONDS)
+        while await race(entry.over.wait(), self.clock.sleep(pause)) is None:
             log.warning("operation %s should have ended long ago: looking for it", entry.id)
             self._doubt(entry.id)
             pause = OVERDUE_AFTER_SECONDS
@@ -206,40 +294,36 @@ class Execution:
             except RunnerUnavailable as error:
                 log.warning("%d operations may run or not: %s", len(self._doubtful), error)
                 self._wanted.set()
-                await self._clock.sleep(pause)
+                await self.clock.sleep(pause)
                 pause = min(2 * pause, ASK_AGAIN_AT_MOST_SECONDS)
 
     async def _find_out(self) -> None:
         """:raises RunnerUnavailable: what was not found out is still doubtful."""
         asked = dict(self._doubtful)
-        known = await self._runner.known()
+        known = await self.runner.known()
         for operation_id, why in asked.items():
             if operation_id not in known:
-                await self._runner.stop(operation_id)  # in case the order comes after all
-                self._found(await self._end_of(operation_id, why))
+                await self.runner.stop(operation_id)  # in case the order comes after all
+                # An output is made before its process.
+                begun = why is None or await self.outputs.begun(operation_id)
+                how: How = "lost" if begun else "not_started"
+                now = self.clock.time()
+                self._found(End(id=operation_id, how=how, ended_at=now, error=why))
             self._doubtful.pop(operation_id, None)
         for operation_id, end in known.items():
             if end is not None:
                 self._found(end)
-            elif operation_id not in self._active:
+            elif operation_id not in self:
                 log.warning("operation %s runs, and nobody waits for it: ended", operation_id)
-                await self._runner.stop(operation_id)
-
-    async def _end_of(self, operation_id: str, why: str | None) -> End:
-        """The end of an operation that the runner does not have. An output is made before its
-        process."""
-        now = self._clock.time()
-        if why is not None and not await self._outputs.begun(operation_id):
-            return End(id=operation_id, how="not_started", ended_at=now, error=why)
-        return End(id=operation_id, how="lost", ended_at=now, error=why)
+                await self.runner.stop(operation_id)
 
     def _found(self, end: End) -> None:
-        self._spawn(self._take(end))
+        self.spawn(self._take(end))
 
     async def _take(self, end: End) -> None:
         """Store an end that the runner reports, perhaps not for the first time."""
-        await self._active.loaded.wait()
-        entry = self._active.get(end.id)
+        await self.loaded.wait()
+        entry = self.get(end.id)
         if entry is None:
             await self._forget(end.id)  # it was stored by a hub that died before it said so
         elif entry.operation.stage is Stage.RUNNING:
@@ -255,34 +339,22 @@ class Execution:
             "stage": stage_of(end),
             "started_at": None if unstarted else end.started_at or entry.operation.started_at,
             "ended_at": end.ended_at,
-            "result": result_of(end, await self._outputs.printed(entry.id), reason=entry.reason),
+            "result": result_of(end, await self.outputs.printed(entry.id), reason=entry.reason),
         }
-        await self._tell(replace(entry.operation, **changes))
-        await self._active.save(entry, was=Stage.RUNNING, **changes)
-        await self._forget(entry.id)
-
-    async def _tell(self, ended: Operation) -> None:
-        """Announce it before the end is stored: afterwards a crash would lose the announcement."""
+        # Announced before the end is stored: afterwards a crash would lose the announcement.
+        ended = replace(entry.operation, **changes)
         try:
-            await self._active.until_stored(lambda: self._announce(ended), ended.id)
+            await self.until_stored(lambda: self.announce(ended), ended.id)
         except Exception:
             log.exception("operation %s: nobody could be told of its end", ended.id)
+        await self.save(entry, was=Stage.RUNNING, **changes)
+        await self._forget(entry.id)
 
     async def _forget(self, operation_id: str) -> None:
         try:
-            await self._runner.forget(operation_id)
+            await self.runner.forget(operation_id)
         except RunnerUnavailable:
             log.info("operation %s: the runner keeps its end until it is told again", operation_id)
-
-
-def _turn(operation: Operation) -> Turn:
-    return Turn(
-        id=operation.id,
-        link=operation.call.link,
-        group=operation.group,
-        limit=operation.plan.concurrency,
-        synchronous=operation.plan.synchronous,
-    )
 
 
 UNKNOWN = "chatbridge or the machine was stopped, and nobody knows how it ended"
@@ -320,15 +392,7 @@ def result_of(end: End, printed: Printed, *, reason: str | None = None) -> Resul
     )
 
 
-def signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
 def log_line(operation: Operation) -> str:
-    """The line for the log: what was run, how long it took and how it ended."""
     result = operation.result
     code = "none" if result.exit_code is None else result.exit_code
     ended = f"exit={code}" if result.signal is None else f"signal={result.signal}"

@@ -7,16 +7,16 @@ can run, the oldest is first.
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple, Self
+
+from chatbridge.core.operation import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """An operation in the queue."""
-
     id: str
     link: str
     group: str
@@ -25,126 +25,91 @@ class Turn:
     with several, those with the lowest could be kept waiting for ever."""
     synchronous: bool
 
+    @classmethod
+    def of(cls, operation: Operation) -> Self:
+        return cls(
+            id=operation.id,
+            link=operation.call.link,
+            group=operation.group,
+            limit=operation.plan.concurrency,
+            synchronous=operation.plan.synchronous,
+        )
 
-_Place = tuple[int, int, str]
-"""Its round, its number of arrival, and its id."""
 
+class _Place(NamedTuple):
+    """Each link's operations are spread over rounds, one in each: whoever comes later does not
+    wait for all of another's, only for one a round."""
 
-@dataclass(slots=True)
-class _Lane:
-    """The synchronous or the asynchronous ones. Each link's operations are spread over rounds, one
-    in each: whoever comes later does not wait for all of another's, only for one a round."""
-
-    running: int = 0
-    round: int = 0
-    groups: dict[str, list[_Place]] = field(default_factory=dict)
-    """A heap for each group with waiting operations."""
-    waiting: Counter[str] = field(default_factory=Counter)
-    last: dict[str, int] = field(default_factory=dict)
-    """The last round of each waiting link."""
+    round: int
+    arrival: int
+    turn: Turn
 
 
 class FairQueue:
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._lanes = {True: _Lane(), False: _Lane()}
-        self._limits: dict[str, int] = {}
-        self._in_group: Counter[str] = Counter()
-        self._waiting: dict[str, Turn] = {}
+        self._limits: dict[str, int | None] = {}
+        self._round = Counter[bool]()
+        """The round of the synchronous and of the asynchronous operations."""
+        self._last: dict[tuple[bool, str], int] = {}
+        """The last round of each waiting link."""
+        self._waiting: dict[str, _Place] = {}
         self._running: dict[str, Turn] = {}
         self._arrivals = count()
 
     def add(self, turn: Turn) -> None:
-        """Add a waiting operation."""
-        lane = self._lanes[turn.synchronous]
-        self._heed(turn)
-        self._waiting[turn.id] = turn
-        lane.waiting[turn.link] += 1
-        lane.last[turn.link] = its_round = max(lane.round, lane.last.get(turn.link, 0)) + 1
-        heap = lane.groups.setdefault(turn.group, [])
-        heapq.heappush(heap, (its_round, next(self._arrivals), turn.id))
+        lane = turn.synchronous, turn.link
+        self._last[lane] = max(self._round[turn.synchronous], self._last.get(lane, 0)) + 1
+        self._limits[turn.group] = turn.limit
+        self._waiting[turn.id] = _Place(self._last[lane], next(self._arrivals), turn)
 
     def runs(self, turn: Turn) -> None:
         """Count an operation that runs already, whatever the limits."""
-        self._heed(turn)
-        self._count(turn)
+        self._limits[turn.group] = turn.limit
+        self._running[turn.id] = turn
 
     def next(self) -> str | None:
         """Take the next operation that may run, and count it as running."""
-        for synchronous in (True, False):
-            if (place := self._first(synchronous)) is not None:
-                its_round, _, operation_id = place
-                turn = self._waiting[operation_id]
-                self._count(turn)
+        running = Counter(turn.synchronous for turn in self._running.values())
+        kinds = [kind for kind in (True, False) if running[kind] < self._limit]
+        heads = self._heads(kinds)
+        for kind in kinds:
+            fits = []
+            for (its_kind, group), head in heads.items():
+                # One that came first: quick ones must not keep it from the group for ever.
+                rival = heads.get((not kind, group), head)
+                if its_kind is kind and rival.arrival >= head.arrival and self._has_room(group):
+                    fits.append(head)
+            if fits:
+                its_round, _, turn = min(fits)
+                self._running[turn.id] = turn
                 self._leave(turn)
-                lane = self._lanes[synchronous]
-                lane.round = max(lane.round, its_round)
-                return operation_id
+                self._round[kind] = max(self._round[kind], its_round)
+                return turn.id
         return None
 
     def done(self, operation_id: str) -> None:
-        """Remove an operation, waiting or running."""
-        if (turn := self._waiting.get(operation_id)) is not None:
-            self._leave(turn)
-        elif (turn := self._running.pop(operation_id, None)) is not None:
-            self._lanes[turn.synchronous].running -= 1
-            self._in_group[turn.group] -= 1
-            self._tidy(turn.group)
+        if (place := self._waiting.get(operation_id)) is not None:
+            self._leave(place.turn)
+        else:
+            self._running.pop(operation_id, None)
 
-    def _first(self, synchronous: bool) -> _Place | None:
-        lane = self._lanes[synchronous]
-        if lane.running >= self._limit:
-            return None
-        other = self._lanes[not synchronous]
-        found = None
-        for group in list(lane.groups):
-            head = self._head(lane, group)
-            if head is None or not self._room(group):
-                continue
-            rival = self._head(other, group) if other.running < self._limit else None
-            if rival is not None and rival[1] < head[1]:
-                continue  # it came first: quick ones must not keep it from the group for ever
-            if found is None or head < found:
-                found = head
-        return found
+    def _heads(self, kinds: list[bool]) -> dict[tuple[bool, str], _Place]:
+        """The first waiting operation of each group."""
+        heads: dict[tuple[bool, str], _Place] = {}
+        for place in self._waiting.values() if kinds else ():
+            key = place.turn.synchronous, place.turn.group
+            if key[0] in kinds and (key not in heads or place < heads[key]):
+                heads[key] = place
+        return heads
 
-    def _head(self, lane: _Lane, group: str) -> _Place | None:
-        """The first operation that still waits."""
-        heap = lane.groups.get(group)
-        while heap and heap[0][2] not in self._waiting:
-            heapq.heappop(heap)
-        if not heap:
-            lane.groups.pop(group, None)
-            return None
-        return heap[0]
-
-    def _room(self, group: str) -> bool:
-        limit = self._limits.get(group)
-        return limit is None or self._in_group[group] < limit
-
-    def _count(self, turn: Turn) -> None:
-        self._running[turn.id] = turn
-        self._in_group[turn.group] += 1
-        self._lanes[turn.synchronous].running += 1
+    def _has_room(self, group: str) -> bool:
+        limit = self._limits[group]
+        return limit is None or sum(it.group == group for it in self._running.values()) < limit
 
     def _leave(self, turn: Turn) -> None:
         del self._waiting[turn.id]
-        lane = self._lanes[turn.synchronous]
-        lane.waiting[turn.link] -= 1
-        if not lane.waiting[turn.link]:
-            del lane.waiting[turn.link], lane.last[turn.link]
-        self._head(lane, turn.group)
-        self._tidy(turn.group)
-
-    def _heed(self, turn: Turn) -> None:
-        if turn.limit is None:
-            self._limits.pop(turn.group, None)
-        else:
-            self._limits[turn.group] = turn.limit
-
-    def _tidy(self, group: str) -> None:
-        """Forget a group in which nothing waits or runs."""
-        if not self._in_group[group]:
-            del self._in_group[group]
-            if not any(group in lane.groups for lane in self._lanes.values()):
-                self._limits.pop(group, None)
+        lane = turn.synchronous, turn.link
+        others = (it.turn for it in self._waiting.values())
+        if not any((other.synchronous, other.link) == lane for other in others):
+            del self._last[lane]

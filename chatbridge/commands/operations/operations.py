@@ -6,14 +6,16 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
-from chatbridge.commands.operations.active_operations import (
+from chatbridge.commands.operations.execution import (
     ActiveOperation,
-    ActiveOperations,
+    Execution,
     Spawn,
+    log_line,
 )
-from chatbridge.commands.operations.execution import Execution, log_line
+from chatbridge.commands.operations.fair_queue import FairQueue
+from chatbridge.commands.operations.gate import Verdict
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.runner_port import Runner
+from chatbridge.commands.operations.runner_client import Runner
 from chatbridge.core.errors import ChatbridgeError, StoreError, UnknownOperation
 from chatbridge.core.model import CallName
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage
@@ -30,18 +32,11 @@ GONE = "its agent had gone before its turn came, so it was not run"
 UNASKED = "its owner could not be asked; the hub's log says why"
 
 
-class Said(Protocol):
-    @property
-    def allowed(self) -> bool: ...
-    @property
-    def reason(self) -> str | None: ...
-
-
 class Approvals(Protocol):
     """`gate`, as it is needed here."""
 
     async def ask(self, operation: Operation) -> str: ...
-    async def verdict(self, ask_id: str) -> Said: ...
+    async def verdict(self, ask_id: str) -> Verdict: ...
     async def withdraw(self, ask_id: str) -> None: ...
 
 
@@ -64,39 +59,33 @@ class Operations:
         """`announce` is told how something that ran has ended, before that is stored, and again if
         the hub dies in between. `on_end` is told of every end when it is stored, once. `back`
         returns when this link is connected."""
-        self._store = store
-        self._gate = gate
-        self._clock = clock
-        self._spawn = spawn
-        self._on_end = on_end
-        self._back = back
-        self._active = ActiveOperations(store, clock=clock, spawn=spawn, over=self._over)
+        self._store, self._gate, self._clock = store, gate, clock
+        self._spawn, self._on_end, self._back = spawn, on_end, back
         self._execution = Execution(
-            self._active,
-            runner,
+            store=store,
+            runner=runner,
             clock=clock,
             outputs=outputs,
             environment=environment,
-            concurrency=concurrency,
+            turns=FairQueue(concurrency),
             spawn=spawn,
             announce=announce,
+            over=self._over,
         )
 
     async def begin(self, operation: Operation) -> Operation:
         """Record it, then have it approved or queued. A repeated call's is the one of before.
-
-        :raises TooManyOperations: nothing was recorded.
-        :raises StoreError: nothing was recorded.
-        """
-        await self._active.loaded.wait()
-        self._active.check_room(operation)
-        entry = self._active.put(operation)
-        return await self._active.by_itself(lambda: self._begin(entry))
+        :raises TooManyOperations: nothing was recorded. :raises StoreError: nothing was
+        recorded."""
+        await self._execution.loaded.wait()
+        self._execution.check_room(operation)
+        entry = self._execution.put(operation)
+        return await self._execution.by_itself(lambda: self._begin(entry))
 
     async def ended(self, operation_id: str) -> Operation:
         """Wait until it has ended, however long that takes. :raises UnknownOperation:"""
-        await self._active.loaded.wait()
-        if (entry := self._active.get(operation_id)) is not None:
+        await self._execution.loaded.wait()
+        if (entry := self._execution.get(operation_id)) is not None:
             await entry.over.wait()
         found = await self._store.get(operation_id)
         if found is None:
@@ -122,11 +111,11 @@ class Operations:
         """End it, with its whole process group; returns when it has ended. False: it had ended
         already. :raises UnknownOperation:"""
         found = await self.find(operation_id, project=project)
-        await self._active.loaded.wait()
-        entry = self._active.get(found.id)
+        await self._execution.loaded.wait()
+        entry = self._execution.get(found.id)
         if entry is None:
             return await self.ended(found.id), False
-        cancelled = await self._active.by_itself(lambda: self._cancel(entry, reason))
+        cancelled = await self._execution.by_itself(lambda: self._cancel(entry, reason))
         ended = await self.ended(found.id)
         return ended, cancelled and ended.stage is Stage.CANCELLED
 
@@ -136,16 +125,16 @@ class Operations:
 
     def on_the_way(self, operation_id: str) -> bool:
         """Whether it is active. Until those of an earlier hub are loaded, any may be."""
-        return not self._active.loaded.is_set() or operation_id in self._active
+        return not self._execution.loaded.is_set() or operation_id in self._execution
 
     async def run(self) -> None:
         """Go on with what an earlier hub has begun, and with what cannot be known at once, until
         cancelled."""
-        unended = await self._active.until_stored(self._store.unended, "what is on the way")
+        unended = await self._execution.until_stored(self._store.unended, "what is on the way")
         for operation in unended:
-            if operation.id in self._active:
+            if operation.id in self._execution:
                 continue  # this was begun before, and failed in the middle
-            entry = self._active.put(operation)
+            entry = self._execution.put(operation)
             match operation.stage:
                 case Stage.AWAITING_APPROVAL:
                     self._spawn(self._follow(entry))
@@ -157,7 +146,7 @@ class Operations:
                     self._execution.resume(entry)
         if unended:
             log.info("%d operations of an earlier hub go on", len(unended))
-        self._active.loaded.set()
+        self._execution.loaded.set()
         self._execution.go_on()
         await self._execution.run()
 
@@ -182,10 +171,10 @@ class Operations:
         try:
             kept = await self._store.add(entry.operation)
         except BaseException:
-            self._active.remove(entry)
+            self._execution.remove(entry)
             raise
         if kept.id != entry.id:
-            self._active.remove(entry)
+            self._execution.remove(entry)
             return kept
         if entry.operation.stage is Stage.QUEUED:
             self._execution.queue(entry)
@@ -211,18 +200,17 @@ class Operations:
             log.exception("operation %s: its owner could not be asked", entry.id)
             await self._end(entry, Stage.FAILED, was=was, reason=UNASKED)
             return
-        if not await self._active.save(entry, was=was, ask_id=ask_id):
+        if not await self._execution.save(entry, was=was, ask_id=ask_id):
             await self._withdraw(ask_id)
 
     async def _follow(self, entry: ActiveOperation) -> None:
-        """Wait for the verdict, then queue or end the operation."""
         if entry.operation.ask_id is None and not entry.over.is_set():
-            await self._active.until_stored(lambda: self._ask(entry), entry.id)
+            await self._execution.until_stored(lambda: self._ask(entry), entry.id)
         ask_id, was = entry.operation.ask_id, entry.operation.stage
         if ask_id is None or entry.over.is_set():
             return
         try:
-            said = await self._active.until_stored(lambda: self._gate.verdict(ask_id), entry.id)
+            said = await self._execution.until_stored(lambda: self._gate.verdict(ask_id), entry.id)
         except ChatbridgeError as error:
             await self._end(entry, Stage.DENIED, was=was, reason=str(error))
             return
@@ -232,7 +220,7 @@ class Operations:
             return
         if not said.allowed:
             await self._end(entry, Stage.DENIED, was=was, reason=said.reason)
-        elif was is Stage.QUEUED or await self._active.save(
+        elif was is Stage.QUEUED or await self._execution.save(
             entry, was=was, stage=Stage.QUEUED, approved=True
         ):
             self._execution.queue(entry)
@@ -254,10 +242,10 @@ class Operations:
     ) -> bool:
         """End an operation that has not run."""
         now, result = self._clock.time(), Result(reason=reason)
-        return await self._active.save(entry, was=was, stage=stage, ended_at=now, result=result)
+        return await self._execution.save(entry, was=was, stage=stage, ended_at=now, result=result)
 
     async def _withdraw(self, ask_id: str) -> None:
-        await self._active.until_stored(lambda: self._gate.withdraw(ask_id), f"ask {ask_id}")
+        await self._execution.until_stored(lambda: self._gate.withdraw(ask_id), f"ask {ask_id}")
 
     def _over(self, operation: Operation) -> None:
         self._execution.leave(operation.id)

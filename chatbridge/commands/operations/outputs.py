@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,7 +25,6 @@ from chatbridge.core.ports import Clock
 HEAD, TAIL = 4_000, 12_000
 """How many characters of an output's beginning and end are kept with its result."""
 LARGEST_CHARACTER = 4
-"""Bytes of one character in UTF-8."""
 _ID = re.compile(r"[0-9a-z]+(?:-[0-9a-z]+)*")
 _BESIDE = ("", RUNNING, END, f"{END}.new")
 _OURS = re.compile(rf"({_ID.pattern})\.txt({'|'.join(map(re.escape, _BESIDE))})")
@@ -38,7 +37,6 @@ class Printed:
     head: str = ""
     tail: str = ""
     size: int = 0
-    """Bytes in the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,33 +69,29 @@ class Outputs:
         return await asyncio.to_thread(_printed, self.path(operation_id))
 
     async def whole(self, operation_id: str) -> bytes | None:
-        """All that was kept of it; None if there is nothing, or nothing any more. For any text
-        that somebody gives as an id."""
+        """All that was kept of it, whatever somebody gives as an id; None if there is nothing."""
         if not _ID.fullmatch(operation_id):
             return None
-        return await asyncio.to_thread(_read, self.path(operation_id))
+
+        def read() -> bytes | None:
+            try:
+                with _open(self.path(operation_id)) as file:
+                    return file.read()
+            except OSError:
+                return None
+
+        return await asyncio.to_thread(read)
 
     async def kept(self) -> list[Kept]:
-        """All outputs, the oldest first."""
         return await asyncio.to_thread(_kept, self.folder)
 
     async def remove(self, operation_id: str) -> None:
-        """Remove all files of an operation."""
         await asyncio.to_thread(_remove, self.path(operation_id))
 
 
 def _open(path: Path) -> BinaryIO:
-    """:raises OSError:"""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     return open(os.open(path, flags), "rb")
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        with _open(path) as file:
-            return file.read()
-    except OSError:
-        return None
 
 
 def _printed(path: Path) -> Printed:
@@ -115,22 +109,15 @@ def _both_ends(file: BinaryIO) -> Printed:
         beginning = file.read(HEAD * LARGEST_CHARACTER)
         file.seek(size - TAIL * LARGEST_CHARACTER)
         end = file.read(TAIL * LARGEST_CHARACTER)
-        return Printed(head=_text(beginning)[:HEAD], tail=_whole_characters(end)[-TAIL:], size=size)
+        # Without characters that are cut, at the end of the one and the beginning of the other.
+        head = codecs.getincrementaldecoder("utf-8")("replace").decode(beginning)
+        cut = next((i for i, byte in enumerate(end[:LARGEST_CHARACTER]) if byte & 0xC0 != 0x80), 0)
+        tail = end[cut:].decode("utf-8", "replace")
+        return Printed(head=head[:HEAD], tail=tail[-TAIL:], size=size)
     text = file.read().decode("utf-8", "replace")
     if len(text) > HEAD + TAIL:
         return Printed(head=text[:HEAD], tail=text[-TAIL:], size=size)
     return Printed(head=text, size=size)
-
-
-def _text(beginning: bytes) -> str:
-    """Decode without the last character, if it is cut."""
-    return codecs.getincrementaldecoder("utf-8")("replace").decode(beginning)
-
-
-def _whole_characters(end: bytes) -> str:
-    """Decode without the first character, if it is cut."""
-    cut = next((at for at, byte in enumerate(end[:LARGEST_CHARACTER]) if byte & 0xC0 != 0x80), 0)
-    return end[cut:].decode("utf-8", "replace")
 
 
 def _kept(folder: Path) -> list[Kept]:
@@ -143,10 +130,7 @@ def _kept(folder: Path) -> list[Kept]:
                 status = entry.stat(follow_symlinks=False)
                 size, changed_at = found.get(ours[1], (0, 0.0))
                 found[ours[1]] = (size + status.st_size, max(changed_at, status.st_mtime))
-    kept = [
-        Kept(id=operation_id, size=size, changed_at=changed_at)
-        for operation_id, (size, changed_at) in found.items()
-    ]
+    kept = [Kept(id=it, size=size, changed_at=at) for it, (size, at) in found.items()]
     return sorted(kept, key=lambda each: each.changed_at)
 
 
@@ -165,25 +149,18 @@ AT_ONCE = 200
 """Rows in one transaction: an answer can pass between two of them."""
 
 
+@dataclass(eq=False, slots=True)
 class Sweeping:
-    def __init__(
-        self,
-        store: OperationStore,
-        outputs: Outputs,
-        *,
-        clock: Clock,
-        retention: float,
-        max_disk: int,
-        on_the_way: Callable[[str], bool],
-    ) -> None:
-        """`retention` in seconds, `max_disk` in megabytes of all outputs together."""
-        self._store = store
-        self._outputs = outputs
-        self._clock = clock
-        self._retention = retention
-        self._max_disk = max_disk * MEGABYTE
-        self._on_the_way = on_the_way
-        self._strays_looked_for = False
+    store: OperationStore
+    outputs: Outputs
+    _: KW_ONLY
+    clock: Clock
+    retention: float
+    """Seconds."""
+    max_disk: int
+    """Megabytes of all outputs together."""
+    on_the_way: Callable[[str], bool]
+    strays_looked_for: bool = False
 
     async def run(self) -> None:
         """Now and every hour, until cancelled."""
@@ -192,46 +169,45 @@ class Sweeping:
                 await self.sweep()
             except (StoreError, OSError) as error:
                 log.warning("operations were not swept, the next try is in an hour: %s", error)
-            await self._clock.sleep(SWEEP_EVERY_SECONDS)
+            await self.clock.sleep(SWEEP_EVERY_SECONDS)
 
     async def sweep(self) -> None:
         """:raises StoreError: :raises OSError: it can be tried again at any time."""
         rows = await self._remove_old()
-        kept = await self._outputs.kept()
-        if not self._strays_looked_for:
+        kept = await self.outputs.kept()
+        if not self.strays_looked_for:
             kept = await self._remove_strays(kept)
-            self._strays_looked_for = True
+            self.strays_looked_for = True
         outputs = await self._remove_beyond(kept)
         if rows or outputs:
             log.info("swept %d ended operations, and %d outputs for room", rows, outputs)
 
     async def _remove_old(self) -> int:
-        before, number = self._clock.time() - self._retention, 0
-        while ids := await self._store.remove(before=before, keep=MOST, limit=AT_ONCE):
+        before, number = self.clock.time() - self.retention, 0
+        while ids := await self.store.remove(before=before, keep=MOST, limit=AT_ONCE):
             for operation_id in ids:
-                await self._outputs.remove(operation_id)
+                await self.outputs.remove(operation_id)
             number += len(ids)
         return number
 
     async def _remove_strays(self, kept: list[Kept]) -> list[Kept]:
-        """Outputs whose row was removed by a hub that died then. A row is there before its output,
-        so there are no others."""
+        """Outputs whose row a hub removed that died then. Rows are there before their outputs."""
         with_row = []
         for each in kept:
-            if self._on_the_way(each.id) or await self._store.get(each.id) is not None:
+            if self.on_the_way(each.id) or await self.store.get(each.id) is not None:
                 with_row.append(each)
             else:
-                await self._outputs.remove(each.id)
+                await self.outputs.remove(each.id)
         return with_row
 
     async def _remove_beyond(self, kept: list[Kept]) -> int:
         """The oldest first, until the rest has room."""
         size, number = sum(each.size for each in kept), 0
         for each in kept:
-            if size <= self._max_disk:
+            if size <= self.max_disk * MEGABYTE:
                 break
-            if not self._on_the_way(each.id):
-                await self._outputs.remove(each.id)
+            if not self.on_the_way(each.id):
+                await self.outputs.remove(each.id)
                 size -= each.size
                 number += 1
         return number

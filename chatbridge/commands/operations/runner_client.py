@@ -1,4 +1,4 @@
-"""The hub's connection to the runner process: `runner_port.Runner` over a socket.
+"""What operations need of a runner, and the connection to the runner process over a socket.
 
 The connection is made when it is needed, and a runner is started for the first order. If a runner
 dies, what had ended by then is in files; everything else is lost, its processes are ended, and that
@@ -14,13 +14,14 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import fields
-from math import isfinite
+from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Literal, Protocol, Self
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from chatbridge import lock_file, runtime_paths, safe_json, sockets
-from chatbridge.commands.operations.runner_port import End, How, NotHandedOver, Order
 from chatbridge.commands.runner import PROTOCOL, records, start
 from chatbridge.commands.runner.connection import MAX_LINE
 from chatbridge.core.errors import ChatbridgeError, RunnerUnavailable
@@ -34,10 +35,81 @@ PAUSE_SECONDS = 0.02
 """
 ANSWER_WITHIN_SECONDS = 30.0
 LOOK_AGAIN_SECONDS = 5.0
-"""The pause between attempts to reach a runner."""
 _LONG_LINE = 4 * 1024 * 1024
 
 Message = dict[str, Any]
+
+
+How = Literal["exited", "timed_out", "stopped", "not_started", "lost"]
+"""`not_started`: the program could not be started, and `error` says why. `lost`: the runner died,
+and with it everything that is known of the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One command to be run, in a process group of its own, with nothing to read."""
+
+    id: str
+    executable: str
+    argv: tuple[str, ...]
+    folder: str
+    environment: Mapping[str, str] = field(repr=False)
+    """All of it: nothing is inherited."""
+    output: str
+    """The file for what it prints on both of its outputs."""
+    limit: int
+    """Bytes in that file. Beyond it the beginning and the end are kept."""
+    timeout: float
+    """Seconds; then the whole group is ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    id: str
+    how: How
+    exit_code: int | None = None
+    signal: int | None = None
+    size: int = 0
+    """How many bytes it printed."""
+    left_out: int = 0
+    """How many of them are not in its file."""
+    started_at: float | None = None
+    ended_at: float
+    error: str | None = None
+
+    __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)  # for what records say
+
+
+class NotHandedOver(RunnerUnavailable):
+    """The runner does not have it, and will not get it."""
+
+
+class Runner(Protocol):
+    """Runs commands. It outlives a hub: what it runs goes on, and what ended meanwhile is known to
+    the next one until it is forgotten."""
+
+    ended: Callable[[End], None]
+    """Told of every end, once for each hub; of those that an earlier hub started, too."""
+
+    async def known(self) -> Mapping[str, End | None]:
+        """What it runs (None), and what has ended and was not forgotten. What an operation's id is
+        missing from was never handed over to this runner; an earlier one may have died with it.
+        :raises RunnerUnavailable:"""
+        ...
+
+    async def start(self, order: Order) -> None:
+        """Hand it over; returns when the runner has it: its process is there, or its end is told.
+        An id that it knows is not started again. :raises NotHandedOver: :raises RunnerUnavailable:
+        it cannot be said whether the runner has it."""
+        ...
+
+    async def stop(self, operation_id: str) -> None:
+        """End its whole process group, gently at first. Its end is told as any other."""
+        ...
+
+    async def forget(self, operation_id: str) -> None:
+        """Its end is stored."""
+        ...
 
 
 class RunnerClient:
@@ -50,7 +122,13 @@ class RunnerClient:
         self.ended: Callable[[End], None] = lambda _end: None
         self._state, self._clock, self._outputs = state, clock, str(outputs)
         self._bounds = bounds
-        self._known = RunnerState(self._outputs, self._tell)
+        self._running: set[str] = set()
+        self._ends: dict[str, End] = {}
+        """Those that are not forgotten."""
+        self._files: dict[str, str] = {}
+        """The names of their outputs."""
+        self._forgotten: set[str] = set()
+        """Ends that are stored, which the runner may not know yet."""
         self._handed: dict[str, asyncio.Future[None]] = {}
         """Orders that the runner has not confirmed."""
         self._opening = asyncio.Lock()
@@ -82,10 +160,10 @@ class RunnerClient:
     async def known(self) -> Mapping[str, End | None]:
         with suppress(_OtherProtocol):  # the records tell enough
             await self._line(start_one=False)
-        return self._known.all()
+        return {**dict.fromkeys(self._running), **self._ends}
 
     async def start(self, order: Order) -> None:
-        if order.id in self._known.running or self._known.has_ended(order.id):
+        if order.id in self._running or order.id in self._ends:
             return
         handed = self._handed.get(order.id)
         if handed is None:
@@ -103,7 +181,7 @@ class RunnerClient:
             raise RunnerUnavailable("the runner does not answer; try again later") from None
 
     async def stop(self, operation_id: str) -> None:
-        if self._known.has_ended(operation_id):
+        if operation_id in self._ends:
             return
         if (handed := self._handed.get(operation_id)) is not None:
             await asyncio.wait((handed,), timeout=ANSWER_WITHIN_SECONDS)
@@ -113,16 +191,17 @@ class RunnerClient:
             await _drain(writer)
 
     async def forget(self, operation_id: str) -> None:
-        if self._known.forget(operation_id) and self._writer is not None:
+        name = self._files.pop(operation_id, None)
+        if name is None:
+            return
+        del self._ends[operation_id]
+        self._forgotten.add(operation_id)
+        records.remove(os.path.join(self._outputs, name) + records.END)
+        if self._writer is not None:
             self._writer.write(_encoded({"do": "forget", "id": operation_id}))
 
-    # The connection.
-
     async def _line(self, *, start_one: bool) -> asyncio.StreamWriter | None:
-        """Connected; None only if there is no runner and none is to be started.
-
-        :raises RunnerUnavailable:
-        """
+        """None: there is no runner, and none is to be started. :raises RunnerUnavailable:"""
         async with self._opening:
             if self._closed or self._replaced:
                 raise RunnerUnavailable("this hub is ending, and runs no more commands")
@@ -146,7 +225,10 @@ class RunnerClient:
                 if await self._settle_alone():
                     if not start_one:
                         return
-                    await self._start_one()
+                    why = await asyncio.to_thread(start.start_runner, self._state, *self._bounds)
+                    if why is not None:
+                        log.warning("the runner could not be started: %s", why)
+                        raise RunnerUnavailable(f"commands cannot be run now: {why}") from None
                     continue
             else:
                 streams = await asyncio.open_unix_connection(sock=sock, limit=_LONG_LINE)
@@ -158,24 +240,20 @@ class RunnerClient:
             f"kill {pid}"
         )
 
-    async def _start_one(self) -> None:
-        why = await asyncio.to_thread(start.start_runner, self._state, *self._bounds)
-        if why is not None:
-            log.warning("the runner could not be started: %s", why)
-            raise RunnerUnavailable(f"commands cannot be run now: {why}")
-
     async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """False: it was about to end."""
+        greeted = False
         try:
             writer.write(_encoded({"hub": PROTOCOL}))
             async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
                 greeting = await _next(reader)
             if greeting is None:
-                writer.close()
                 return False
             if greeting.get("runner") != PROTOCOL:
                 writer.write(_encoded({"do": "leave"}))
-                await self._look_at_records()
+                # Take the state from the files, as it cannot be asked.
+                self._running = await asyncio.to_thread(records.running, self._outputs)
+                self._take(await asyncio.to_thread(self._settle, set(self._running)))
                 self._recover()
                 raise _OtherProtocol(
                     "commands of another version of chatbridge are still running; new ones can be "
@@ -185,21 +263,20 @@ class RunnerClient:
             async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
                 told = [await _next(reader) for _ in held]
             if None in told:
-                writer.close()
                 return False
             ends = await asyncio.to_thread(self._settle, running.union(held))
             # Those whose records could not be written, as on a full disk, are known to it alone.
             ends += [message["ended"] for message in told if message is not None]
+            greeted = True
         except TimeoutError:
-            writer.close()
             raise RunnerUnavailable("the runner does not answer; try again later") from None
-        except BaseException:
-            writer.close()
-            raise
+        finally:
+            if not greeted:
+                writer.close()
         self._writer = writer
-        self._known.running = running
-        self._known.end(ends)
-        for operation_id in self._known.forgotten:
+        self._running = running
+        self._take(ends)
+        for operation_id in self._forgotten:
             writer.write(_encoded({"do": "forget", "id": operation_id}))
         self._reading = asyncio.create_task(self._read(reader, writer), name="runner")
         return True
@@ -222,14 +299,15 @@ class RunnerClient:
 
     def _heard(self, message: Message) -> None:
         if "ended" in message:
-            self._known.end([message["ended"]])
+            self._take([message["ended"]])
         elif "has" in message:
-            self._known.runs(message["has"])
+            if message["has"] not in self._ends:  # its end may have come first
+                self._running.add(message["has"])
             handed = self._handed.pop(message["has"], None)
             if handed is not None and not handed.done():
                 handed.set_result(None)
         elif "forgot" in message:
-            self._known.forgotten.discard(message["forgot"])
+            self._forgotten.discard(message["forgot"])
         elif "replaced" in message:
             self._replaced = True
             log.warning("another hub has taken over the commands")
@@ -241,7 +319,8 @@ class RunnerClient:
         line = _encoded({"do": "start", "order": words})
         if len(line) > MAX_LINE:
             handed.set_result(None)
-            self._known.end([_too_long(order, self._clock.time())])
+            why, now = "its arguments are too long", self._clock.time()
+            self._take([{"id": order.id, "how": "not_started", "ended_at": now, "error": why}])
             return handed
         # Nobody may be waiting for it any more.
         handed.add_done_callback(lambda it: it.cancelled() or it.exception())
@@ -249,10 +328,16 @@ class RunnerClient:
         writer.write(line)
         return handed
 
-    # What became of commands.
-
-    def _tell(self, end: End) -> None:
-        self.ended(end)  # whoever hears it is known later than this line is made
+    def _take(self, ends: Iterable[records.Record]) -> None:
+        for record in ends:
+            end = read_end(record)
+            if end is None:
+                continue
+            self._running.discard(end.id)
+            if end.id not in self._ends and end.id not in self._forgotten:
+                self._ends[end.id] = end
+                self._files[end.id] = os.path.basename(str(record.get("output", end.id)))
+                self.ended(end)
 
     def _recover(self) -> None:
         """Try until a runner answers or there is none. Without one, its commands are lost."""
@@ -273,12 +358,6 @@ class RunnerClient:
                 return
             await self._clock.sleep(LOOK_AGAIN_SECONDS)
 
-    async def _look_at_records(self) -> None:
-        """Take the state from the files, for a runner that cannot be asked."""
-        running = await asyncio.to_thread(records.running, self._outputs)
-        self._known.running = running
-        self._known.end(await asyncio.to_thread(self._settle, set(running)))
-
     async def _settle_alone(self) -> bool:
         """End everything if there is no runner. False: there is one."""
 
@@ -294,13 +373,11 @@ class RunnerClient:
         ends = await asyncio.to_thread(settle)
         if ends is None:
             return False
-        self._known.end(ends)
+        self._take(ends)
         # If there are any, then somebody has emptied the folder.
         now = self._clock.time()
-        self._known.end(
-            {"id": it, "how": "lost", "ended_at": now} for it in list(self._known.running)
-        )
-        self._known.forgotten.clear()
+        self._take({"id": it, "how": "lost", "ended_at": now} for it in list(self._running))
+        self._forgotten.clear()
         return True
 
     def _settle(self, held: set[str]) -> list[records.Record]:
@@ -309,13 +386,22 @@ class RunnerClient:
         )
 
 
+@cache
+def _end_reader() -> TypeAdapter[End]:
+    return TypeAdapter(End)
+
+
+def read_end(record: records.Record) -> End | None:
+    """What a record says; None: nobody of ours has written it."""
+    try:
+        return _end_reader().validate_json(json.dumps(record))
+    except ValidationError:
+        log.warning("the record of an end cannot be used: %s", record)
+        return None
+
+
 class _OtherProtocol(RunnerUnavailable):
     """The runner was started by another version of chatbridge."""
-
-
-def _too_long(order: Order, now: float) -> records.Record:
-    why = "its arguments are too long"
-    return {"id": order.id, "how": "not_started", "ended_at": now, "error": why}
 
 
 def _encoded(message: Message) -> bytes:
@@ -335,76 +421,3 @@ async def _next(reader: asyncio.StreamReader) -> Message | None:
 async def _drain(writer: asyncio.StreamWriter) -> None:
     with suppress(OSError):  # whoever reads has noticed
         await writer.drain()
-
-
-_NONE = type(None)
-_END: Mapping[str, tuple[type, ...]] = {
-    "id": (str,),
-    "how": (str,),
-    "exit_code": (int, _NONE),
-    "signal": (int, _NONE),
-    "size": (int,),
-    "left_out": (int,),
-    "started_at": (float, int, _NONE),
-    "ended_at": (float, int),
-    "error": (str, _NONE),
-}
-
-
-class RunnerState:
-    def __init__(self, outputs: str, ended: Callable[[End], None]) -> None:
-        self._outputs, self._ended = outputs, ended
-        self.running: set[str] = set()
-        self.forgotten: set[str] = set()
-        """Ends that are stored, which the runner may not know yet."""
-        self._ends: dict[str, End] = {}
-        self._files: dict[str, str] = {}
-        """The names of their outputs."""
-
-    def all(self) -> Mapping[str, End | None]:
-        return {**dict.fromkeys(self.running), **self._ends}
-
-    def has_ended(self, operation_id: str) -> bool:
-        """And is not forgotten."""
-        return operation_id in self._ends
-
-    def runs(self, operation_id: str) -> None:
-        """The runner has it; its end may have come first."""
-        if operation_id not in self._ends:
-            self.running.add(operation_id)
-
-    def end(self, ends: Iterable[records.Record]) -> None:
-        for record in ends:
-            end = _end(record)
-            if end is None:
-                log.warning("the record of an end cannot be used: %s", record)
-                continue
-            self.running.discard(end.id)
-            if end.id not in self._ends and end.id not in self.forgotten:
-                self._ends[end.id] = end
-                self._files[end.id] = os.path.basename(str(record.get("output", end.id)))
-                self._ended(end)
-
-    def forget(self, operation_id: str) -> bool:
-        """False: there is nothing to forget."""
-        name = self._files.pop(operation_id, None)
-        if name is None:
-            return False
-        del self._ends[operation_id]
-        self.forgotten.add(operation_id)
-        records.remove(os.path.join(self._outputs, name) + records.END)
-        return True
-
-
-def _end(record: records.Record) -> End | None:
-    """What a record says; None: nobody of ours has written it."""
-    known: dict[str, Any] = {name: record[name] for name in _END.keys() & record.keys()}
-    for name, value in known.items():
-        if type(value) not in _END[name] or (isinstance(value, float) and not isfinite(value)):
-            return None
-    if known.get("how") not in get_args(How):
-        return None
-    try:
-        return End(**known)
-    except TypeError:  # something is missing
-        return None

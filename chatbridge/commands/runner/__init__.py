@@ -13,6 +13,7 @@ the runner `{"has": "id"}` (its process is there, or its end follows), `{"ended"
 `{"do": "leave"}` lets it end as soon as nothing runs. These stay in every protocol: `{"hub": …}`,
 its answer's `runner`, `leave`.
 
+    __main__: the process
     start: starts a runner, or finds the one that runs
     service: the main loop
     connection: a connection of a hub, and the orders that come over it

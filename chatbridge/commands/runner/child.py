@@ -26,10 +26,7 @@ _SHORT, _LONG = 0.02, 0.5
 
 
 class Child:
-    """Its process runs when it has been made.
-
-    :raises NotStarted: nothing was started.
-    """
+    """Its process runs when it has been made. :raises NotStarted: nothing was started."""
 
     def __init__(self, order: Order, *, place: str, grace: float, now: float) -> None:
         self.order = order
@@ -62,7 +59,6 @@ class Child:
 
     @property
     def exited(self) -> bool:
-        """Its first process has gone."""
         return self._exit is not None
 
     def stop(self, how: str, now: float, *, error: str | None = None) -> None:
@@ -153,28 +149,21 @@ class Child:
 
 
 def not_started(order: Order, why: str) -> records.Record:
-    now = time.time()
-    return {
-        "id": order.id,
-        "output": order.output,
-        "how": "not_started",
-        "ended_at": now,
-        "error": why,
-    }
+    end: records.Record = {"id": order.id, "output": order.output, "how": "not_started"}
+    return {**end, "ended_at": time.time(), "error": why}
 
 
 def _output(order: Order, now: float) -> Output:
     """The file, after the record that the command runs. :raises NotStarted:"""
+    output = None
     try:
         output = Output(order.output, limit=order.limit)
-    except OSError as error:
-        raise NotStarted(f"its output cannot be written ({error.strerror})") from error
-    try:
         records.begin(order.output, {"id": order.id, "started_at": now})
+        return output
     except OSError as error:
-        output.close()
+        if output is not None:
+            output.close()
         raise NotStarted(f"its output cannot be written ({error.strerror})") from error
-    return output
 
 
 def _group(pid: int) -> int | None:
@@ -206,13 +195,9 @@ def allow_files(wanted: int) -> int:
 def spawn(
     executable: str, argv: list[str], environment: dict[str, str], *, folder: str
 ) -> tuple[int, int]:
-    """Start a process in a session of its own. Returns its pid, and where to read its output.
-
-    posix_spawn knows no working directory. The runner has one thread, so it changes its own and
-    back again; that is cheaper than a fork, and errors come back as they are.
-
-    :raises NotStarted:
-    """
+    """Start a process in a session of its own: its pid, and where to read its output. posix_spawn
+    knows no working directory, so the runner changes its own and back again: that is cheaper than
+    a fork, and errors come back as they are. :raises NotStarted:"""
     for path in (executable, folder):
         if not os.path.isabs(path):
             raise NotStarted(f"{path} is not a whole path; nothing was started")
@@ -222,7 +207,11 @@ def spawn(
         raise NotStarted(f"too much is open already ({error.strerror})") from error
     now = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        _enter(folder)
+        try:
+            os.chdir(folder)
+        except OSError as error:
+            why = f"the folder {folder} cannot be entered ({error.strerror})"
+            raise NotStarted(why) from error
         resource.setrlimit(resource.RLIMIT_NOFILE, _files)
         pid = os.posix_spawn(
             executable,
@@ -250,13 +239,6 @@ def spawn(
         os.chdir("/")
         os.close(writing)
     return pid, reading
-
-
-def _enter(folder: str) -> None:
-    try:
-        os.chdir(folder)
-    except OSError as error:
-        raise NotStarted(f"the folder {folder} cannot be entered ({error.strerror})") from error
 
 
 def _why(executable: str, error: OSError) -> str:

@@ -8,7 +8,7 @@ import json
 import os
 import selectors
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from chatbridge import safe_json
 from chatbridge.framing import LineReader, Overlong
@@ -113,7 +113,7 @@ _LONGEST_TIMEOUT_SECONDS = 1e9
 
 
 class Order:
-    """`runner_port.Order` as it comes over the socket. It is no dataclass: importing dataclasses
+    """`runner_client.Order` as it comes over the socket. It is no dataclass: importing dataclasses
     would take longer than the rest of the runner's start."""
 
     def __init__(self, given: object) -> None:
@@ -124,15 +124,19 @@ class Order:
         self.executable = _text(given, "executable")
         self.folder = _text(given, "folder")
         self.output = _text(given, "output")
-        self.argv = _list(given.get("argv"))
-        self.environment = _mapping(given.get("environment"))
+        argv, environment = given.get("argv"), given.get("environment")
+        if not isinstance(argv, list) or not argv or not _all_texts(argv):
+            raise Garbage("an order's argv is no list of texts")
+        if not isinstance(environment, dict) or not _all_texts(environment.values()):
+            raise Garbage("an order's environment is no object of texts")
         limit, timeout = given.get("limit"), given.get("timeout")
         if type(limit) is not int or limit < 0:
             raise Garbage("an order's limit is no number of bytes")
         if not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST_TIMEOUT_SECONDS:
             raise Garbage("an order's timeout is no number of seconds")
-        self.limit = limit
-        self.timeout = float(timeout)
+        self.argv: list[str] = argv
+        self.environment: dict[str, str] = environment
+        self.limit, self.timeout = limit, float(timeout)
 
 
 def _text(given: dict[str, object], name: str) -> str:
@@ -146,17 +150,5 @@ def _text(given: dict[str, object], name: str) -> str:
     return found
 
 
-def _list(found: object) -> list[str]:
-    if not isinstance(found, list) or not found or not _all_texts(found):
-        raise Garbage("an order's argv is no list of texts")
-    return found
-
-
-def _mapping(found: object) -> dict[str, str]:
-    if not isinstance(found, dict) or not _all_texts(list(found.values())):
-        raise Garbage("an order's environment is no object of texts")
-    return found
-
-
-def _all_texts(found: list[object]) -> bool:
+def _all_texts(found: Iterable[object]) -> bool:
     return all(isinstance(text, str) for text in found)

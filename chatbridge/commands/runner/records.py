@@ -30,23 +30,17 @@ def begin(output: str, record: Record) -> None:
 def started(output: str, pid: int) -> None:
     """Beside what `begin` wrote: who leads its session. Without room for it that is not known."""
     line = json.dumps({"pid": pid, "born": processes.born(pid)}).encode()
-    try:
-        file = os.open(output + RUNNING, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        os.write(file, b"\n" + line)
-    except OSError:
-        pass
-    finally:
-        os.close(file)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    with suppress(OSError):
+        file = os.open(output + RUNNING, flags)
+        try:
+            os.write(file, b"\n" + line)
+        finally:
+            os.close(file)
 
 
 def end(output: str, record: Record) -> None:
-    """Written in one step, and before the command counts as not running.
-
-    :raises OSError: it still counts as running.
-    """
+    """Written in one step. :raises OSError: the command still counts as running."""
     half = f"{output}{END}.new"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     _write(half, flags, record)
@@ -55,10 +49,8 @@ def end(output: str, record: Record) -> None:
 
 
 def remove(path: str) -> None:
-    try:
+    with suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def read(path: str) -> Record | None:
@@ -85,10 +77,8 @@ def running(folder: str) -> set[str]:
 
 def settle(folder: str, *, held: set[str], place: str, now: float) -> list[Record]:
     """The ends that are kept in this folder, those of lost commands included: they are marked as
-    running, and the runner, if there is one, does not know of them. Nothing of them goes on.
-
-    Only while no other runner can be there.
-    """
+    running, and the runner, if there is one, does not know of them. Nothing of them goes on. Only
+    while no other runner can be there."""
     lost: dict[str, Record] = {}
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.name.endswith((RUNNING, END))]
@@ -105,12 +95,8 @@ def settle(folder: str, *, held: set[str], place: str, now: float) -> list[Recor
                 remove(output + RUNNING)
         else:
             lost[output] = found
-    processes.end_marked(
-        {
-            processes.mark(str(found["id"]), place): (found.get("pid"), found.get("born"))
-            for found in lost.values()
-        }
-    )
+    leaders = {str(it["id"]): (it.get("pid"), it.get("born")) for it in lost.values()}
+    processes.end_marked({processes.mark(it, place): known for it, known in leaders.items()})
     ends = [read(os.path.join(folder, name)) for name in names if name.endswith(END)]
     for output, found in lost.items():
         record = _lost(found, output=output, now=now)

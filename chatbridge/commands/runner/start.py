@@ -21,7 +21,6 @@ DESCRIPTORS = "descriptors="
 
 
 def place(state: str) -> str:
-    """A short name of the state directory."""
     return sha256_hex(os.fsencode(state))[:8]
 
 

@@ -18,8 +18,12 @@ from mcp_types import LoggingLevel
 
 from chatbridge.commands.definitions.problems import Problem
 from chatbridge.commands.tools import presentation
-from chatbridge.core.model import Project
+from chatbridge.core.cards.operation_summary import CHARACTERS, LINES, for_people, last_lines
+from chatbridge.core.cards.phrases import format_duration
+from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.model import CallName, Level, OperationEnd, Project
 from chatbridge.core.operation import Operation, Stage
+from chatbridge.core.text import one_line
 from chatbridge.projects import settings_of
 
 log = logging.getLogger(__name__)
@@ -61,8 +65,6 @@ class _Push:
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """What waits to be said to one client."""
-
     waiting: asyncio.Queue[_Push] = field(default_factory=lambda: asyncio.Queue(MOST_WAITING))
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -72,8 +74,7 @@ class _Box:
         self.waiting.put_nowait(push)
 
     async def empty_for(self, session: Listener) -> None:
-        """Say it, from when the client can be told something: which level it wants is known then,
-        too."""
+        """Say it, once the client can be told something: which level it wants is known then."""
         await self.ready.wait()
         while True:
             push = await self.waiting.get()
@@ -96,7 +97,6 @@ class Pushes:
 
     @asynccontextmanager
     async def to(self, session: Listener) -> AsyncIterator[None]:
-        """It is told meanwhile."""
         box = self._boxes[session] = _Box()
         for link, push in list(self._unsaid):
             if link == session.link:
@@ -112,13 +112,11 @@ class Pushes:
             await asyncio.wait({telling})
 
     async def connected(self, link: str) -> None:
-        """Returns when it is."""
         while all(session.link != link for session in self._boxes):
             self._arrived.clear()
             await self._arrived.wait()
 
     def ready(self, session: Listener) -> None:
-        """It has shaken hands."""
         if box := self._boxes.get(session):
             box.ready.set()
             self._warn(session, box)
@@ -168,7 +166,8 @@ class Pushes:
         self._left.add(operation_id)
 
     def _warn(self, session: Listener, box: _Box) -> None:
-        if self._problems and _concerned(session):
+        concerned = session.folder is not None and settings_of(session.project.key).enabled
+        if self._problems and concerned:
             box.put(_message("warning", _unusable(self._problems)))
 
 
@@ -180,11 +179,6 @@ def _message(level: LoggingLevel, data: Json) -> _Push:
     return _Push("notifications/message", params, level)
 
 
-def _concerned(session: Listener) -> bool:
-    """Whether commands are for it at all."""
-    return session.folder is not None and settings_of(session.project.key).enabled
-
-
 def _unusable(problems: Sequence[Problem]) -> Json:
     files = list(dict.fromkeys(str(problem.file) for problem in problems))
     what = "file" if len(files) == 1 else "files"
@@ -194,3 +188,65 @@ def _unusable(problems: Sequence[Problem]) -> Json:
         "tools check",
         "problems": [problem.as_json() for problem in problems[:MOST_PROBLEMS]],
     }
+
+
+TOLD = frozenset((Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT, Stage.INTERRUPTED))
+"""Stages that are announced. Whoever cancelled or denied an operation knows of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcing:
+    """Tells the chats once that a long operation has ended."""
+
+    notices: Notices
+    after: float
+    """Seconds; shorter operations are not announced."""
+
+    async def announce(self, operation: Operation) -> None:
+        """Send one notice, however often this is called for an operation. :raises StoreError:"""
+        took = operation.took(operation.ended_at or 0.0)
+        if operation.stage not in TOLD or took <= self.after:
+            return
+        end = _end(operation, took)
+        title = one_line(operation.title)
+        how = f"failed: {end.how} after" if end.how else "finished after"
+        await self.notices.send(
+            # No request has such an id: one is JSON.
+            CallName(link=operation.call.link, request=f"operation {operation.id}"),
+            project=operation.project,
+            agent=operation.agent,
+            message=f"{title} {how} {format_duration(took)}",
+            level=Level.INFO if end.succeeded else Level.ERROR,
+            operation=end,
+        )
+
+
+def _end(operation: Operation, took: float) -> OperationEnd:
+    result = operation.result
+    succeeded = operation.stage is Stage.SUCCEEDED
+    tail = "" if succeeded else last_lines(result.tail or result.head, LINES, characters=CHARACTERS)
+    more = bool(result.tail) or for_people(result.head).strip() != tail.strip()
+    return OperationEnd(
+        id=operation.id,
+        title=operation.title,
+        succeeded=succeeded,
+        how=_how(operation),
+        took=took,
+        tail=tail,
+        whole=result.size > 0 and more,
+    )
+
+
+def _how(operation: Operation) -> str:
+    result = operation.result
+    match operation.stage:
+        case Stage.SUCCEEDED:
+            return ""
+        case Stage.TIMED_OUT:
+            return "timed out"
+        case Stage.INTERRUPTED:
+            return "interrupted"
+        case _ if result.exit_code is None and result.signal is None:
+            return "not started"
+        case _:
+            return presentation.exited(result)

@@ -19,12 +19,11 @@ from chatbridge.commands.operations.operations import SHORTEST_PREFIX
 from chatbridge.commands.tools import presentation
 from chatbridge.commands.tools.tool import Means, started_here
 from chatbridge.core.cards.phrases import format_duration
-from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Result, Stage
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
-from chatbridge.tools.definition import described, refused
+from chatbridge.tools.definition import described, number_field, object_schema, refused, text_field
 
 ONE, SEVERAL = "operationId", "operationIds"
 MOST_NAMED = 100
@@ -33,11 +32,9 @@ LONGEST_REASON = 200
 DEFAULT_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 300.0, 3600.0
 MOST_WAITING = 20
 """Waiting calls of one agent. Each may wait for a hundred operations; further calls look once."""
-ID_SCHEMA: dict[str, Any] = {
-    "type": "string",
-    "description": f"An operation's id, or the first {SHORTEST_PREFIX} characters of it",
-    "minLength": SHORTEST_PREFIX,
-}
+ID_SCHEMA = text_field(
+    f"An operation's id, or the first {SHORTEST_PREFIX} characters of it", minLength=SHORTEST_PREFIX
+)
 NOTHING = "Nothing is on the way in this project. status shows what has ended."
 HINTS = (
     "They go on by themselves. Go on with other work if there is any, look with status from time "
@@ -61,9 +58,7 @@ class _OperationTool:
     def definition(self, project: Project, peer: Peer) -> Tool | None:
         if not peer.local or not self._has_commands():
             return None
-        schema: dict[str, Any] = {"type": "object", "properties": self.properties}
-        if self.required:
-            schema["required"] = list(self.required)
+        schema = object_schema(*self.required, **self.properties)
         return described(
             self.name,
             title=self.title,
@@ -105,14 +100,12 @@ command is doing, between other work, and not `await`."""
             record = presentation.record(one, now, file=self._means.file(one), whole=True)
             return json_result({"operations": [record]})
         listed = await operations.listed(project=call.project.key, limit=MOST_LISTED)
-        records = [presentation.record(each, now) for each in listed]
-        found: presentation.Json = {"operations": records}
+        found: dict[str, Any] = {"operations": [presentation.record(it, now) for it in listed]}
         if problems := self._problems():
             found["problems"] = [problem.as_json() for problem in problems[:MOST_LISTED]]
         return json_result(found)
 
     async def _so_far(self, operation: Operation) -> Operation:
-        """With what it has printed up to now."""
         if operation.stage is not Stage.RUNNING:
             return operation
         found = await self._means.outputs.printed(operation.id)
@@ -132,13 +125,12 @@ time is up you are told what still runs, and it goes on."""
     properties: ClassVar[dict[str, Any]] = {
         ONE: ID_SCHEMA,
         SEVERAL: {"type": "array", "items": ID_SCHEMA, "maxItems": MOST_NAMED},
-        "timeout": {
-            "type": "number",
-            "description": "Seconds to wait at most",
-            "minimum": 0,
-            "maximum": LONGEST_WAIT_SECONDS,
-            "default": DEFAULT_WAIT_SECONDS,
-        },
+        "timeout": number_field(
+            "Seconds to wait at most",
+            minimum=0,
+            maximum=LONGEST_WAIT_SECONDS,
+            default=DEFAULT_WAIT_SECONDS,
+        ),
     }
 
     def __init__(self, means: Means, has_commands: Callable[[], bool]) -> None:
@@ -161,9 +153,11 @@ time is up you are told what still runs, and it goes on."""
             finally:
                 self._waiting -= Counter((link,))
             wanted = [await self._find(each, call) for each in ids]
-        if all(each.ended for each in wanted):
-            return self._result(wanted, call)
-        return text_result(_not_yet(wanted, call))
+        now, file, whole = call.clock.time(), self._means.file, len(wanted) == 1
+        if not all(each.ended for each in wanted):
+            return text_result(_not_yet(wanted, call, now))
+        found = [presentation.record(it, now, file=file(it), whole=whole) for it in wanted]
+        return json_result({"operations": found})
 
     async def _wanted(self, named: Sequence[str], call: ToolCall) -> list[Operation]:
         if named:
@@ -185,15 +179,8 @@ time is up you are told what still runs, and it goes on."""
 
         await call.watch(ending, call.clock.time(), limit=limit, doing=doing)
 
-    def _result(self, ended: Sequence[Operation], call: ToolCall) -> CallToolResult:
-        now, whole = call.clock.time(), len(ended) == 1
-        file = self._means.file
-        records = [presentation.record(each, now, file=file(each), whole=whole) for each in ended]
-        return json_result({"operations": records})
 
-
-def _not_yet(wanted: Sequence[Operation], call: ToolCall) -> str:
-    now = call.clock.time()
+def _not_yet(wanted: Sequence[Operation], call: ToolCall, now: float) -> str:
     waited = format_duration(call.clock.monotonic() - call.began)
     lines = [f"Not all have ended after {waited}."]
     for each in wanted:
@@ -206,11 +193,8 @@ def _timeout(arguments: dict[str, Any]) -> float:
     given = arguments.get("timeout", DEFAULT_WAIT_SECONDS)
     number = isinstance(given, int | float) and not isinstance(given, bool)
     if not number or not 0 <= given <= LONGEST_WAIT_SECONDS:
-        sentence, accepted = (
-            "Validation error: timeout is out of range",
-            f"0 to {LONGEST_WAIT_SECONDS:.0f} s",
-        )
-        raise refused(sentence, "timeout", given, accepted)
+        sentence = "Validation error: timeout is out of range"
+        raise refused(sentence, "timeout", given, f"0 to {LONGEST_WAIT_SECONDS:.0f} s")
     return float(given)
 
 
@@ -222,7 +206,7 @@ End an operation that is on the way, with every process that it has started. Wha
 far stays done. Tells you whether it was cancelled or had ended before."""
     properties: ClassVar[dict[str, Any]] = {
         ONE: ID_SCHEMA,
-        "reason": {"type": "string", "description": "Why; it is kept with its result"},
+        "reason": text_field("Why; it is kept with its result"),
     }
     required = (ONE,)
     read_only = False
@@ -231,7 +215,8 @@ far stays done. Tells you whether it was cancelled or had ended before."""
         started_here(call)
         named, reason = _one_named(arguments), arguments.get("reason")
         if named is None:
-            raise _missing(ONE)
+            accepted = "the operationId that a call returned"
+            raise refused(f"Validation error: {ONE} is required", ONE, None, accepted)
         if reason is not None and not isinstance(reason, str):
             raise refused("Validation error: reason is not valid", "reason", reason, "a text")
         found = await self._find(named, call)
@@ -240,15 +225,13 @@ far stays done. Tells you whether it was cancelled or had ended before."""
             ended, by_this = await self._means.operations.cancel(
                 found.id, project=call.project.key, reason=why
             )
-        said = f"{ended.title} is cancelled"
-        if not by_this:
-            said = f"It had ended: {presentation.sentence(ended)}"
+        had_ended = f"It had ended: {presentation.sentence(ended)}"
+        said = f"{ended.title} is cancelled" if by_this else had_ended
         record = presentation.record(ended, call.clock.time())
         return json_result({"cancelled": by_this, "message": said, **record})
 
 
 def _one_named(arguments: dict[str, Any]) -> str | None:
-    """:raises ToolInputError:"""
     given = arguments.get(ONE)
     return None if given is None else _checked(given, ONE)
 
@@ -263,12 +246,6 @@ def _all_named(arguments: dict[str, Any]) -> list[str]:
         raise refused(f"Validation error: {SEVERAL} is not valid", SEVERAL, several, accepted)
     named = [_checked(each, f"{SEVERAL}[{at}]") for at, each in enumerate(several)]
     return list(dict.fromkeys([*([one] if one else []), *named]))
-
-
-def _missing(path: str) -> ToolInputError:
-    return refused(
-        f"Validation error: {path} is required", path, None, "the operationId that a call returned"
-    )
 
 
 def _checked(given: object, path: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from chatbridge.commands.operations.execution import signal_name
 from chatbridge.core.cards.operation_summary import for_people, last_lines
 from chatbridge.core.cards.phrases import format_duration
-from chatbridge.core.operation import Operation, Stage
+from chatbridge.core.operation import Operation, Result, Stage
 from chatbridge.core.text import shortened
 
 Json = dict[str, Any]
@@ -49,13 +49,19 @@ def sentence(operation: Operation) -> str:
         return f"{said}{after}: {for_people(result.reason)}"
     if operation.stage is not Stage.FAILED:
         return f"{said}{after}"
-    if result.signal is not None:
-        return f"{said}: ended by {signal_name(result.signal)}{after}"
-    return f"{said}: exit {result.exit_code}{after}"
+    return f"{said}: {exited(result)}{after}"
+
+
+def exited(result: Result) -> str:
+    if result.signal is None:
+        return f"exit {result.exit_code}"
+    try:
+        return f"ended by {signal.Signals(result.signal).name}"
+    except ValueError:
+        return f"ended by signal {result.signal}"
 
 
 def on_the_way(operation: Operation, now: float) -> str:
-    """What it is doing now, for whoever waits."""
     match operation.stage:
         case Stage.AWAITING_APPROVAL:
             return f"{operation.title} waits until a person allows it"
@@ -65,14 +71,20 @@ def on_the_way(operation: Operation, now: float) -> str:
             return f"{operation.title} has run for {format_duration(operation.took(now))}"
 
 
+def _brief(operation: Operation) -> Json:
+    return {"operationId": operation.id, "tool": operation.tool, "status": operation.stage.value}
+
+
+def _without(found: Json, *empty: object) -> Json:
+    return {key: value for key, value in found.items() if value not in empty}
+
+
 def record(
     operation: Operation, now: float, *, file: Path | None = None, whole: bool = False
 ) -> Json:
     """One operation in a list; `whole`: with what it printed, and where all of that is."""
     found: Json = {
-        "operationId": operation.id,
-        "tool": operation.tool,
-        "status": operation.stage.value,
+        **_brief(operation),
         "command": command_line(operation),
         "folder": operation.plan.folder,
         "seconds": seconds(operation, now),
@@ -84,21 +96,19 @@ def record(
         found["output"] = _output(operation, file)
     elif operation.ended and operation.stage is not Stage.SUCCEEDED:
         found["lastLines"] = _last(operation)
-    return {key: value for key, value in found.items() if value not in (None, "")}
+    return _without(found, None, "")
 
 
 def message(operation: Operation) -> Json:
     """What the client is pushed when it has ended."""
     found: Json = {
-        "operationId": operation.id,
-        "tool": operation.tool,
-        "status": operation.stage.value,
+        **_brief(operation),
         "exitCode": operation.result.exit_code,
         "seconds": seconds(operation, operation.ended_at or 0.0),
         "lastLines": _last(operation),
         "message": f"{sentence(operation)}. Call status with this operationId for its output.",
     }
-    return {key: value for key, value in found.items() if value not in (None, "")}
+    return _without(found, None, "")
 
 
 def started(
@@ -110,12 +120,8 @@ def started(
     follow: str,
 ) -> Json:
     """What a call returns at once. `follow`: what the agent does next."""
-    awaiting = operation.stage is Stage.AWAITING_APPROVAL
-    status = operation.stage.value if awaiting or operation.ended else "started"
     found: Json = {
-        "operationId": operation.id,
-        "tool": operation.tool,
-        "status": status,
+        **_brief(operation),
         "command": command_line(operation),
         "meanwhile": list(hints),
         "running": [
@@ -125,7 +131,9 @@ def started(
         ],
         "next": follow,
     }
-    return {key: value for key, value in found.items() if value not in ("", [])}
+    if operation.stage is not Stage.AWAITING_APPROVAL and not operation.ended:
+        found["status"] = "started"
+    return _without(found, "", [])
 
 
 def printed(operation: Operation, file: Path | None) -> str:

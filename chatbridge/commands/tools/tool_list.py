@@ -55,15 +55,16 @@ class ToolList:
     ) -> None:
         """`library` has been loaded."""
         self.changes = Changes()
-        self._store = store
-        self._clock = clock
-        self._own = tuple(own)
-        self._library = library
-        self._means = means
+        self._own, self._library, self._means = tuple(own), library, means
+        self._store, self._clock = store, clock
+
+        def has_commands() -> bool:
+            return bool(library.commands)
+
         self._beside: tuple[ToolHandler, ...] = (
-            Status(means, lambda: library.problems, self._any),
-            Await(means, self._any),
-            Cancel(means, self._any),
+            Status(means, lambda: library.problems, has_commands),
+            Await(means, has_commands),
+            Cancel(means, has_commands),
         )
         self._tools = self._listed()
         means.pushes.problems(library.problems)
@@ -83,8 +84,7 @@ class ToolList:
         )
 
     async def compare(self) -> None:
-        """With what the hub before this one offered: its clients are still there. Before any of
-        them is served."""
+        """With what the hub before this one offered, before any of its clients is served."""
         try:
             before = await self._store.note(channel=CHANNEL, key=KEY)
         except StoreError as error:
@@ -95,7 +95,6 @@ class ToolList:
         await self._remember()
 
     async def reload(self) -> None:
-        """The files may have changed."""
         before, problems = self._digest(), self._library.problems
         if not await asyncio.to_thread(self._library.reload):
             return
@@ -108,9 +107,6 @@ class ToolList:
         self._means.pushes.tools_changed()
         await self.changes.publish(ToolsListChanged())
         await self._remember()
-
-    def _any(self) -> bool:
-        return bool(self._library.commands)
 
     def _listed(self) -> tuple[ToolHandler, ...]:
         commands = self._library.commands.values()

@@ -10,16 +10,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chatbridge.commands.arguments.environment import environment_of
-from chatbridge.commands.arguments.executable import Programs
+from chatbridge.commands.arguments.executable import Programs, environment_of
 from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.definitions.watch import watch
-from chatbridge.commands.operations.announcing import Announcing
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs, Sweeping
 from chatbridge.commands.operations.runner_client import RunnerClient
-from chatbridge.commands.tools.notifications import Pushes
+from chatbridge.commands.tools.notifications import Announcing, Pushes
 from chatbridge.commands.tools.tool import Means
 from chatbridge.commands.tools.tool_list import ToolList
 from chatbridge.core.asks.broker import Broker

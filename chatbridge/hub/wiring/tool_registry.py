@@ -11,21 +11,18 @@ from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.settings import Settings
+from chatbridge.tools import ask_user, auq
 from chatbridge.tools.approvals.tool import ApproveToolUse
-from chatbridge.tools.ask_user import tool as ask_user
-from chatbridge.tools.ask_user.tool import AskUser
-from chatbridge.tools.auq import results as auq
-from chatbridge.tools.auq.arguments import Limits as AuqLimits
-from chatbridge.tools.auq.tool import AskUserQuestions, GetAnsweredQuestions
+from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions
+from chatbridge.tools.auq import Limits as AuqLimits
 from chatbridge.tools.call import ToolHandler
 from chatbridge.tools.clients import Client, Clients
 from chatbridge.tools.elicitation import Elicitation, States, key_in
 from chatbridge.tools.journal.journal import JournalKeeper
 from chatbridge.tools.notify_user import NotifyUser
-from chatbridge.tools.question_ask.ask import QuestionAsk
-from chatbridge.tools.question_ask.summary import QuestionSummary
-from chatbridge.tools.wait_for_answer import WaitForAnswer
-from chatbridge.tools.waiting import Waiting
+from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
+from chatbridge.tools.waiting import WaitForAnswer, Waiting
 
 
 def tools_of(

@@ -13,7 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -41,13 +41,9 @@ def subject_of(
     tool: str, given: Json, project: Project, *, folder: str | None, started: bool = False
 ) -> tuple[str, Subject]:
     """The question in our words, and what it is about in the agent's. `folder` is where the tool
-    would be used, or only where its agent was `started`.
-
-    Looks at files: not for the event loop.
-
-    :raises ToolInputError: a path cannot be shown.
-    """
-    where = _where(folder)
+    would be used, or only where its agent was `started`. Looks at files: not for the event loop.
+    :raises ToolInputError: a path cannot be shown."""
+    where = as_written(_storable(folder)) if folder and folder.startswith("/") else None
     if tool == "Bash" and (command := _command(given)) is not None:
         subject = Subject(code=command, language="bash", folder=where, started=started)
         return COMMAND, whole_first(subject)
@@ -70,12 +66,6 @@ def whole_first(subject: Subject) -> Subject:
 
 def _is_long(shown: str) -> bool:
     return len(shown.encode("utf-16-le", "surrogatepass")) // 2 > LONG_TEXT  # as chats count them
-
-
-def _where(folder: str | None) -> str | None:
-    if folder is None or not folder.startswith("/"):
-        return None
-    return as_written(_storable(folder))
 
 
 def _storable(path: str) -> str:
@@ -156,11 +146,8 @@ def _diff(tool: str, given: Json) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
-    old: str
-    new: str
-    everywhere: bool
+_Edit = tuple[str, str, bool]
+"""The old text, the new one, and whether every occurrence is replaced."""
 
 
 def _edit(found: object) -> _Edit | None:
@@ -170,16 +157,16 @@ def _edit(found: object) -> _Edit | None:
     everywhere = found.get("replace_all", False)
     if not isinstance(old, str) or not isinstance(new, str) or not isinstance(everywhere, bool):
         return None
-    return _Edit(old, new, everywhere) if old != new else None
+    return (old, new, everywhere) if old != new else None
 
 
 def _edited(edits: list[_Edit]) -> str:
-    compare = sum(effort(edit.old, edit.new) for edit in edits) <= COMPARED
+    compare = sum(effort(old, new) for old, new, _ in edits) <= COMPARED
     shown = []
-    for number, edit in enumerate(edits, 1):
+    for number, (old, new, everywhere) in enumerate(edits, 1):
         which = f"{number} of {len(edits)}" if len(edits) > 1 else ""
-        header = ", ".join(part for part in (which, edit.everywhere and EVERYWHERE) if part)
-        shown.append(_headed(header, replaced(edit.old, edit.new, compare=compare)))
+        header = ", ".join(part for part in (which, everywhere and EVERYWHERE) if part)
+        shown.append(_headed(header, replaced(old, new, compare=compare)))
     return "\n".join(shown)
 
 
@@ -233,9 +220,9 @@ def replaced(old: str, new: str, *, compare: bool = True) -> str:
     before, after = _lines(old), _lines(new)
     if not compare:
         return "\n".join([*(f"-{line}" for line in before), *(f"+{line}" for line in after)])
-    everything = len(before) + len(after)
-    compared = difflib.unified_diff(before, after, n=everything, lineterm="")
-    return "\n".join(_without_header(compared))
+    compared = difflib.unified_diff(before, after, n=len(before) + len(after), lineterm="")
+    # Without the names of two files and the range of lines, which are not known.
+    return "\n".join(list(compared)[3:])
 
 
 def written(content: str) -> str:
@@ -243,20 +230,13 @@ def written(content: str) -> str:
     if not content:
         return ""
     ended = content.endswith("\n")
-    lines = [f"+{line}" for line in _lines(content[:-1] if ended else content)]
-    if not lines:  # nothing but a line's end
-        lines = ["+"]
+    lines = [f"+{line}" for line in content.removesuffix("\n").split("\n")]
     return "\n".join(lines if ended else [*lines, NO_NEWLINE])
 
 
 def _lines(text: str) -> list[str]:
     """Split at line feeds only, so that joining the lines gives the text again."""
     return text.split("\n") if text else []
-
-
-def _without_header(diff: Iterator[str]) -> list[str]:
-    """Drop the names of two files and the range of lines, which are not known."""
-    return list(diff)[3:]
 
 
 RUN_FOLDERS = frozenset({"hooks", "githooks", "git-hooks", "ci"})
@@ -275,10 +255,7 @@ _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def real_path(path: str, project: Project) -> str | None:
-    """Where `path` leads after all links; None: it lies where the hub cannot look.
-
-    :raises ValueError: it can be no path.
-    """
+    """Where `path` leads; None: where the hub cannot look. :raises ValueError: it is no path."""
     return None if project.outsider else os.path.realpath(path)
 
 

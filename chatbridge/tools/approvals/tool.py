@@ -12,7 +12,7 @@ import asyncio
 import json
 import logging
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from mcp_types import CallToolResult, Tool
 
@@ -21,8 +21,10 @@ from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import (
     DENY,
     VERDICTS,
+    Answer,
     Ask,
     AskRequest,
+    Option,
     Project,
     Question,
     QuestionType,
@@ -30,7 +32,6 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.text import one_line
 from chatbridge.projects import settings_of
-from chatbridge.tools.approvals import questions as approval_questions
 from chatbridge.tools.approvals.subject import subject_of
 from chatbridge.tools.call import Peer, ToolCall, text_result
 from chatbridge.tools.clients import HOOK, soonest
@@ -72,23 +73,14 @@ they like. Nobody answered, or nobody could be reached: denied. Claude Code's ow
 it by yourself allows nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
-    """A tool that is to be used, and its input."""
-
-    tool: str
-    given: Json
-
-
+@dataclass(frozen=True, slots=True)
 class ApproveToolUse:
     name = "approve_tool_use"
     always = True
 
-    def __init__(self, waiting: Waiting, *, timeout: float | None) -> None:
-        """`timeout` of approvals; None: that of every ask."""
-        self._waiting = waiting
-        self._policy = waiting.broker.policy
-        self._timeout = timeout
+    waiting: Waiting
+    timeout: float | None
+    """Of approvals; None: that of every ask."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
         return described(
@@ -96,52 +88,49 @@ class ApproveToolUse:
             title="Approve the use of a tool",
             description=DESCRIPTION,
             schema=object_schema(
-                {
-                    "tool_name": text_field("The tool that is to be used"),
-                    "input": {"type": "object", "description": "What it is to be used with"},
-                    "tool_use_id": text_field("The client's own id of it"),
-                },
-                "tool_name",
-                "input",
+                *("tool_name", "input"),
+                tool_name=text_field("The tool that is to be used"),
+                input={"type": "object", "description": "What it is to be used with"},
+                tool_use_id=text_field("The client's own id of it"),
             ),
             read_only=True,
         )
 
     async def run(self, arguments: Json, call: ToolCall) -> CallToolResult:
         try:
-            use = _parsed(arguments)
+            tool, given = _parsed(arguments)
             if call.agent.client == HOOK and not settings_of(call.project.key).enabled:
                 return _deny(SWITCHED_OFF, "switched_off")  # a hook's client can ask by itself
-            if use.tool == approval_questions.TOOL:
-                questions = approval_questions.questions_of(use.given)
-                if questions is not None:
-                    return await self._questions(use, questions, call)
-            return await self._approval(use, call)
+            questions = questions_of(given) if tool == TOOL else None
+            if questions is not None:
+                return await self._questions(tool, given, questions, call)
+            return await self._approval(tool, given, call)
         except ChatbridgeError as error:
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, self.name, details)
-            await self._waiting.broker.waiting_calls.mark_failed(call.name)
+            await self.waiting.broker.waiting_calls.mark_failed(call.name)
             return _deny(str(error), "failed", is_error=True)
 
-    # ── a permission ──────────────────────────────────────────────────────────────────────────────
-
-    async def _approval(self, use: Use, call: ToolCall) -> CallToolResult:
+    async def _approval(self, tool: str, given: Json, call: ToolCall) -> CallToolResult:
         # A hook says where its agent is now. Others only have the folder that they began in.
         started = call.agent.client != HOOK
         text, subject = await asyncio.to_thread(
-            subject_of, use.tool, use.given, call.project, folder=call.folder, started=started
+            subject_of, tool, given, call.project, folder=call.folder, started=started
         )
-        limit = self._limit(call)
+        broker = self.waiting.broker
+        timeout = broker.policy.default_timeout if self.timeout is None else self.timeout
+        # The call ends then at the latest, and the card must not promise more time than it has.
+        limit = soonest(call.given_up_after, broker.policy.max_block)
         if limit is not None:
             subject = replace(subject, latest=call.clock.time() + limit)
+            timeout = min(timeout, limit)
         question = Question(id="approval", text=text, type=QuestionType.APPROVAL, subject=subject)
-        request = self._request(use, (question,), call, timeout=self._longest(limit))
-        broker = self._waiting.broker
+        request = _request(tool, (question,), call, timeout)
         if await broker.allowed_in_session(request, call.name):
             log.info("allowed for this session call=%s project=%s", call.id, call.project.name)
-            return _allow(use.given)
-        ask, waiting = await self._waiting.ask(request, call)
-        ended = await self._waiting.ended(ask, waiting, call, limit=None)
+            return _allow(given)
+        ask, waiting = await self.waiting.ask(request, call)
+        ended = await self.waiting.ended(ask, waiting, call, limit=None)
         if ended is None:
             # It ends here and now: whoever taps after this must not think that it ran.
             ended = await broker.time_out(ask.id)
@@ -152,47 +141,22 @@ class ApproveToolUse:
         (answer,) = ended.outcome.answers
         if answer.values == (VERDICTS[DENY].label,):
             return _deny(_with_reason(DENIED, answer.custom_text), "denied")
-        return _allow(use.given)
-
-    def _limit(self, call: ToolCall) -> float | None:
-        """Seconds after which the call ends at the latest, whatever its card says."""
-        return soonest(call.given_up_after, self._policy.max_block)
-
-    def _longest(self, limit: float | None) -> float:
-        """The card must not promise more time than the call has: then it is denied."""
-        own = self._policy.default_timeout if self._timeout is None else self._timeout
-        return own if limit is None else min(own, limit)
-
-    # ── the client's own questions ────────────────────────────────────────────────────────────────
+        return _allow(given)
 
     async def _questions(
-        self, use: Use, questions: tuple[Question, ...], call: ToolCall
+        self, tool: str, given: Json, questions: tuple[Question, ...], call: ToolCall
     ) -> CallToolResult:
-        own = settings_of(call.project.key).default_timeout or self._policy.default_timeout
-        timeout = min(own, self._policy.max_timeout)
-        request = self._request(use, questions, call, timeout=timeout)
-        ask, waiting = await self._waiting.ask(request, call)
-        ended = await self._waiting.ended(ask, waiting, call, limit=None)
+        policy = self.waiting.broker.policy
+        own = settings_of(call.project.key).default_timeout or policy.default_timeout
+        request = _request(tool, questions, call, min(own, policy.max_timeout))
+        ask, waiting = await self.waiting.ask(request, call)
+        ended = await self.waiting.ended(ask, waiting, call, limit=None)
         if ended is None:
-            await self._waiting.broker.waiting_calls.cancel(call.name)
+            await self.waiting.broker.waiting_calls.cancel(call.name)
             return await self._unanswered(ask, STILL_OPEN, "client_limit")
         if ended.answer is None:
             return await self._refused(ended)
-        return _allow(approval_questions.answered(use.given, ended.answer.answers))
-
-    # ── both ──────────────────────────────────────────────────────────────────────────────────────
-
-    def _request(
-        self, use: Use, questions: tuple[Question, ...], call: ToolCall, *, timeout: float | None
-    ) -> AskRequest:
-        return AskRequest(
-            project=call.project,
-            agent=call.agent,
-            tool=self.name,
-            dialect=use.tool,  # part of the fingerprint: what one tool may do no other may
-            questions=questions,
-            timeout=timeout,
-        )
+        return _allow(answered(given, ended.answer.answers))
 
     async def _refused(self, ask: Ask) -> CallToolResult:
         if ask.status is Status.TIMED_OUT:
@@ -203,34 +167,40 @@ class ApproveToolUse:
         return _deny(_with_reason(CANCELLED, reason), "cancelled")
 
     async def _unanswered(self, ask: Ask, sentence: str, outcome: str) -> CallToolResult:
-        if nobody := (await self._waiting.reach(ask)).nobody:
+        if nobody := (await self.waiting.reach(ask)).nobody:
             return _deny(f"{nobody} {NOT_REACHED}", "not_reached")
         return _deny(sentence, outcome)
 
 
-def _parsed(arguments: Json) -> Use:
-    """:raises ToolInputError:"""
+def _request(
+    tool: str, questions: tuple[Question, ...], call: ToolCall, timeout: float | None
+) -> AskRequest:
+    return AskRequest(
+        project=call.project,
+        agent=call.agent,
+        tool=ApproveToolUse.name,
+        dialect=tool,  # part of the fingerprint: what one tool may do no other may
+        questions=questions,
+        timeout=timeout,
+    )
+
+
+def _parsed(arguments: Json) -> tuple[str, Json]:
     tool, given = arguments.get("tool_name"), arguments.get("input")
     if not isinstance(tool, str) or not tool.strip() or len(tool) > LONGEST_NAME:
         accepted = f"a tool's name of at most {LONGEST_NAME} characters"
         raise refused("Validation error: tool_name is required", "tool_name", tool, accepted)
-    size = _size(given)
+    try:
+        size = len(json.dumps(given, allow_nan=False))
+    except (ValueError, RecursionError):  # NaN and the like: the client could not read them
+        size = None
     if not isinstance(given, dict) or size is None:
         accepted = "the tool's input as an object"
         raise refused("Validation error: input is required", "input", given, accepted)
     if size > MAX_CHARACTERS:
         given_size, accepted = f"{size:,} characters of JSON", f"at most {MAX_CHARACTERS:,}"
         raise too_long("input", "input", given_size, accepted)
-    return Use(tool=tool, given=given)
-
-
-def _size(given: object) -> int | None:
-    """None if it holds numbers that Python reads and JSON does not have: the client could not read
-    them."""
-    try:
-        return len(json.dumps(given, allow_nan=False))
-    except (ValueError, RecursionError):
-        return None
+    return tool, given
 
 
 def _with_reason(sentence: str, reason: str | None) -> str:
@@ -248,3 +218,66 @@ def _deny(message: str, outcome: str, *, is_error: bool = False) -> CallToolResu
 
 def _verdict(value: Json) -> CallToolResult:
     return text_result(json.dumps(value, ensure_ascii=False))
+
+
+TOOL = "AskUserQuestion"
+MOST_QUESTIONS, MOST_OPTIONS = 10, 20
+LONGEST = 4_000
+
+
+def questions_of(given: Json) -> tuple[Question, ...] | None:
+    """None if they cannot be asked to the letter, or their answers could not be told apart."""
+    found = given.get("questions")
+    if not isinstance(found, list) or not 1 <= len(found) <= MOST_QUESTIONS:
+        return None
+    questions = [_question(one, number) for number, one in enumerate(found, 1)]
+    known = tuple(question for question in questions if question is not None)
+    return known if len({question.text for question in known}) == len(found) else None
+
+
+def answered(given: Json, answers: tuple[Answer, ...]) -> Json:
+    """The input with the answers in it: with it the tool returns them to the model."""
+    said = {
+        one["question"]: _said(one, answer)
+        for one, answer in zip(given["questions"], answers, strict=True)
+    }
+    return {"questions": given["questions"], "answers": said}
+
+
+def _question(one: object, number: int) -> Question | None:
+    if not isinstance(one, dict):
+        return None
+    text, header = one.get("question"), one.get("header")
+    multi = one.get("multiSelect", False)
+    options = _options(one.get("options"))
+    if not _is_text(text) or not isinstance(multi, bool) or options is None:
+        return None
+    return Question(
+        id=f"q_{number}",
+        text=text,
+        title=header if _is_text(header) else None,
+        type=QuestionType.MULTI_SELECT if multi else QuestionType.SELECT,
+        options=options,
+    )
+
+
+def _options(found: object) -> tuple[Option, ...] | None:
+    if not isinstance(found, list) or not 1 <= len(found) <= MOST_OPTIONS:
+        return None
+    options = []
+    for one in found:
+        label = one.get("label") if isinstance(one, dict) else None
+        if not _is_text(label):
+            return None
+        about = one.get("description")
+        options.append(Option(label=label, description=about if _is_text(about) else None))
+    return tuple(options) if len({option.label for option in options}) == len(options) else None
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= LONGEST
+
+
+def _said(question: Json, answer: Answer) -> str | list[str]:
+    said = [*answer.values, *([] if answer.custom_text is None else [answer.custom_text])]
+    return said if question.get("multiSelect") else "".join(said[:1])

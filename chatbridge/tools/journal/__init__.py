@@ -1,6 +1,5 @@
 """The journal of a project: what `question_ask` was answered.
 
 journal: where answers are saved and found
-folder: its folder on the disk
 yaml_text: its files as YAML
 """

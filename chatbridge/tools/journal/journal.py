@@ -7,12 +7,16 @@ directory takes its place. Everything here blocks: call it in a thread.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Self
 
 from chatbridge.core.errors import StoreError
@@ -20,7 +24,6 @@ from chatbridge.core.model import Ask, Project
 from chatbridge.core.store_port import Store
 from chatbridge.core.text import encodable, one_line
 from chatbridge.digests import sha256_hex
-from chatbridge.tools.journal import folder as disk
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +46,8 @@ class Place:
 
     def create(self, stem: str, content: bytes) -> str:
         """A new file, as it is named to an agent. :raises OSError:"""
-        with disk.opened(self.root, self.folder, make=True) as folder:
-            return self.shown(disk.create(folder, stem, content))
+        with opened(self.root, self.folder, make=True) as folder:
+            return self.shown(create(folder, stem, content))
 
 
 @dataclass(slots=True)
@@ -55,11 +58,10 @@ class Pages:
     skipped: list[tuple[str, str]] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Journal:
-    def __init__(self, *, folder: str, state: Path) -> None:
-        """`folder`: inside every project. `state`: the state directory."""
-        self._folder = folder
-        self._state = state
+    folder: str
+    state: Path
 
     def where(self, project: Project) -> str:
         """The folder, in words for an agent."""
@@ -67,10 +69,7 @@ class Journal:
 
     def save(self, project: Project, entry: Entry, *, since: float | None = None) -> str:
         """Write it down, unless it is there already; where it is. `since`: an entry of after this
-        time with the same words is the same one.
-
-        :raises OSError: it could not be written anywhere.
-        """
+        time with the same words is the same one. :raises OSError:"""
         from chatbridge.tools.journal.yaml_text import written
 
         earliest = entry.timestamp if since is None else stamp(since)
@@ -92,35 +91,24 @@ class Journal:
     def read(self, project: Project) -> Pages:
         """Everything that can be read, in no order; nothing twice."""
         pages = Pages()
-        seen: set[Entry] = set()
         for place in self._read_from(project):
             try:
-                with disk.opened(place.root, place.folder) as folder:
-                    found = disk.read(folder)
+                with opened(place.root, place.folder) as folder:
+                    _read(folder, pages)
             except FileNotFoundError:
                 continue
             except OSError as error:
                 pages.skipped.append((place.folder, error.strerror or "cannot be read"))
-                continue
-            pages.skipped += found.skipped
-            for name, (text, changed_at) in found.texts.items():
-                try:
-                    entry = _parsed(name, text, changed_at)
-                except ValueError as error:
-                    pages.skipped.append((name, str(error)))
-                    continue
-                if entry not in seen:
-                    seen.add(entry)
-                    pages.entries.append(entry)
+        pages.entries = list(dict.fromkeys(pages.entries))
         return pages
 
     def _places(self, project: Project) -> list[Place]:
         """Where to write, the best first; the last one is in the state directory."""
         digest = sha256_hex(os.fsencode(project.key))[:16]
-        away = Place(str(self._state), f"journal/{digest}", relative=False)
+        away = Place(str(self.state), f"journal/{digest}", relative=False)
         if not project.key.startswith("/"):
             return [away]
-        folder = self._folder
+        folder = self.folder
         if folder == FOLDER and _is_there(project.key, OLDER):
             folder = OLDER
         return [Place(project.key, folder, relative=True), away]
@@ -128,14 +116,14 @@ class Journal:
     def _read_from(self, project: Project) -> list[Place]:
         *inside, away = self._places(project)
         if inside:
-            both = dict.fromkeys((self._folder, OLDER))
+            both = dict.fromkeys((self.folder, OLDER))
             inside = [Place(project.key, folder, relative=True) for folder in both]
         return [*inside, away]
 
 
 def _is_there(root: str, folder: str) -> bool:
     try:
-        with disk.opened(root, folder):
+        with opened(root, folder):
             return True
     except OSError:
         return False
@@ -144,13 +132,13 @@ def _is_there(root: str, folder: str) -> bool:
 def _already_there(place: Place, entry: Entry, earliest: str) -> str | None:
     """The file that has this entry, looked for only among those of its time."""
     try:
-        with disk.opened(place.root, place.folder) as folder:
-            for name in disk.names(folder):
+        with opened(place.root, place.folder) as folder:
+            for name in names(folder):
                 time = _time_in(name)
                 if time is None or not earliest[:19] <= time[:19] <= entry.timestamp[:19]:
                     continue
                 try:
-                    found = _parsed(name, *disk.read_file(folder, name))
+                    found = _parsed(name, *read_file(folder, name))
                 except (OSError, ValueError):
                     continue
                 same = (found.question, found.answer) == (entry.question, entry.answer)
@@ -162,7 +150,6 @@ def _already_there(place: Place, entry: Entry, earliest: str) -> str | None:
 
 
 def _parsed(name: str, text: str, changed_at: float) -> Entry:
-    """:raises ValueError:"""
     from chatbridge.tools.journal.yaml_text import parsed
 
     return parsed(text, otherwise_at=_time_in(name) or stamp(changed_at))
@@ -175,11 +162,6 @@ def _time_in(name: str) -> str | None:
         return None
     year, month, day, hour, minute, second = found.groups()
     return canonical(f"{year}-{month}-{day}T{hour}:{minute}:{second}Z")
-
-
-def reason(error: OSError) -> str:
-    """Why something was not saved, in a few words for an agent."""
-    return one_line(error.strerror or "the disk refused it")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -282,4 +264,127 @@ class JournalKeeper:
 
 def _not_saved(project: Project, error: OSError) -> str:
     log.error("project %s: an answer was not saved: %s", project.name, error)
-    return f"not saved: {reason(error)}"
+    return f"not saved: {one_line(error.strerror or 'the disk refused it')}"
+
+
+MAX_FILE = 1_000_000
+MAX_FOLDER = 30_000_000
+"""Bytes that are read of the newest files: a repository can bring along what it likes."""
+SUFFIXES = 1_000
+_STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LAST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def opened(root: str, folder: str, *, make: bool = False) -> Iterator[int]:
+    """A descriptor of `root`/`folder`. Only what is below the root is made. No symbolic link is
+    followed: a repository could bring one to anywhere along. :raises OSError:"""
+    below = PurePosixPath(folder).parts
+    above = PurePosixPath(root).parts[1:]
+    here = os.open("/", _STEP)
+    try:
+        for i, part in enumerate((*above, *below), start=1):
+            last = i == len(above) + len(below)
+            here = _into(here, part, flags=_LAST if last else _STEP, make=make and i > len(above))
+        yield here
+    finally:
+        os.close(here)
+
+
+def _into(parent: int, part: str, *, flags: int, make: bool) -> int:
+    """Open a part below, and close its parent."""
+    made = False
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(part, dir_fd=parent)
+            made = True
+    try:
+        below = os.open(part, flags, dir_fd=parent)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP) and _is_link(parent, part):
+            raise OSError(errno.ELOOP, f"{part} is a symbolic link") from None
+        raise
+    os.close(parent)
+    if made and flags == _LAST:
+        with suppress(OSError):  # the answer is worth more than a tidy repository
+            _create(below, ".gitignore", b"*\n")
+    return below
+
+
+def _is_link(parent: int, part: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(part, dir_fd=parent, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def create(folder: int, stem: str, content: bytes) -> str:
+    """A new file for this second; its name. :raises OSError:"""
+    for number in range(1, SUFFIXES + 1):
+        name = f"{stem}_question.yaml" if number == 1 else f"{stem}_{number}_question.yaml"
+        try:
+            _create(folder, name, content)
+        except FileExistsError:
+            continue
+        os.fsync(folder)
+        return name
+    raise OSError(errno.EEXIST, f"there are {SUFFIXES} files of this second")
+
+
+def _create(folder: int, name: str, content: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(name, flags, 0o666, dir_fd=folder)
+    try:
+        with open(file, "wb", buffering=0) as out:
+            left = memoryview(content)
+            while left:
+                left = left[out.write(left) :]
+            os.fsync(file)
+    except OSError:
+        os.unlink(name, dir_fd=folder)  # half a file would be a corrupt one
+        raise
+
+
+def names(folder: int) -> list[str]:
+    return sorted(name for name in os.listdir(folder) if name.endswith((".yaml", ".yml")))
+
+
+def _read(folder: int, pages: Pages) -> None:
+    room = MAX_FOLDER
+    for name in reversed(names(folder)):
+        if room <= 0:
+            pages.skipped.append((name, "too much in this folder"))
+            continue
+        try:
+            text, changed_at = read_file(folder, name)
+            room -= len(text)
+            pages.entries.append(_parsed(name, text, changed_at))
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            problem = error.strerror if isinstance(error, OSError) else str(error)
+            pages.skipped.append((name, problem or "cannot be read"))
+
+
+def read_file(folder: int, name: str) -> tuple[str, float]:
+    """:raises OSError: :raises ValueError: it is too large, no file, or no text."""
+    # Not to wait for the other end of a named pipe.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        file = os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ValueError("a symbolic link") from None
+        raise
+    about = os.fstat(file)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(file)
+        raise ValueError("not a file")
+    with open(file, "rb") as content:
+        data = content.read(MAX_FILE + 1)
+    if len(data) > MAX_FILE:
+        raise ValueError("larger than 1 MB")
+    try:
+        return data.decode(), about.st_mtime
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None

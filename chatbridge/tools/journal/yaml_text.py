@@ -38,16 +38,13 @@ _Dumper.add_representer(
 
 
 def written(entry: Entry) -> str:
-    """The file of one answer."""
     at = entry.timestamp
     return f"# Saved at {at[:10]} {at[11:19]} UTC\n{_mapping(entry)}"
 
 
 def parsed(text: str, *, otherwise_at: str) -> Entry:
-    """What a file says, also one that was written by hand, where a time may be missing.
-
-    :raises ValueError: it is no answer, and why.
-    """
+    """What a file says, also one that was written by hand, where a time may be missing. :raises
+    ValueError: it is no answer, and why."""
     try:
         found = _top_level(text)
     except (yaml.YAMLError, OverflowError):  # the latter where PyYAML was built without its C part
@@ -64,10 +61,8 @@ def parsed(text: str, *, otherwise_at: str) -> Entry:
 def _top_level(text: str) -> dict[str, str | None]:
     """The mapping that a text consists of, with its values as they are spelt: "answer: yes" is no
     truth value, a time no date. What is no plain value is None. Read step by step, so that a file
-    which somebody made to be hard work is given up soon.
-
-    :raises ValueError: it is something else.
-    """
+    which somebody made to be hard work is given up soon. :raises ValueError: it is something
+    else."""
     found: dict[str, str | None] = {}
     depth, key, at_key = 0, None, True
     for count, event in enumerate(yaml.parse(text, Loader=_Loader)):
