@@ -52,6 +52,15 @@ def address(value: str, *, accepted: str) -> SplitResult:
     return parts
 
 
+def is_loopback(host: str) -> bool:
+    from ipaddress import ip_address  # only who listens needs it
+
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 # ── whether a value is no wider than the file's ───────────────────────────────────────────────────
 
 

@@ -16,14 +16,7 @@ from pydantic.fields import FieldInfo
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.core.errors import SettingsError
-from chatbridge.setting_rules import (
-    Fits,
-    is_in_order,
-    is_no_more,
-    is_same,
-    is_same_or,
-    is_within,
-)
+from chatbridge.setting_rules import Fits, is_in_order, is_no_more, is_same, is_same_or, is_within
 
 Key = tuple[str, ...]
 

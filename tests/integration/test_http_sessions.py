@@ -11,17 +11,9 @@ import pytest
 
 from chatbridge.hub.http import agents as http_agents
 from chatbridge.hub.http import tokens as http_tokens
-from chatbridge.hub.http.sessions import (
-    IDLE,
-    MAX_SESSIONS,
-    TICK,
-    Exchange,
-    HttpSession,
-    HttpSessions,
-    project_of,
-)
+from chatbridge.hub.http.sessions import IDLE, MAX_SESSIONS, TICK, HttpSession, HttpSessions
 from chatbridge.hub.http.tokens import Token, Tokens
-from chatbridge.tools.call import Remote
+from chatbridge.hub.http.wire import Exchange, nothing_more, unheard
 from tests.fakes.core_env import PATIENCE, World, world
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, initialize, open_door
 
@@ -67,7 +59,7 @@ async def book(tmp_path: Path) -> AsyncIterator[Book]:
 
 
 def exchange(session: HttpSession) -> Exchange:
-    made = Exchange(Remote(link=session.link, project=project_of(session.token), usual=60.0))
+    made = Exchange({"type": "http"}, nothing_more, unheard, {})
     session.open.add(made)
     return made
 

@@ -17,11 +17,11 @@ from chatbridge.hub.http.guard import (
     MAX_ADDRESSES,
     MAX_WAITING,
     SAY_EVERY,
+    TOKEN,
     WINDOW,
     Guesses,
     HttpGuard,
     Names,
-    token_of,
 )
 from chatbridge.hub.http.sessions import TICK
 from chatbridge.hub.http.tokens import Tokens
@@ -148,7 +148,7 @@ async def test_a_thousand_wrong_tokens_are_slow_and_keep_nobody_out(tmp_path: Pa
     clock, let_in, answers = StillClock(), [], []
 
     async def inside(scope: Scope, receive: Receive, send: Send) -> None:
-        let_in.append(token_of(scope).name)
+        let_in.append(scope[TOKEN].name)
 
     async def nothing() -> Message:
         raise AssertionError("nobody reads a stranger's body")

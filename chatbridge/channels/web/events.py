@@ -10,17 +10,17 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from chatbridge.channels.web.notices import notice_object
-from chatbridge.channels.web.render import json_text
+from chatbridge.channels.web.render import json_text, output_address
 from chatbridge.channels.web.request_parsing import Refusal
 from chatbridge.channels.web.sessions import Session
-from chatbridge.core.asks.serialize import ask_object
+from chatbridge.core.asks.serialize import agent_object, ask_object, iso
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Notice, Post
+from chatbridge.core.model import Ask, Notice, OperationEnd, Post
 from chatbridge.core.ports import AskActions
 
 log = logging.getLogger(__name__)
@@ -209,3 +209,28 @@ def _event(news: Ask | Notice, *, brief: bool) -> str:
         return f"event: notice\ndata: {json_text(told)}\n\n"
     told = {"id": news.id, "revision": news.revision} if brief else ask_object(news)
     return f"event: ask\nid: {news.revision}\ndata: {json_text(told)}\n\n"
+
+
+def notice_object(notice: Notice) -> dict[str, Any]:
+    """A notice as the API and the event stream show it."""
+    return {
+        "id": notice.id,
+        "level": notice.level,
+        "title": notice.title or None,
+        "message": notice.message,
+        "at": iso(notice.at),
+        "agent": agent_object(notice.agent, notice.project),
+        "operation": _end_object(notice.operation) if notice.operation else None,
+    }
+
+
+def _end_object(end: OperationEnd) -> dict[str, Any]:
+    return {
+        "id": end.id,
+        "title": end.title,
+        "succeeded": end.succeeded,
+        "how": end.how or None,
+        "seconds": round(end.took, 3),
+        "tail": end.tail or None,
+        "output": f"/api{output_address(end.id)}" if end.whole else None,
+    }

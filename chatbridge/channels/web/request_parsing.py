@@ -10,7 +10,7 @@ import asyncio
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -74,22 +74,19 @@ class Refusal(Exception):
 async def read_body(request: Request, *, seconds: float) -> bytes:
     """The whole body, or a refusal: a sender cannot make the hub hold much, or for long."""
     declared = request.headers.get("content-length", "0")
+    too_large = Refusal(413, f"The request is larger than {MAX_BODY // 1024} KiB.")
     if not declared.isdecimal() or int(declared) > MAX_BODY:
-        raise _too_large()
+        raise too_large
     body = bytearray()
     try:
         async with asyncio.timeout(seconds):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > MAX_BODY:
-                    raise _too_large()
+                    raise too_large
     except TimeoutError:
         raise Refusal(408, f"The request did not end within {seconds:g} s.") from None
     return bytes(body)
-
-
-def _too_large() -> Refusal:
-    return Refusal(413, f"The request is larger than {MAX_BODY // 1024} KiB.")
 
 
 async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
@@ -102,15 +99,12 @@ async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
         # Python's reader takes escaped halves of a character; no store and no page does.
         found = safe_json.loads(body.decode())
         json.dumps(found, ensure_ascii=False).encode()
+        problem = None if isinstance(found, dict) else wrong_type(found, dict)
     except ValueError:
-        raise _unfit("the body is not valid JSON in UTF-8") from None
-    if not isinstance(found, dict):
-        raise _unfit(wrong_type(found, dict))
-    return found
-
-
-def _unfit(problem: str) -> Refusal:
-    return Refusal(422, problem, more={"path": ""})
+        problem = "the body is not valid JSON in UTF-8"
+    if problem:
+        raise Refusal(422, problem, more={"path": ""})
+    return cast("dict[str, Any]", found)
 
 
 async def read_form(request: Request, *, seconds: float) -> dict[str, str]:
@@ -209,10 +203,13 @@ def events_of(ask: Ask, action: Event, text: str) -> tuple[Event, ...]:
         case form.Other(step=step) if typed and ask.approval:
             return form.Other(step=step), form.Text(text=text, step=step + 1)
         case form.Rephrase(step=step) if form.can_ask_back(ask.questions, ask.draft):
-            lead = _to_cancel(ask, step)
+            lead = _lead_to_cancel(ask, step)
             return *lead, form.Rephrase(step=step + len(lead))
         case form.Explain(step=step) if form.can_ask_back(ask.questions, ask.draft):
-            lead = _to_explain(ask, step)
+            lead = ()
+            if ask.draft.view is not View.EXPLAIN:
+                lead = _lead_to_cancel(ask, step)
+                lead = *lead, form.AskExplain(step=step + len(lead))
             step += len(lead)
             last = form.Text(text=text, step=step) if typed else form.Explain(step=step)
             return *lead, last
@@ -220,12 +217,5 @@ def events_of(ask: Ask, action: Event, text: str) -> tuple[Event, ...]:
             return (action,)
 
 
-def _to_cancel(ask: Ask, step: int) -> tuple[Event, ...]:
+def _lead_to_cancel(ask: Ask, step: int) -> tuple[Event, ...]:
     return () if ask.draft.view is View.CANCEL else (form.AskCancel(step=step),)
-
-
-def _to_explain(ask: Ask, step: int) -> tuple[Event, ...]:
-    if ask.draft.view is View.EXPLAIN:
-        return ()
-    lead = _to_cancel(ask, step)
-    return *lead, form.AskExplain(step=step + len(lead))

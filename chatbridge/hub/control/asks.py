@@ -130,10 +130,7 @@ class TerminalAsks:
 
     async def _limits(self, _request: Request) -> Json:
         """What `chatbridge ask` has to know of the owner's rules."""
-        return {
-            "longest": self.policy.max_timeout,
-            "withdraws": self.policy.withdraw_on_cancel,
-        }
+        return {"longest": self.policy.max_timeout, "withdraws": self.policy.withdraw_on_cancel}
 
     # ── what a person does ────────────────────────────────────────────────────────────────────────
 

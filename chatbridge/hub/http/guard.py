@@ -16,10 +16,10 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chatbridge.channels.web.connection_limits import note_credential
 from chatbridge.channels.web.guard import TWO_ENDS, Hosts, has_two_ends
+from chatbridge.channels.web.server import note_credential
 from chatbridge.core.ports import Clock
-from chatbridge.hub.http.tokens import Token, Tokens
+from chatbridge.hub.http.tokens import Tokens
 
 log = logging.getLogger(__name__)
 
@@ -168,8 +168,3 @@ def _bearer(headers: Headers) -> str | None:
         return None
     scheme, _, token = given[0].partition(" ")
     return token.strip() if scheme.lower() == "bearer" and token.strip() else None
-
-
-def token_of(scope: Scope) -> Token:
-    found: Token = scope[TOKEN]
-    return found

@@ -11,7 +11,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from chatbridge.core.errors import SettingsError
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import race
 from chatbridge.hub.http.tokens import Tokens
+from chatbridge.setting_rules import is_loopback
 from chatbridge.settings.tools import Http, host_and_port
 
 if TYPE_CHECKING:
@@ -59,12 +59,11 @@ class HttpServing:
         if address is None:
             yield
             return
-        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        stop = asyncio.Event()
+        begun, stop = asyncio.Event(), asyncio.Event()
         serving = asyncio.ensure_future(self._serve(address, begun, stop, insist=bool(asked)))
         serving.add_done_callback(self._ended)
         try:
-            await asyncio.wait({begun, serving}, return_when=asyncio.FIRST_COMPLETED)
+            await race(begun.wait(), asyncio.wait({serving}))
             if serving.done():
                 await serving
             yield
@@ -73,7 +72,7 @@ class HttpServing:
             await asyncio.gather(serving, return_exceptions=True)
 
     async def _serve(
-        self, address: str, begun: asyncio.Future[None], stop: asyncio.Event, *, insist: bool
+        self, address: str, begun: asyncio.Event, stop: asyncio.Event, *, insist: bool
     ) -> None:
         from chatbridge.channels.web.server import Listener, listen
         from chatbridge.hub.http.agents import WHO, HttpAgents
@@ -91,29 +90,23 @@ class HttpServing:
                     raise
                 log.warning("%s", error)
                 self._trouble = f"Agents on other machines cannot connect: {error}"
-            if not begun.done():
-                begun.set_result(None)
+            begun.set()
             await race(stop.wait(), self.clock.sleep(RETRY_SECONDS))
             if stop.is_set():
                 return
         self._trouble = None
         tokens = Tokens(str(self.state))
         self._agents = HttpAgents(
-            self.server,
-            self.waiting_calls,
-            tokens=tokens,
-            clock=self.clock,
-            limit=self.http.limit,
+            self.server, self.waiting_calls, tokens=tokens, clock=self.clock, limit=self.http.limit
         )
         names = Names(host, port, also=self.http.hosts)
         async with self._agents.serving(listener, names):
             log.info("agents can connect to http://%s%s", address, PATH)
-            if not _is_loopback(host):
+            if not is_loopback(host):
                 log.warning("%s can be reached from outside, and HTTP is not encrypted", address)
             if not tokens.all():
                 log.info("no agent has a token yet. Run: chatbridge token add NAME")
-            if not begun.done():
-                begun.set_result(None)
+            begun.set()
             await stop.wait()
 
     def _ended(self, serving: asyncio.Task[None]) -> None:
@@ -121,10 +114,3 @@ class HttpServing:
         if error is not None and not isinstance(error, SettingsError):
             log.error("MCP over HTTP has ended", exc_info=error)
             self._trouble = "Agents on other machines cannot connect; the hub's log says why."
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
 from chatbridge.core.asks.waiting_calls import HTTP_SESSION_PREFIX, WaitingCalls
-from chatbridge.core.model import CallName, Project
+from chatbridge.core.model import Project
 from chatbridge.core.ports import Clock
 from chatbridge.hub.http.tokens import Token, Tokens
-from chatbridge.tools.call import Remote
+from chatbridge.hub.http.wire import Exchange
 
 log = logging.getLogger(__name__)
 
@@ -27,20 +27,6 @@ MAX_OPEN = 64
 IDLE = 1800.0
 TICK = 1.0
 """Seconds between two looks whether a token was removed, while there are sessions."""
-
-
-@dataclass(slots=True, eq=False)
-class Exchange:
-    """One HTTP request, until the last byte of its response."""
-
-    remote: Remote
-    call: CallName | None = None
-    """The tool call that it carries."""
-    request: object = None
-    """The id of its JSON-RPC request."""
-    cut: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set to end it as if its client had gone."""
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(slots=True, eq=False)
@@ -89,6 +75,7 @@ class HttpSessions:
         return found if found is not None and found.token == token and found.id == named else None
 
     def without_id(self, token: Token) -> HttpSession:
+        """The session of this token's requests that have none."""
         return self._sessions.get(token.digest) or self.opened(None, token)
 
     def opened(self, named: str | None, token: Token) -> HttpSession:
@@ -135,14 +122,10 @@ class HttpSessions:
         while self._sessions:
             await self._clock.sleep(TICK)
             try:
-                await self._end_idle()
+                there, now = set(self._tokens.all()), self._clock.monotonic()
+                for session in self:
+                    idle = not session.open and now - session.used >= IDLE
+                    if idle or session.token not in there:
+                        await self.end(session)
             except Exception:
                 log.exception("sessions over HTTP could not be looked at")
-
-    async def _end_idle(self) -> None:
-        there = set(self._tokens.all())
-        now = self._clock.monotonic()
-        for session in self:
-            idle = not session.open and now - session.used >= IDLE
-            if idle or session.token not in there:
-                await self.end(session)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -16,30 +17,48 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from chatbridge import safe_json
+from chatbridge.core.model import CallName
 from chatbridge.core.tasks import race
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.http.guard import UNKNOWN, refused
-from chatbridge.hub.http.sessions import Exchange
+from chatbridge.tools.call import Remote
 
 FINISH_SECONDS = 1.0
 """How long the end of a response that was cut short may take: its client may not be reading."""
 STOPPING = "chatbridge is being restarted. Try again in a moment."
 
 
-class Wire:
-    """The two directions of one exchange, as the SDK sees them."""
+@dataclass(slots=True, eq=False)
+class Exchange:
+    """One HTTP request until the last byte of its response, in both directions, as the SDK sees
+    it."""
 
-    def __init__(self, exchange: Exchange, receive: Receive, send: Send) -> None:
-        self.written = False
-        """The call's result was written while its client was there."""
-        self._exchange = exchange
-        self._receive = receive
-        self._send = send
-        self._gone = self._started = self._finished = False
+    scope: Scope
+    _receive: Receive
+    _send: Send
+    message: dict[str, Any]
+    remote: Remote = field(init=False)
+    call: CallName | None = None
+    """The tool call that it carries."""
+    cut: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set to end it as if its client had gone."""
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    written: bool = False
+    """The call's result was written while its client was there."""
+    _gone: bool = False
+    _started: bool = False
+    _finished: bool = False
+
+    @property
+    def request(self) -> object:
+        """The id of its JSON-RPC request."""
+        return self.message.get("id") if "method" in self.message else None
 
     async def receive(self) -> Message:
-        heard = await race(_awaited(self._receive), self._exchange.cut.wait())
-        message = heard or await nothing_more()
+        async def heard() -> Message:
+            return await self._receive()
+
+        message = await race(heard(), self.cut.wait()) or await nothing_more()
         if message["type"] == "http.disconnect":
             self._gone = True
         return message
@@ -50,24 +69,19 @@ class Wire:
         there = not self._gone
         self._finished = self._finished or last
         await self._send(message)
-        if there and self._exchange.call is not None and "body" in message:
-            self.written = self.written or _answers(message["body"], self._exchange.request)
+        if there and self.call is not None and "body" in message:
+            self.written = self.written or _answers(message["body"], self.request)
 
-    async def finish(self, scope: Scope) -> None:
+    async def finish(self) -> None:
         """A response that was cut short has an end all the same."""
         with suppress(TimeoutError):
             async with asyncio.timeout(FINISH_SECONDS):
                 if self._started and not self._finished:
                     last = {"type": "http.response.body", "body": b"", "more_body": False}
                     await self._send(last)
-                elif not self._started and self._exchange.cut.is_set():
-                    removed = self._exchange.remote.present
-                    over = refused(401, UNKNOWN) if removed else refused(503, STOPPING)
-                    await over(scope, self._receive, self._send)
-
-
-async def _awaited(receive: Receive) -> Message:
-    return await receive()
+                elif not self._started and self.cut.is_set():
+                    over = refused(401, UNKNOWN) if self.remote.present else refused(503, STOPPING)
+                    await over(self.scope, self._receive, self._send)
 
 
 async def read_body(headers: Headers, receive: Receive) -> bytes | None:
@@ -92,11 +106,10 @@ async def read_body(headers: Headers, receive: Receive) -> bytes | None:
 
 def parsed(body: bytes) -> dict[str, Any]:
     """The JSON-RPC message; empty if it is none that we can read."""
-    try:
-        found = safe_json.loads(body)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    with suppress(ValueError):
+        if isinstance(found := safe_json.loads(body), dict):
+            return found
+    return {}
 
 
 def message_problem(message: dict[str, Any]) -> str | None:
@@ -145,4 +158,4 @@ async def nothing_more() -> Message:
 
 
 async def unheard(_message: Message) -> None:
-    return None
+    """Nobody is there."""

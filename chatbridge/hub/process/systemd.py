@@ -81,9 +81,7 @@ class Systemd:
         return passed
 
     async def feed_watchdog(
-        self,
-        responds: Callable[[], Awaitable[None]],
-        sleep: Callable[[float], Awaitable[None]],
+        self, responds: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[None]]
     ) -> None:
         """While the event loop runs and `responds` returns. One that fails has answered, too: a
         full disk is not mended by a restart."""
