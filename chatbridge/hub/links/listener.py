@@ -62,23 +62,19 @@ class Links:
     settings: dict[str, str] = field(kw_only=True)
     """Digests of what this hub uses; the owner is told of links that name others."""
     tell: Callable[[str], None] = field(kw_only=True)
-    terminals: Terminals | None = None
+    terminals: Terminals = field(default_factory=Terminals)
     """Serve what connects as one."""
-    peers: Peers | None = None
+    peers: Peers = field(default_factory=Peers)
     """Those who may connect."""
-    pushes: Pushes | None = None
+    pushes: Pushes = field(default_factory=Pushes)
     delivered: Delivered | None = None
     opened: Callable[[Project], None] = lambda project: None
     """Told of the links' projects."""
-    _peers: Peers = field(init=False)
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set, init=False)
     _of_user: Counter[int] = field(default_factory=Counter, init=False)
     _connections: dict[asyncio.StreamWriter, Connection] = field(default_factory=dict, init=False)
     _listener: asyncio.Server | None = field(default=None, init=False)
     _closing: bool = field(default=False, init=False)
-
-    def __post_init__(self) -> None:
-        self._peers = self.peers or Peers()
 
     async def listen(self, sock: socket.socket) -> None:
         options: dict[str, Any] = {"sock": sock, "limit": MAX_LINE}
@@ -88,8 +84,7 @@ class Links:
 
     def projects(self) -> list[str]:
         """The projects of the agents that are connected now."""
-        found = {c.session.project.name for c in self._connections.values()}
-        return sorted(found)
+        return sorted({c.session.project.name for c in self._connections.values()})
 
     def connected(self, of: int | None = None) -> list[Json]:
         """The links that are connected now, for the commands that tell of them; `of` one user."""
@@ -101,8 +96,7 @@ class Links:
 
     def remarks(self) -> list[str]:
         """What the owner should know about the links that are connected now."""
-        found = {c.remark for c in self._connections.values() if c.remark}
-        return sorted(found)
+        return sorted({c.remark for c in self._connections.values() if c.remark})
 
     async def close(self) -> None:
         """Orderly: no answer is written for an open call, so that its link waits for the next hub.
@@ -128,7 +122,7 @@ class Links:
         self._of_user[uid] += 1
         self._tasks.add(_this_task())
         try:
-            if not self._peers.admits(sock):
+            if not self.peers.admits(sock):
                 log.warning("a process of uid %d tried to connect", uid)
                 return
             if not owns(uid) and self._of_user[uid] > MOST_OF_ONE_USER:
@@ -138,7 +132,7 @@ class Links:
             if preface is None or self._closing:
                 return
             if preface["chatbridge"] == "terminal":
-                await (self.terminals or Terminals()).serve(reader, writer, uid=uid)
+                await self.terminals.serve(reader, writer, uid=uid)
             else:
                 await self._serve(preface, reader, writer, uid=uid)
         except (ConnectionError, ChatbridgeError) as error:
@@ -159,17 +153,19 @@ class Links:
             line = await asyncio.wait_for(reader.readline(), PREFACE_WITHIN)
             if not line:
                 return None  # somebody looked whether a hub is there
-            preface = safe_json.loads(line)
+            preface: dict[str, Any] | None = safe_json.loads(line)
         except (ValueError, TimeoutError):
             preface = None
         problem = _problem(preface)
         if problem is not None:
             log.warning("a connection was refused: %s", problem)
-            await _write(writer, {"chatbridge": "refused", "message": problem})
-            return None
-        greeting = {"chatbridge": "hub", "protocol": PROTOCOL, "version": __version__}
-        await _write(writer, {**greeting, "pid": os.getpid()})
-        return preface  # type: ignore[no-any-return]
+            reply: Json = {"chatbridge": "refused", "message": problem}
+        else:
+            reply = {"chatbridge": "hub", "protocol": PROTOCOL, "version": __version__}
+            reply["pid"] = os.getpid()
+        writer.write(_line(reply))
+        await writer.drain()
+        return preface if problem is None else None
 
     async def _serve(
         self,
@@ -204,14 +200,10 @@ class Links:
         if remark:
             log.warning("link %s: %s", link, remark)
             self.tell(remark)
-        self._connections[writer] = Connection(
-            session,
-            writer,
-            remark,
-            version=_short(preface.get("version")),
-            pid=(pid := _pid(preface.get("pid"))),
-            uid=uid,
-        )
+        given = preface.get("pid")
+        pid = given if type(given) is int and 0 < given <= LARGEST_PID else None
+        version = _short(preface.get("version"))
+        self._connections[writer] = Connection(session, writer, remark, version, pid, uid)
         self.waiting_calls.link_opened(link)
         log.info("link %s opened project=%s pid=%s", link, one_line(project.name), pid)
         try:
@@ -232,7 +224,7 @@ class Links:
         """The link's id, which its calls are named after, and its project. Where several users
         are served neither can be that of another user, whatever the link says."""
         link, folder, label = preface["link"], preface.get("cwd"), preface.get("label")
-        of = self._peers.owner(uid)
+        of = self.peers.owner(uid)
         if of is None:
             return link, project_of(folder, link=link, label=label)
         project = project_of_user(
@@ -292,10 +284,6 @@ def _problem(preface: object) -> str | None:
     return None
 
 
-def _pid(given: object) -> int | None:
-    return given if type(given) is int and 0 < given <= LARGEST_PID else None
-
-
 def _holds(text: str) -> bool:
     """Whether it could name a file: bytes that are no UTF-8 are half surrogate pairs."""
     try:
@@ -307,11 +295,6 @@ def _holds(text: str) -> bool:
 def _short(given: object) -> str:
     """For the log, where a line break could forge a line."""
     return shortened(one_line(str(given)), 40)
-
-
-async def _write(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:
-    writer.write(_line(line))
-    await writer.drain()
 
 
 def _line(line: dict[str, Any]) -> bytes:

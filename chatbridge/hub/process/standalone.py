@@ -40,8 +40,7 @@ async def run_standalone(
         hub = await stack.enter_async_context(
             open_hub(lock, config=config, agents=lambda: [project.name])
         )
-        if hub.commands:
-            hub.commands.opened(project)
+        hub.commands.opened(project)
         waiting_calls = hub.waiting_calls
         session = Session(
             link=link,
@@ -52,8 +51,8 @@ async def run_standalone(
             confirms=False,
             limit=limit,
             folder=working_directory(),
-            pushes=hub.commands.pushes if hub.commands else None,
-            delivered=hub.commands.operations.delivered if hub.commands else None,
+            pushes=hub.commands.pushes,
+            delivered=hub.commands.delivered,
         )
         waiting_calls.link_opened(link)
         serving = asyncio.ensure_future(session.serve(hub.server))
