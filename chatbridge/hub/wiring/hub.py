@@ -37,8 +37,7 @@ from chatbridge.core.ports import Channel, Health
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
-from chatbridge.hub.control.pairing import TerminalPairing
-from chatbridge.hub.control.server import Json, Request, Terminals, TerminalStatus
+from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, TerminalStatus
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
