@@ -25,6 +25,7 @@ from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import race
 from chatbridge.core.text import title_of
 from chatbridge.hub.links.peers import may_request, may_see, owns
+from chatbridge.hub.process.background import end_tasks
 from chatbridge.hub.process.lock import Lock
 
 log = logging.getLogger(__name__)
@@ -108,9 +109,7 @@ class Terminals:
             if error is not None and not isinstance(error, ConnectionError):
                 await _say(writer, _refused("a stream", error))
         finally:
-            telling.cancel()
-            leaving.cancel()
-            await asyncio.gather(telling, leaving, return_exceptions=True)
+            await end_tasks([telling, leaving])
 
 
 async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
@@ -174,9 +173,9 @@ class TerminalStatus:
             "version": __version__,
             "pid": os.getpid(),
             "since": self.since,
-            "startedBy": self.lock.started_by,
+            "startedBy": self.lock.info.started_by,
             "state": str(self.lock.state),
-            "web": self.lock.web,
+            "web": self.lock.info.web,
             "open": len(asks),
             "links": self.links(None if owns(request.uid) else request.uid),
             "channels": [

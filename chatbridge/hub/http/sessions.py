@@ -17,6 +17,7 @@ from chatbridge.core.model import Project
 from chatbridge.core.ports import Clock
 from chatbridge.hub.http.tokens import Token, Tokens
 from chatbridge.hub.http.wire import Exchange
+from chatbridge.hub.process.background import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -115,8 +116,7 @@ class HttpSessions:
     async def close(self) -> None:
         """With the hub: calls stay as they are, so that the same questions go on with the next."""
         if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+            await end_tasks([self._watching])
 
     async def _watch(self) -> None:
         while self._sessions:

@@ -15,10 +15,11 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from chatbridge import bounded_read, runtime_paths
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import SettingsError
 from chatbridge.digests import sha256_hex
 
@@ -106,9 +107,9 @@ def _changing(state: str) -> Iterator[list[Token]]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         tokens = _read(state)
         yield tokens
-        content = json.dumps({"tokens": [asdict(token) for token in tokens]}, indent=1)
+        content = json.dumps({"tokens": [asdict(token) for token in tokens]}, indent=1) + "\n"
         try:
-            _replace(tokens_path(state), content + "\n", durable=True)
+            write_atomically(tokens_path(state), content.encode())
         except OSError as error:
             raise SettingsError(
                 f"{tokens_path(state)} cannot be written ({error.strerror}). Nothing was changed"
@@ -139,14 +140,12 @@ def _read(state: str) -> list[Token]:
 
 
 def _token(row: dict[str, object]) -> Token:
-    name, created, digest = row["name"], row["created"], row["digest"]
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise ValueError("name")
-    if not isinstance(created, float | int) or isinstance(created, bool):
-        raise TypeError("created")
-    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
-        raise ValueError("digest")
-    return Token(name=name, created=float(created), digest=digest)
+    match row:
+        case {"name": str(name), "created": float() | int() as created, "digest": str(digest)}:
+            fits = NAME.fullmatch(name) and re.fullmatch("[0-9a-f]{64}", digest)
+            if fits and not isinstance(created, bool):
+                return Token(name=name, created=float(created), digest=digest)
+    raise ValueError("this is no token")
 
 
 def _unusable(path: str, problem: str) -> str:
@@ -159,23 +158,6 @@ def _unusable(path: str, problem: str) -> str:
 def _used(state: str) -> dict[str, float]:
     found = bounded_read.read_json(used_path(state))
     return {key: float(at) for key, at in found.items() if isinstance(at, float | int)}
-
-
-def _replace(path: str, content: str, *, durable: bool) -> None:
-    """The whole file or the old one, whatever happens meanwhile. :raises OSError:"""
-    beside = f"{path}.{secrets.token_hex(4)}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with open(os.open(beside, flags, 0o600), "w", encoding="utf-8") as out:
-            out.write(content)
-            out.flush()
-            if durable:
-                os.fsync(out.fileno())
-        os.replace(beside, path)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
 
 
 # ── the hub's side ────────────────────────────────────────────────────────────────────────────────
@@ -193,11 +175,8 @@ class Tokens:
     def owner(self, given: str) -> Token | None:
         """Whose token this is. Every one is compared, and each in constant time."""
         digest = digest_of(given)
-        found = None
-        for token in self.all():
-            if hmac.compare_digest(token.digest, digest):
-                found = token
-        return found
+        found = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
+        return found[-1] if found else None
 
     def all(self) -> list[Token]:
         try:
@@ -207,12 +186,11 @@ class Tokens:
             self._seen, self._tokens = None, []
             return []
         if seen != self._seen:
+            self._seen, self._tokens = seen, []
             try:
                 self._tokens = _read(self._state)
             except SettingsError as error:
                 log.warning("%s", error)
-                self._tokens = []
-            self._seen = seen
         return self._tokens
 
     def note_used(self, token: Token, *, now: float) -> None:
@@ -224,6 +202,7 @@ class Tokens:
         known = {one.digest[:16] for one in self.all()}
         used = {k: at for k, at in {**_used(self._state), **self._noted}.items() if k in known}
         try:
-            _replace(used_path(self._state), json.dumps(used) + "\n", durable=False)
+            content = json.dumps(used) + "\n"
+            write_atomically(used_path(self._state), content.encode(), durable=False)
         except OSError as error:
             log.warning("when tokens were used is not noted: %s", error)

@@ -29,6 +29,7 @@ from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Json, Terminals
 from chatbridge.hub.links.peers import Peers, owns
 from chatbridge.hub.links.session import Delivered, Session
+from chatbridge.hub.process.background import end_tasks
 from chatbridge.link.preface import MAX_LIMIT_SECONDS, PROTOCOL
 from chatbridge.projects import project_of, project_of_user
 from chatbridge.settings import compared_settings
@@ -111,10 +112,7 @@ class Links:
             if not connection.writer.is_closing():
                 connection.writer.write(_line({"chatbridge": "stopping"}))
                 connection.writer.write_eof()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(self._tasks)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock = writer.get_extra_info("socket")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,12 +51,15 @@ class Faults:
 
     def listed(self) -> list[str]:
         """For the owner."""
-        return [
-            f"A part of the hub failed{' and was started again' if each.again else ''}: {what} "
-            f"({each.kind}, {_times(each.count)}, last {clock_time(each.at)}). The hub's log says "
-            "more; please report it"
-            for what, each in list(self._known.items())[:LISTED]
-        ]
+        said = []
+        for what, each in list(self._known.items())[:LISTED]:
+            again = " and was started again" if each.again else ""
+            times = "once" if each.count == 1 else f"{each.count} times"
+            said.append(
+                f"A part of the hub failed{again}: {what} ({each.kind}, {times}, last "
+                f"{clock_time(each.at)}). The hub's log says more; please report it"
+            )
+        return said
 
 
 async def kept_up(
@@ -97,10 +100,7 @@ class Background:
         self.spawn(kept_up(work, what, clock=self._clock, faults=self._faults))
 
     async def close(self) -> None:
-        ending = list(self._tasks)
-        for task in ending:
-            task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        await end_tasks(self._tasks)
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -109,5 +109,9 @@ class Background:
             self._faults.add(what, error, again=False)
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+async def end_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    """Cancel them, and wait for their ends."""
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.core.ports import AskActions, Channel, Clock, Remark
-from chatbridge.hub.process.background import Faults, kept_up
+from chatbridge.hub.process.background import Faults, end_tasks, kept_up
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class ChannelSupervisor:
 
     def add(self, name: str, build: Callable[[], Channel], *, unwatched: str | None = None) -> None:
         """`unwatched`: why a page shows nothing; None for a chat."""
-        self._slots.append(SupervisedChannel(name, build, unwatched=unwatched))
+        self._slots.append(SupervisedChannel(name, build, unwatched))
 
     async def run(self, inbox: AskActions) -> None:
         """Keep all channels up until cancelled."""
@@ -76,13 +77,12 @@ class ChannelSupervisor:
     def remarks(self) -> list[str]:
         """What the owner should know of channels that work, and of the hub where they do not."""
         found = [r for slot in self._slots if slot.channel for r in slot.channel.remarks]
-        return [*found, *filter(None, [self.confined()])]
+        return [*found, confined] if (confined := self.confined()) else found
 
     def confined(self) -> str | None:
         """Where a chat does not work: why none can from here, and what to do."""
-        if not any(slot.trouble for slot in self._slots if slot.is_chat):
-            return None
-        return self._confinement()
+        in_trouble = any(slot.trouble for slot in self._slots if slot.is_chat)
+        return self._confinement() if in_trouble else None
 
     def reach(self, surfaces: Iterable[str], *, since: float | None = None) -> Reach:
         """Which channels these surfaces belong to, and why the others are not among them. What is
@@ -115,15 +115,10 @@ class ChannelSupervisor:
             try:
                 await self._serve(slot, inbox)
                 slot.failed(f"{slot.name} has ended, and is started again")
-            except TokenRejected as error:
-                slot.failed(str(error))
-                least = error.after
-            except RetryLater as error:
-                if error.after is None or slot.trouble is None:
-                    slot.failed(str(error))  # else a pause would hide what is the matter
-                least = error.after or 0.0
             except ChatbridgeError as error:
-                slot.failed(str(error))
+                least = getattr(error, "after", None) or 0.0
+                if not (isinstance(error, RetryLater) and error.after is not None and slot.trouble):
+                    slot.failed(str(error))  # else a pause would hide what is the matter
             except Exception as error:
                 log.exception("%s failed", slot.name)
                 slot.failed(f"{slot.name} failed ({type(error).__name__}). The hub's log says more")
@@ -155,8 +150,8 @@ class ChannelSupervisor:
         try:
             await asyncio.wait({running})
         finally:
-            await _ended(delivering)  # first: they use what the channel closes
-            await _ended([running])
+            await end_tasks(delivering)  # first: they use what the channel closes
+            await end_tasks([running])
         running.result()
 
     def _kept_up(
@@ -167,18 +162,18 @@ class ChannelSupervisor:
         return asyncio.ensure_future(kept)
 
 
+@dataclass(slots=True, eq=False)
 class SupervisedChannel:
-    def __init__(self, name: str, build: Callable[[], Channel], *, unwatched: str | None) -> None:
-        self.name = name
-        self.build = build
-        self.unwatched = unwatched
-        self.channel: Channel | None = None
-        self.tried = asyncio.Event()
-        self._remarks: deque[Remark] = deque()
-        self._news = asyncio.Event()
-        self.worked = False
-        """Whether it came up since it was last tried."""
-        self._failure: str | None = None
+    name: str
+    build: Callable[[], Channel]
+    unwatched: str | None
+    channel: Channel | None = None
+    tried: asyncio.Event = field(default_factory=asyncio.Event)
+    worked: bool = False
+    """Whether it came up since it was last tried."""
+    _remarks: deque[Remark] = field(default_factory=deque)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _failure: str | None = None
 
     @property
     def is_chat(self) -> bool:
@@ -226,9 +221,3 @@ class SupervisedChannel:
         if why != self._failure:
             log.error("%s is not available: %s", self.name, why)
         self.channel, self._failure = None, why
-
-
-async def _ended(tasks: Sequence[asyncio.Future[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -41,7 +41,7 @@ from chatbridge.hub.control.server import Json, Request, TerminalPairing, Termin
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.hub.process.background import Background, Faults
+from chatbridge.hub.process.background import Background, Faults, end_tasks
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
 from chatbridge.hub.process.log import set_level
@@ -139,7 +139,7 @@ async def run_hub(
         ways_in += [links, remote]
         await stack.enter_async_context(remote.listening(http))
         await links.listen(listener or runtime_paths.bind_socket(path))
-        lock.listening(path)
+        lock.note(socket=path)
         ready()
         log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
         async with _served(systemd, hub):
@@ -165,8 +165,7 @@ async def _served(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
         yield
     finally:
         systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
-        feeding.cancel()
-        await asyncio.gather(feeding, return_exceptions=True)
+        await end_tasks([feeding])
 
 
 def import_everything(modules: Iterable[str]) -> None:
@@ -302,7 +301,7 @@ async def open_hub(
                 health=health,
                 pairing=pairing,
                 codes=codes,
-                announce=lock.inbox_at,
+                announce=lambda address: lock.note(web=address),
                 hold=partial(account_held, spec.lock(table)) if spec.lock else nullcontext,
                 place_of=partial(place_of, path, spec.name),
             )
