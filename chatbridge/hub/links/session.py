@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self, cast
@@ -24,12 +25,13 @@ from chatbridge.commands.tools.notifications import LEVELS, Pushes
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
-from chatbridge.framing import MAX_LINE, Overlong
+from chatbridge.framing import MAX_LINE, LineReader, Overlong
 from chatbridge.safe_json import has_bad_id, is_request_id
 
 log = logging.getLogger(__name__)
 
 MOST_AGES, LONGEST_AGE = 1000, 1e9
+CHUNK_BYTES = 65536
 _OUT_OF_TIME = re.compile(r"time[ds]?[ -]?out|deadline", re.IGNORECASE)
 Send = Callable[[bytes], Awaitable[None]]
 Delivered = Callable[[CallName], Awaitable[None]]
@@ -113,6 +115,9 @@ class Session:
     _unconfirmed: set[str] = field(default_factory=set, init=False)
     """Its calls of which the link has not said that the client has the response."""
     forms: PendingElicitations = field(default_factory=PendingElicitations, init=False)
+    _splitter: LineReader = field(default_factory=LineReader, init=False)
+    _lines: deque[bytes | Overlong] = field(default_factory=deque, init=False)
+    """Read, and not yet looked at."""
 
     async def serve(self, server: Server[Any]) -> None:
         """Until the other side closes."""
@@ -137,18 +142,19 @@ class Session:
     async def next_message(self) -> SessionMessage | None:
         """The next message of the client; None at the end."""
         while True:
-            try:
-                line = await self._next_line()
-            except ConnectionError:
-                line = b""
+            while not self._lines:
+                try:
+                    data = await self.reader.read(CHUNK_BYTES)
+                except ConnectionError:
+                    data = b""
+                if not data:
+                    self.mute()  # an unfinished line is a cut connection: nothing was asked
+                    return None
+                self._lines.extend(self._splitter.feed(data))
+            line = self._lines.popleft()
             if isinstance(line, Overlong):
                 problem = f"a line is over {MAX_LINE:,} bytes"
                 await self._refuse(types.INVALID_REQUEST, problem, line.request_id())
-                continue
-            if not line.endswith(b"\n"):
-                self.present = False  # an unfinished line is a cut connection: nothing was asked
-                return None
-            if line.isspace():
                 continue
             try:
                 message = await self._parsed(line)
@@ -160,21 +166,6 @@ class Session:
             if message is not None:
                 return message
 
-    async def _next_line(self) -> bytes | Overlong:
-        """A line over the limit is passed over; only its ends are kept, for its id."""
-        passed: Overlong | None = None
-        while True:
-            try:
-                line = await self.reader.readuntil(b"\n")
-            except asyncio.IncompleteReadError as error:
-                return error.partial
-            except asyncio.LimitOverrunError as error:
-                piece = await self.reader.readexactly(error.consumed)
-                passed = passed or Overlong(piece, b"")
-                passed = Overlong(passed.head, passed.tail + piece)
-                continue
-            return Overlong(passed.head, passed.tail + line) if passed else line
-
     async def _parsed(self, line: bytes) -> SessionMessage | None:
         if b'"chatbridge"' in line and await self._took_private(line):
             return None
@@ -185,7 +176,11 @@ class Session:
             if repaired is None:
                 return None
             message = repaired
-        if _has_bad_id(message, line):
+        if isinstance(message, types.JSONRPCRequest):
+            bad_id = not is_request_id(message.id)
+        else:  # the SDK's parser takes a request with an id of another type for a notification
+            bad_id = isinstance(message, types.JSONRPCNotification) and has_bad_id(json.loads(line))
+        if bad_id:
             await self._refuse(types.INVALID_REQUEST, safe_json.PROBLEM)
             return None
         if isinstance(message, types.JSONRPCRequest):
@@ -275,8 +270,7 @@ class Session:
         its tool may have shown the form anew, or be about to."""
         if call not in self._requests or result.get("action") != "accept":
             return  # to decline a form that is taken away says nothing: it is shown anew
-        form = self.forms.reply(call, result)
-        if form is not None:
+        if (form := self.forms.reply(call, result)) is not None:
             gone = {"requestId": form, "reason": "already answered"}
             method = "notifications/cancelled"
             await self._say({"jsonrpc": "2.0", "method": method, "params": gone})
@@ -392,10 +386,3 @@ def speaks_of_time(cancelled: Mapping[str, Any]) -> bool | None:
     agent; None if there is no reason."""
     reason = cancelled.get("reason")
     return None if reason is None else bool(_OUT_OF_TIME.search(str(reason)))
-
-
-def _has_bad_id(message: types.JSONRPCMessage, line: bytes) -> bool:
-    """The SDK's parser takes a request with an id of another type for a notification."""
-    if isinstance(message, types.JSONRPCRequest):
-        return not is_request_id(message.id)
-    return isinstance(message, types.JSONRPCNotification) and has_bad_id(json.loads(line))
