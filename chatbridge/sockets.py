@@ -40,7 +40,6 @@ def connect(path: str) -> socket.socket:
 
 
 def peer_uid(sock: socket.socket) -> int:
-    """The user id of the peer, from the kernel."""
     return peer(sock)[1]
 
 

@@ -7,7 +7,6 @@ here and never settled: an agent runs as the same user.
 from __future__ import annotations
 
 import asyncio
-import pwd
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -38,6 +37,7 @@ from chatbridge.core.ports import AskActions, Clock, Health
 from chatbridge.core.text import encodable, one_line, shortened, title_of
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns
+from chatbridge.projects import user_name
 
 CHANNEL = "terminal"
 SHORTEST_ID = 6
@@ -266,12 +266,7 @@ def _cut(value: Any) -> Any:
 
 
 def _person(uid: int) -> Person:
-    """By the name that this computer knows, not one that a command could make up."""
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        name = f"uid {uid}"
-    return Person(name=name, channel=CHANNEL)
+    return Person(name=user_name(uid), channel=CHANNEL)
 
 
 # ── an answer behind a command ────────────────────────────────────────────────────────────────────
