@@ -11,9 +11,17 @@ import pytest
 
 from chatbridge.hub.http import agents as http_agents
 from chatbridge.hub.http import tokens as http_tokens
-from chatbridge.hub.http.sessions import IDLE, MAX_SESSIONS, TICK, HttpSession, HttpSessions
+from chatbridge.hub.http.sessions import (
+    IDLE,
+    MAX_SESSIONS,
+    TICK,
+    Exchange,
+    HttpSession,
+    HttpSessions,
+    nothing_more,
+    unheard,
+)
 from chatbridge.hub.http.tokens import Token, Tokens
-from chatbridge.hub.http.wire import Exchange, nothing_more, unheard
 from tests.fakes.core_env import PATIENCE, World, world
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, initialize, open_door
 

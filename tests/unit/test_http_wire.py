@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from starlette.types import Message
 
 from chatbridge.core.model import CallName, Project
-from chatbridge.hub.http.wire import Exchange, repaired, replayed
+from chatbridge.hub.http.sessions import Exchange, repaired, replayed
 from chatbridge.tools.call import Remote
 
 RESULT = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import quote
@@ -56,12 +57,16 @@ HEADERS = {
 
 
 class Hosts:
-    """The names under which the inbox may be addressed. A page of another name that resolves to
-    this computer (DNS rebinding) is not one of them."""
+    """The names under which a port may be addressed. A page of another name that resolves to this
+    computer (DNS rebinding) is not one of them."""
 
-    def __init__(self, host: str, port: int, *, url: str | None = None) -> None:
-        """`url` is where a proxy before the inbox serves it."""
+    def __init__(
+        self, host: str, port: int, *, url: str | None = None, also: Iterable[str] = ()
+    ) -> None:
+        """`url` is where a proxy before the inbox serves it. `also` are other names: `name` goes
+        with every port, `name:port` with this one."""
         self._url = url
+        self._also = frozenset(name.lower() for name in also)
         name = f"[{host}]" if ":" in host else host.lower()
         # Bound to every address: any address will do, a name still not.
         self._any_address = name in ("0.0.0.0", "[::]")  # noqa: S104
@@ -78,9 +83,12 @@ class Hosts:
     def knows(self, host: str) -> bool:
         if self._is_proxied(host):
             return True
-        name, colon, port = host.lower().rpartition(":")
+        given = host.lower()
+        name, colon, port = given.rpartition(":")
+        if given in self._also or (port.isdecimal() and name in self._also):
+            return True
         if not colon or port.endswith("]"):
-            name, port = host.lower(), ""
+            name, port = given, ""
         if port not in self._ports:
             return False
         try:

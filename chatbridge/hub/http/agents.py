@@ -27,26 +27,30 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
+from chatbridge.channels.web.guard import Hosts
 from chatbridge.channels.web.server import serving
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName
 from chatbridge.core.ports import Clock
 from chatbridge.framing import MAX_LINE
-from chatbridge.hub.http.guard import TOKEN, Guesses, HttpGuard, Names, refused
-from chatbridge.hub.http.sessions import MAX_OPEN, HttpSession, HttpSessions, project_of
-from chatbridge.hub.http.tokens import Token, Tokens
-from chatbridge.hub.http.wire import (
+from chatbridge.hub.http.guard import TOKEN, Guesses, HttpGuard, refused
+from chatbridge.hub.http.sessions import (
+    MAX_OPEN,
     STOPPING,
     Exchange,
+    HttpSession,
+    HttpSessions,
     message_problem,
     nothing_more,
     parsed,
+    project_of,
     read_body,
     repaired,
     replayed,
     unheard,
 )
+from chatbridge.hub.http.tokens import Token, Tokens
 from chatbridge.hub.links.session import speaks_of_time
 from chatbridge.tools.call import REMOTE, Remote
 
@@ -90,12 +94,13 @@ class HttpAgents:
         return sorted({session.token.name for session in self._sessions})
 
     @asynccontextmanager
-    async def serving(self, listener: socket.socket, names: Names) -> AsyncIterator[None]:
-        """Serve at the socket until the block ends."""
+    async def serving(self, listener: socket.socket, hosts: Hosts) -> AsyncIterator[None]:
+        """Serve at the socket until the block ends. Leave it in the task that entered it: the SDK
+        needs that for its sessions."""
         guard = HttpGuard(
-            self, names=names, tokens=self._tokens, guesses=Guesses(self._clock), clock=self._clock
+            self, hosts=hosts, tokens=self._tokens, guesses=Guesses(self._clock), clock=self._clock
         )
-        async with self._running_manager():
+        async with self._manager.run():
             try:
                 async with serving(guard, listener, WHO):
                     try:
@@ -112,24 +117,6 @@ class HttpAgents:
                     if session.id is not None:
                         # Else the SDK tries for a second to answer calls that nobody waits for.
                         await self._say_for(session)
-
-    @asynccontextmanager
-    async def _running_manager(self) -> AsyncIterator[None]:
-        """In a task of its own: the SDK must leave its sessions in the task that entered them."""
-        begun, over = asyncio.Event(), asyncio.Event()
-
-        async def run() -> None:
-            async with self._manager.run():
-                begun.set()
-                await over.wait()
-
-        running = asyncio.ensure_future(run())
-        await begun.wait()
-        try:
-            yield
-        finally:
-            over.set()
-            await running
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         token = scope[TOKEN]

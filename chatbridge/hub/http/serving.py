@@ -74,9 +74,10 @@ class HttpServing:
     async def _serve(
         self, address: str, begun: asyncio.Event, stop: asyncio.Event, *, insist: bool
     ) -> None:
+        from chatbridge.channels.web.guard import Hosts
         from chatbridge.channels.web.server import Listener, listen
         from chatbridge.hub.http.agents import WHO, HttpAgents
-        from chatbridge.hub.http.guard import PATH, Names
+        from chatbridge.hub.http.guard import PATH
 
         setting = "--http" if insist else "http.address"
         by = Listener(WHO, setting, setting, f"or set {setting} to another one")
@@ -99,8 +100,8 @@ class HttpServing:
         self._agents = HttpAgents(
             self.server, self.waiting_calls, tokens=tokens, clock=self.clock, limit=self.http.limit
         )
-        names = Names(host, port, also=self.http.hosts)
-        async with self._agents.serving(listener, names):
+        hosts = Hosts(host, port, also=self.http.hosts)
+        async with self._agents.serving(listener, hosts):
             log.info("agents can connect to http://%s%s", address, PATH)
             if not is_loopback(host):
                 log.warning("%s can be reached from outside, and HTTP is not encrypted", address)
