@@ -53,10 +53,8 @@ def read(state: str) -> LockInfo | None:
 
 def acquire(state: str) -> int:
     """Take the hub's lock. It is held until the returned descriptor is closed.
-
     :raises HubAlreadyRunning: another process holds it.
-    :raises SettingsError: the directory is not private, or cannot be locked.
-    """
+    :raises SettingsError: the directory is not private, or cannot be locked."""
     make_private(state)
     lock = try_lock(lock_path(state))
     if lock is None:
@@ -83,9 +81,7 @@ def try_lock(path: str) -> int | None:
 def try_start_turn(state: str) -> int | None:
     """Take the turn to start a hub, until the returned descriptor is closed; None if another
     process has it. Locks the directory, which works even on a full disk.
-
-    :raises OSError: the directory cannot be locked.
-    """
+    :raises OSError: the directory cannot be locked."""
     return _flock(os.open(state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 

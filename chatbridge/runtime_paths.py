@@ -38,9 +38,7 @@ def runtime_dir(state: str) -> str:
 
 def socket_path(state: str) -> str:
     """The default socket of the hub of this state directory. Its lock file may name another one.
-
-    :raises SocketUnusable: the path is too long for a Unix socket.
-    """
+    :raises SocketUnusable: the path is too long for a Unix socket."""
     return _in_runtime_dir(state, f"hub-{sha256_hex(os.fsencode(state))[:8]}.sock")
 
 
@@ -76,9 +74,7 @@ def token_path(state: str) -> str:
 
 def make_private(directory: str) -> None:
     """Create the directory (0700), or check that nobody else can write to it.
-
-    :raises SettingsError: it cannot be created, or others can write to it.
-    """
+    :raises SettingsError: it cannot be created, or others can write to it."""
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         found = os.stat(directory)
@@ -102,9 +98,7 @@ def make_private(directory: str) -> None:
 
 def bind_socket(path: str) -> socket.socket:
     """Listen at the path, and remove the socket of a dead hub. Call it only with the lock.
-
-    :raises SocketUnusable: the path is too long, in use, or not a socket.
-    """
+    :raises SocketUnusable: the path is too long, in use, or not a socket."""
     sockets.check_length(path)
     make_private(os.path.dirname(path))
     taken = True

@@ -19,10 +19,7 @@ _REASON = "it is nested too deeply"
 
 
 def loads(text: str | bytes) -> Any:
-    """Parse the text.
-
-    :raises ValueError: it is not JSON, or nested too deeply.
-    """
+    """Parse the text. :raises ValueError: it is not JSON, or nested too deeply."""
     try:
         found = json.loads(text)
     except RecursionError:

@@ -187,9 +187,7 @@ class Settings(BaseSettings):
     def hold_to(self, file: Mapping[str, Any], path: Path) -> None:
         """Let the owner's file count where something else would widen it. What was ignored is among
         the remarks.
-
-        :raises SettingsError: what the file says is no value of that setting.
-        """
+        :raises SettingsError: what the file says is no value of that setting."""
         self._chats_of_the_file = authority.chats_in(file)
         for key, said in [*authority.widened(self, file)]:
             table, name = key[0], key[-1]

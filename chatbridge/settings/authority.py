@@ -59,9 +59,7 @@ def chats_in(file: Mapping[str, Any]) -> frozenset[str]:
 
 def widened(settings: BaseModel, file: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
     """The settings that are wider than the file's, each with what the file says.
-
-    :raises SettingsError: what the file says is no value of that setting.
-    """
+    :raises SettingsError: what the file says is no value of that setting."""
     implied = _implied(chats_in(file))
     for key, fits in limits().items():
         *tables, name = key

@@ -51,9 +51,7 @@ def source(settings: type[BaseSettings], folder: str | Path) -> NestedSecretsSet
 
 def read(settings: type[BaseSettings], config: Path) -> Mapping[str, object]:
     """What the folder says, as nested tables.
-
-    :raises SettingsError: others can read it, or it cannot be read.
-    """
+    :raises SettingsError: others can read it, or it cannot be read."""
     folder = folder_of(config)
     try:
         _check(folder)
@@ -67,9 +65,7 @@ def read(settings: type[BaseSettings], config: Path) -> Mapping[str, object]:
 
 def keep(config: Path, *key: str, value: str) -> Path:
     """Write one secret: 0600 in a folder of 0700, and after a crash the old one or the new one.
-
-    :raises SettingsError: it cannot be written. The old one is still there.
-    """
+    :raises SettingsError: it cannot be written. The old one is still there."""
     path = file_of(config, *key)
     try:
         for folder in (config.parent, path.parent):

@@ -86,9 +86,7 @@ class Api:
     async def _settled_here(self, ask_id: str) -> Ask:
         """An ask that can be answered without being seen. An approval cannot: a person gives or
         refuses it on the page, and no agent that found the token does.
-
-        :raises NotHere:
-        """
+        :raises NotHere:"""
         ask = await self.site.inbox.ask(ask_id)
         if ask.approval:
             raise NotHere(ask.id, channels=self.site.inbox.only_on(ask, "terminal"))

@@ -152,10 +152,8 @@ def parse_reason(body: Mapping[str, Any]) -> str | None:
 
 
 def parse_event(fields: Mapping[str, str]) -> Event | AskAction | None:
-    """What a page's form asks for; None if it fits nothing.
-
-    A page's tap always carries its step: without it an old page could answer a newer question.
-    """
+    """What a page's form asks for; None if it fits nothing. A page's tap always carries its step:
+    without it an old page could answer a newer question."""
     name = fields.get("do", "")
     if name in set(AskAction):
         return AskAction(name)

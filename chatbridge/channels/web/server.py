@@ -70,9 +70,7 @@ INBOX = Listener()
 
 def listen(host: str, port: int | None, by: Listener = INBOX) -> socket.socket:
     """A listening socket; without a port, at the first free one from 8787 on.
-
-    :raises SettingsError: the host or the port cannot be had.
-    """
+    :raises SettingsError: the host or the port cannot be had."""
     if port is not None:
         return _bound(host, port, by)
     for candidate in range(FIRST_PORT, FIRST_PORT + PORTS_TO_TRY):

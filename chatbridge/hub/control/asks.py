@@ -185,10 +185,8 @@ class TerminalAsks:
     # ── which one is meant ────────────────────────────────────────────────────────────────────────
 
     async def _found(self, request: Request) -> Ask:
-        """The open ask whose id begins like this, else the one that has ended.
-
-        :raises NoOpenAsk: :raises SeveralAsks:
-        """
+        """The open ask whose id begins like this, else the one that has ended. :raises NoOpenAsk:
+        :raises SeveralAsks:"""
         given = request.given.get("id")
         wanted = given.strip().lower() if isinstance(given, str) else ""
         asks = await self._open(request.uid)
@@ -274,17 +272,13 @@ def _person(uid: int) -> Person:
 
 def from_json(ask: Ask, given: object) -> tuple[Answer, ...]:
     """Whole answers, in the form that the inbox's API takes.
-
-    :raises InvalidAnswer: with the path of the field that does not fit.
-    """
+    :raises InvalidAnswer: with the path of the field that does not fit."""
     return parse_answers(ask.questions, given, lambda _, kind: f"accepted is {TYPES[kind]}")
 
 
 def from_words(ask: Ask, words: list[str]) -> tuple[Answer, ...]:
     """The answer to an ask of one question, as words of a command line.
-
-    :raises ChatbridgeError: what does not fit, in words for the person who typed it.
-    """
+    :raises ChatbridgeError: what does not fit, in words for the person who typed it."""
     if len(ask.questions) > 1:
         raise ChatbridgeError(
             f"There are {len(ask.questions)} questions in it. Leave the values out to answer them "

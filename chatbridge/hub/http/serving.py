@@ -52,9 +52,7 @@ class HttpServing:
     @asynccontextmanager
     async def listening(self, asked: str | None = None) -> AsyncIterator[None]:
         """Until the block ends. `asked`: where, whatever the settings say.
-
-        :raises SettingsError: it was asked for and cannot be had.
-        """
+        :raises SettingsError: it was asked for and cannot be had."""
         address = asked or self.http.address
         if address is None:
             yield

@@ -207,9 +207,7 @@ class HttpSessions:
 
 async def read_body(headers: Headers, receive: Receive) -> bytes | None:
     """The whole body; None if it is too long.
-
-    :raises ClientDisconnect: an unfinished one is a cut connection: nothing was asked.
-    """
+    :raises ClientDisconnect: an unfinished one is a cut connection: nothing was asked."""
     declared = headers.get("content-length", "0")
     if len(declared) > len(str(MAX_LINE)) or (declared.isdecimal() and int(declared) > MAX_LINE):
         return None

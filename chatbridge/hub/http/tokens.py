@@ -55,9 +55,7 @@ def used_path(state: str) -> str:
 
 def add(state: str, name: str, *, now: float) -> str:
     """A new token, which is nowhere but in what this returns.
-
-    :raises SettingsError: the name cannot be used, or the file.
-    """
+    :raises SettingsError: the name cannot be used, or the file."""
     _check_name(name)
     made = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
     with _changing(state) as tokens:

@@ -101,7 +101,6 @@ class Links:
 
     async def close(self) -> None:
         """Orderly: no answer is written for an open call, so that its link waits for the next hub.
-
         The write sides are shut before any server is cancelled, since the SDK answers every open
         call when it is. Nothing waits for a link to read: a suspended agent's never does."""
         self._closing = True

@@ -39,10 +39,8 @@ Delivered = Callable[[CallName], Awaitable[None]]
 
 class PendingElicitations:
     """The forms that one connection has open at its client, and replies to those of an earlier hub.
-
     A reply that the link passes on belongs to a call, which was repeated, and not to a request of
-    this hub. It is given to the SDK as the response to the request that the call makes now.
-    """
+    this hub. It is given to the SDK as the response to the request that the call makes now."""
 
     def __init__(self) -> None:
         self.replies: asyncio.Queue[SessionMessage] = asyncio.Queue()
@@ -220,9 +218,8 @@ class Session:
     async def _note_cancelled(self, message: types.JSONRPCNotification) -> None:
         """The SDK tells a tool of this only while it runs; a response that was on its way when the
         client cancelled has reached nobody.
-
-        :raises ChatbridgeError: it cannot be stored; a link that returns without the call says so.
-        """
+        :raises ChatbridgeError: it cannot be stored; a link that returns without the call says
+        so."""
         params = message.params or {}
         if message.method != "notifications/cancelled" or "requestId" not in params:
             return

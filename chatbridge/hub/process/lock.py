@@ -26,9 +26,7 @@ LOOK_EVERY_SECONDS = 0.05
 class Lock:
     """A context that holds the lock of a state directory. Who `takes_over`, as a service does, gets
     it from a hub that a link started; everybody else is refused.
-
-    :raises HubAlreadyRunning: on entering.
-    """
+    :raises HubAlreadyRunning: on entering."""
 
     def __init__(self, state: str, *, started_by: str, takes_over: bool = False) -> None:
         self.state = Path(state)
@@ -100,10 +98,8 @@ def account_held(account: AccountLock) -> Iterator[None]:
 
 def hold_account(account: AccountLock) -> int:
     """Take the account's lock; it is held until the returned descriptor is closed.
-
     :raises BotInUse: another hub holds it.
-    :raises SettingsError: its folder is not private, or cannot be made or locked.
-    """
+    :raises SettingsError: its folder is not private, or cannot be made or locked."""
     path = account_lock_path(account.id)
     _make_unshared(os.path.dirname(path))
     lock = lock_file.try_lock(path)

@@ -54,9 +54,7 @@ class Systemd:
 
     def passed_socket(self) -> socket.socket | None:
         """The socket that systemd listens at for this hub. It is systemd's: never unlink it.
-
-        :raises SocketUnusable: it is none that links can connect to.
-        """
+        :raises SocketUnusable: it is none that links can connect to."""
         if self._passed == 0:
             return None
         if self._passed > 1:
