@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 
 from chatbridge import safe_json
+from chatbridge.channels.web.server import read_body
 from chatbridge.core.asks.answers import check_keys, check_type, parse_answers, wrong_type
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import InvalidAnswer
@@ -71,27 +72,21 @@ class Refusal(Exception):
 # ── bodies ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def read_body(request: Request, *, seconds: float) -> bytes:
+async def _read_body(request: Request, *, seconds: float) -> bytes:
     """The whole body, or a refusal: a sender cannot make the hub hold much, or for long."""
-    declared = request.headers.get("content-length", "0")
-    too_large = Refusal(413, f"The request is larger than {MAX_BODY // 1024} KiB.")
-    if not declared.isdecimal() or int(declared) > MAX_BODY:
-        raise too_large
-    body = bytearray()
     try:
         async with asyncio.timeout(seconds):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > MAX_BODY:
-                    raise too_large
+            body = await read_body(request, limit=MAX_BODY)
     except TimeoutError:
         raise Refusal(408, f"The request did not end within {seconds:g} s.") from None
-    return bytes(body)
+    if body is None:
+        raise Refusal(413, f"The request is larger than {MAX_BODY // 1024} KiB.")
+    return body
 
 
 async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
     """A JSON object; nothing at all counts as an empty one."""
-    body = await read_body(request, seconds=seconds)
+    body = await _read_body(request, seconds=seconds)
     if not body:
         return {}
     _check_type(request, JSON)
@@ -108,7 +103,7 @@ async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
 
 
 async def read_form(request: Request, *, seconds: float) -> dict[str, str]:
-    body = await read_body(request, seconds=seconds)
+    body = await _read_body(request, seconds=seconds)
     if body:
         _check_type(request, FORM)
     try:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Scope
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -299,6 +300,20 @@ async def _finish(state: ServerState) -> None:
         _, late = await asyncio.wait(state.tasks, timeout=FINISH_SECONDS)
         for task in late:
             task.cancel()
+
+
+async def read_body(request: Request, *, limit: int) -> bytes | None:
+    """The whole body; None if it is too long.
+    :raises ClientDisconnect: an unfinished one is a cut connection: nothing was asked."""
+    declared = request.headers.get("content-length", "0")
+    if not declared.isdecimal() or len(declared) > 20 or int(declared) > limit:
+        return None
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            return None
+    return bytes(body)
 
 
 def note_credential(scope: Scope, credential: str | None) -> None:

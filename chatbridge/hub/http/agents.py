@@ -23,12 +23,12 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from chatbridge.channels.web.guard import Hosts
-from chatbridge.channels.web.server import serving
+from chatbridge.channels.web.server import read_body, serving
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName
@@ -45,7 +45,6 @@ from chatbridge.hub.http.sessions import (
     nothing_more,
     parsed,
     project_of,
-    read_body,
     repaired,
     replayed,
     unheard,
@@ -139,7 +138,7 @@ class HttpAgents:
         headers = Headers(scope=scope)
         try:
             async with asyncio.timeout(self._body_seconds):
-                body = await read_body(headers, receive)
+                body = await read_body(Request(scope, receive), limit=MAX_LINE)
         except TimeoutError:
             return refused(408, "The request took too long to arrive.")
         except ClientDisconnect:

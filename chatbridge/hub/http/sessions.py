@@ -16,8 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from chatbridge import safe_json
@@ -25,7 +23,6 @@ from chatbridge.core.asks.waiting_calls import HTTP_SESSION_PREFIX, WaitingCalls
 from chatbridge.core.model import CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import race
-from chatbridge.framing import MAX_LINE
 from chatbridge.hub.http.guard import UNKNOWN, refused
 from chatbridge.hub.http.tokens import Token, Tokens
 from chatbridge.hub.process.background import end_tasks
@@ -203,24 +200,6 @@ class HttpSessions:
 
 
 # ── bodies ────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def read_body(headers: Headers, receive: Receive) -> bytes | None:
-    """The whole body; None if it is too long.
-    :raises ClientDisconnect: an unfinished one is a cut connection: nothing was asked."""
-    declared = headers.get("content-length", "0")
-    if len(declared) > len(str(MAX_LINE)) or (declared.isdecimal() and int(declared) > MAX_LINE):
-        return None
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise ClientDisconnect
-        body += message.get("body", b"")
-        if len(body) > MAX_LINE:
-            return None
-        if not message.get("more_body", False):
-            return bytes(body)
 
 
 def parsed(body: bytes) -> dict[str, Any]:

@@ -49,7 +49,6 @@ MOST_OF_ONE_USER = 256
 @dataclass(slots=True)
 class Connection:
     session: Session
-    writer: asyncio.StreamWriter
     remark: str | None
     version: str
     pid: int | None
@@ -71,7 +70,7 @@ class Links:
     delivered: Delivered | None = None
     opened: Callable[[Project], None] = lambda project: None
     """Told of the links' projects."""
-    _tasks: set[asyncio.Task[Any]] = field(default_factory=set, init=False)
+    _tasks: dict[asyncio.StreamWriter, asyncio.Task[Any]] = field(default_factory=dict, init=False)
     _of_user: Counter[int] = field(default_factory=Counter, init=False)
     _connections: dict[asyncio.StreamWriter, Connection] = field(default_factory=dict, init=False)
     _listener: asyncio.Server | None = field(default=None, init=False)
@@ -106,18 +105,19 @@ class Links:
         self._closing = True
         if self._listener is not None:
             self._listener.close()
-        for connection in self._connections.values():
+        for writer, connection in self._connections.items():
             connection.session.mute()
-            if not connection.writer.is_closing():
-                connection.writer.write(_line({"chatbridge": "stopping"}))
-                connection.writer.write_eof()
-        await end_tasks(self._tasks)
+            if not writer.is_closing():
+                writer.write(_line({"chatbridge": "stopping"}))
+                writer.write_eof()
+        await end_tasks(self._tasks.values())
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock = writer.get_extra_info("socket")
         uid = sockets.peer_uid(sock)
         self._of_user[uid] += 1
-        self._tasks.add(_this_task())
+        if (task := asyncio.current_task()) is not None:
+            self._tasks[writer] = task
         try:
             if not self.peers.admits(sock):
                 log.warning("a process of uid %d tried to connect", uid)
@@ -139,7 +139,7 @@ class Links:
             # as an error.
             return
         finally:
-            self._tasks.discard(_this_task())
+            self._tasks.pop(writer, None)
             self._of_user -= Counter((uid,))
             writer.close()
 
@@ -193,14 +193,13 @@ class Links:
             pushes=self.pushes,
             delivered=self.delivered,
         )
-        remark = self._remark(preface, session)
-        if remark:
+        if remark := self._remark(preface, session):
             log.warning("link %s: %s", link, remark)
             self.tell(remark)
         given = preface.get("pid")
         pid = given if type(given) is int and 0 < given <= LARGEST_PID else None
         version = _short(preface.get("version"))
-        self._connections[writer] = Connection(session, writer, remark, version, pid, uid)
+        self._connections[writer] = Connection(session, remark, version, pid, uid)
         self.waiting_calls.link_opened(link)
         log.info("link %s opened project=%s pid=%s", link, one_line(project.name), pid)
         try:
@@ -210,7 +209,7 @@ class Links:
                 log.exception("link %s: its session failed", link)
         finally:
             del self._connections[writer]
-            self._tasks.discard(_this_task())  # what follows is not cut off by a hub that closes
+            self._tasks.pop(writer, None)  # what follows is not cut off by a hub that closes
         if self._closing:
             return  # its calls go on with the next hub
         log.info("link %s closed", link)
@@ -249,12 +248,6 @@ class Links:
             f"The agent in {project} was started with settings that this hub does not "
             f"use: {', '.join(names)}. Put them into config.toml, then run: chatbridge stop"
         )
-
-
-def _this_task() -> asyncio.Task[Any]:
-    task = asyncio.current_task()
-    assert task is not None
-    return task
 
 
 def _problem(preface: object) -> str | None:
