@@ -81,7 +81,7 @@ def parse(source: str) -> tuple[Block, ...]:
 
 def plain(blocks: Iterable[Block]) -> str:
     """Return the blocks as one line of text, for titles, list rows and lock screens."""
-    return " ".join(" ".join(_block_text(block) for block in blocks).split())
+    return " ".join(" ".join(map(_node_text, blocks)).split())
 
 
 @lru_cache(maxsize=2 * CACHE_SIZE)
@@ -110,15 +110,14 @@ class _Open:
 
 
 def _blocks(tokens: list[Token]) -> tuple[Block, ...]:
-    root = Token("root", "", 1)
-    stack = [_Open(root)]
+    stack = [_Open(Token("root", "", 1))]
     for token in tokens:
         match token.type:
             case "inline":
                 children = _inlines(token.children or [])
                 if stack[-1].token.type == "heading_open":
                     children = (Strong(children),) if children else ()
-                if _inlines_text(children).strip():
+                if _text(children).strip():
                     stack[-1].blocks.append(Paragraph(children))
             case "fence" | "code_block":
                 language = _restored(token.info).split(maxsplit=1)[:1]
@@ -181,7 +180,7 @@ def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
                     found.append(Break())
             case "image":
                 inside = _inlines(token.children or [], depth=depth + len(stack))
-                found.append(Link(inside, _address(token, "src")))
+                found.append(Link(inside, _restored(str(token.attrs.get("src", "")))))
             case _ if token.nesting == 1:
                 shallow = depth + len(stack) <= MAX_INLINE_DEPTH or token.type == "link_open"
                 stack.append((token, []) if shallow else (None, found))
@@ -207,13 +206,9 @@ def _marked(opened: Token, children: tuple[Inline, ...]) -> Inline:
             return Emphasis(children)
         case _ if opened.markup == "autolink":
             # The parser adds "mailto:" to the address.
-            return Link(children, _inlines_text(children))
+            return Link(children, _text(children))
         case _:
-            return Link(children, _address(opened, "href"))
-
-
-def _address(token: Token, attribute: str) -> str:
-    return _restored(str(token.attrs.get(attribute, "")))
+            return Link(children, _restored(str(opened.attrs.get("href", ""))))
 
 
 def _restored(text: str) -> str:
@@ -223,34 +218,25 @@ def _restored(text: str) -> str:
 # ── text ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _block_text(block: Block) -> str:
-    match block:
-        case Paragraph(children=children):
-            return _inlines_text(children)
-        case CodeBlock(text=text):
+def _text(nodes: Iterable[Block | Inline]) -> str:
+    return "".join(map(_node_text, nodes))
+
+
+def _node_text(node: Block | Inline) -> str:
+    match node:
+        case Plain(text=text) | Code(text=text) | CodeBlock(text=text):
             return text
+        case Break():
+            return " "
+        case Strong(children=inside) | Emphasis(children=inside) | Paragraph(children=inside):
+            return _text(inside)
+        case Link(children=inside, address=address):
+            text = _text(inside)
+            return text if text == address else f"{text} ({address})"
         case Quote(children=blocks):
             return plain(blocks)
         case Items(items=items, start=None):
             return " ".join(f"- {plain(item)}" for item in items)
         case Items(items=items, start=int(start)):
             return " ".join(f"{number}. {plain(item)}" for number, item in enumerate(items, start))
-    raise AssertionError(block)
-
-
-def _inlines_text(inlines: Iterable[Inline]) -> str:
-    return "".join(_inline_text(inline) for inline in inlines)
-
-
-def _inline_text(inline: Inline) -> str:
-    match inline:
-        case Plain(text=text) | Code(text=text):
-            return text
-        case Break():
-            return " "
-        case Strong(children=children) | Emphasis(children=children):
-            return _inlines_text(children)
-        case Link(children=children, address=address):
-            text = _inlines_text(children)
-            return text if text == address else f"{text} ({address})"
-    raise AssertionError(inline)
+    raise AssertionError(node)

@@ -73,9 +73,8 @@ def keep(config: Path, *key: str, value: str) -> Path:
         path.parent.chmod(0o700)
         write_atomically(path, f"{value}\n".encode())
     except OSError as error:
-        raise SettingsError(f"{path} cannot be written ({error.strerror}). Nothing changed") from (
-            error
-        )
+        problem = f"{path} cannot be written ({error.strerror}). Nothing changed"
+        raise SettingsError(problem) from error
     return path
 
 

@@ -38,8 +38,6 @@ def look() -> tuple[Assets, Templates]:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Site:
-    """What pages and API share."""
-
     clock: Clock
     health: Health
     codes: LoginCodes

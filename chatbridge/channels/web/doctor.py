@@ -46,7 +46,6 @@ def _reach(host: str, address: str | None) -> Finding:
 
 
 def _healthy(address: str) -> None:
-    """:raises OSError:"""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with direct.open(f"{address}/healthz", timeout=ANSWER_SECONDS):
         pass

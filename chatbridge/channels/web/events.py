@@ -86,8 +86,6 @@ class Reader:
 
 
 class Events:
-    """All open streams."""
-
     def __init__(self) -> None:
         self._readers: set[Reader] = set()
 
@@ -143,7 +141,13 @@ class EventStream:
             if self.returning and not self.brief:
                 asks += reversed(await self.inbox.history(limit=RECENT))
             reader.has_seen(asks)
-            gone = asyncio.ensure_future(_until_gone(receive, reader))
+
+            async def until_gone() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                reader.close()
+
+            gone = asyncio.ensure_future(until_gone())
             try:
                 await self._write(send, asks, reader)
             finally:
@@ -193,12 +197,6 @@ class EventStream:
             log.warning("web: a page is open, which could not be noted: %s", error)
 
 
-async def _until_gone(receive: Receive, reader: Reader) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    reader.close()
-
-
 def _part(text: str) -> dict[str, object]:
     return {"type": "http.response.body", "body": text.encode(), "more_body": True}
 
@@ -212,7 +210,6 @@ def _event(news: Ask | Notice, *, brief: bool) -> str:
 
 
 def notice_object(notice: Notice) -> dict[str, Any]:
-    """A notice as the API and the event stream show it."""
     return {
         "id": notice.id,
         "level": notice.level,

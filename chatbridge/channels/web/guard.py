@@ -74,7 +74,6 @@ class Hosts:
         self._ports = {str(port), ""} if port == 80 else {str(port)}
 
     def origin_of(self, host: str) -> str:
-        """The origin of the pages that are served under this name."""
         return f"http://{host.lower()}" if not self._is_proxied(host) else str(self._url)
 
     def _is_proxied(self, host: str) -> bool:

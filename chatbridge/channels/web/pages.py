@@ -124,8 +124,7 @@ class Pages:
     async def _form(self, request: Request) -> Response:
         fields = await read_form(request, seconds=self.site.body_seconds)
         ask_id, person = request.path_params["ask_id"], request.scope[PERSON]
-        action = parse_event(fields)
-        status, toast = 200, None
+        action, status, toast = parse_event(fields), 200, None
         try:
             refused = await self._do(ask_id, action, fields.get("text", ""), person)
         except AskEnded:
@@ -149,7 +148,6 @@ class Pages:
     async def _do(
         self, ask_id: str, action: Event | AskAction | None, text: str, person: Person
     ) -> Refused | None:
-        """Why nothing was done, or None."""
         match action:
             case None:
                 await self.site.inbox.ask(ask_id)
@@ -169,7 +167,8 @@ class Pages:
     # ── logging in and out ────────────────────────────────────────────────────────────────────────
 
     async def _show_login(self, request: Request) -> Response:
-        return self._login_page(code=request.path_params.get("code", ""))
+        code = request.path_params.get("code", "")[:MAX_CODE]
+        return self.site.templates.page("login.html", code=code, problem=None)
 
     async def _log_in(self, request: Request) -> Response:
         code = (await read_form(request, seconds=self.site.body_seconds)).get("code", "")
@@ -177,7 +176,8 @@ class Pages:
         use = self.site.codes.use(code, address=address)
         if use not in ACCEPTED:
             status = 429 if use is CodeUse.TOO_MANY_TRIES else 401
-            return self._login_page(status=status, code="", problem=PROBLEMS[use])
+            problem = PROBLEMS[use]
+            return self.site.templates.page("login.html", status=status, code="", problem=problem)
         # The code is used up: nobody may push its cookie out on the way.
         note_credential(request.scope, BROWSER)
         cookie = await self.site.sessions.open(by_token=use is CodeUse.ACCEPTED_BY_TOKEN)
@@ -196,18 +196,10 @@ class Pages:
         fields = await read_form(request, seconds=self.site.body_seconds)
         session = None if "everywhere" in fields else request.scope[SESSION]
         self.site.events.close(of=session)
-        if session is None:
-            await self.site.sessions.revoke_all()
-        else:
-            await self.site.sessions.revoke(session)
+        await self.site.sessions.revoke(session)
         response = RedirectResponse("/login", status_code=303)
         response.delete_cookie(self.site.cookie, httponly=True, samesite="strict")
         return response
-
-    def _login_page(self, *, code: str, problem: str | None = None, status: int = 200) -> Response:
-        return self.site.templates.page(
-            "login.html", status=status, code=code[:MAX_CODE], problem=problem
-        )
 
     # ── drawing ───────────────────────────────────────────────────────────────────────────────────
 

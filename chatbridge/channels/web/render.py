@@ -82,7 +82,6 @@ def left(deadline: float, now: float) -> str:
 
 
 def day(at: float, now: float) -> str:
-    """A heading of the history."""
     then, today = local_time(at).date(), local_time(now).date()
     days = (today - then).days
     if days in (0, 1):
@@ -187,12 +186,10 @@ class Templates:
 
 
 def plain(source: str) -> str:
-    """A question's markdown as plain text."""
     return markdown.plain(markdown.parse(source))
 
 
 def markup(source: str) -> Markup:
-    """A question's markdown as HTML."""
     return _html(markdown.parse(source))
 
 
@@ -288,7 +285,6 @@ def diff_html(about: Subject) -> tuple[Markup, Markup, Markup, int]:
 
 
 def changes(code: str) -> tuple[int, int]:
-    """How many lines a diff adds and removes."""
     kinds = [kind for kind, _ in _kinds(code)]
     return kinds.count("added"), kinds.count("removed")
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, cast, get_args
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -21,7 +22,6 @@ from chatbridge.core.asks.answers import check_keys, check_type, parse_answers, 
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import InvalidAnswer
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.forms.form import MAX_TEXT, Event
 from chatbridge.core.model import Answer, Ask, Question, View
 
@@ -31,27 +31,11 @@ MAX_FIELDS = 32
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 
-EVENTS: dict[str, type[Event]] = {
-    "choose": form.Choose,
-    "toggle": form.Toggle,
-    "drop_other": form.DropOther,
-    "done": form.Done,
-    "text": form.Text,
-    "other": form.Other,
-    "skip": form.Skip,
-    "back": form.Back,
-    "edit": form.Edit,
-    "submit": form.Submit,
-    "ask_cancel": form.AskCancel,
-    "cancel": form.Cancel,
-    "anyway": form.AnswerAnyway,
-    "ask_explain": form.AskExplain,
-    "explain": form.Explain,
-    "rephrase": form.Rephrase,
-    "ask_session": AskSession,
-    "show_all": ShowAll,
+NAMES: dict[type[Event], str] = {
+    event: re.sub("(?<!^)(?=[A-Z])", "_", event.__name__).lower() for event in get_args(Event)
 }
-NAMES = {event: name for name, event in EVENTS.items()}
+NAMES[form.AnswerAnyway] = "anyway"
+EVENTS = {name: event for event, name in NAMES.items()}
 
 
 class Refusal(Exception):
@@ -126,13 +110,11 @@ def _check_type(request: Request, accepted: str) -> None:
 
 
 def parse_answer_body(questions: Sequence[Question], body: Mapping[str, Any]) -> tuple[Answer, ...]:
-    """:raises InvalidAnswer:"""
     check_keys(body, "", ("answers",))
     return parse_answers(questions, body.get("answers"))
 
 
 def parse_reason(body: Mapping[str, Any]) -> str | None:
-    """:raises InvalidAnswer:"""
     check_keys(body, "", ("reason",))
     reason = body.get("reason")
     if reason is None:
@@ -174,7 +156,6 @@ def parse_event(fields: Mapping[str, str]) -> Event | AskAction | None:
 
 
 def event_fields(action: Event | AskAction) -> dict[str, str]:
-    """The fields that a button's form carries: `parse_event` backwards."""
     if isinstance(action, AskAction):
         return {"do": action.value}
     fields = {"do": NAMES[type(action)]}

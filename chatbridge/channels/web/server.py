@@ -17,7 +17,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -122,32 +122,29 @@ class Evictable(Protocol):
     def evict(self) -> None: ...
 
 
+@dataclass(slots=True, eq=False)
 class ConnectionLimits:
     """Decides which connection is evicted when there are too many: one that has shown a valid
     cookie or token stays, of the others the oldest goes for the newest. Addresses do not count:
     behind a proxy everybody has the same."""
 
-    def __init__(
-        self, who: str, *, limit: int, known: int, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        """`who` listens, for the log; `limit` connections in all, and of them `known` may be such
-        as nobody can push out: fewer, so that there is always room for a log-in."""
-        assert known < limit
-        self._who = who
-        self._limit = limit
-        self._most_known = known
-        self._now = now
-        self._credentials: dict[Evictable, str | None] = {}
-        """Of each connection; None: a stranger's. The newest of its kind is the last."""
-        self._noted: dict[str, float] = {}
+    who: str
+    """Listens, for the log."""
+    limit: int
+    known: int
+    """Those that nobody can push out: fewer, so that there is always room for a log-in."""
+    now: Callable[[], float] = time.monotonic
+    _credentials: dict[Evictable, str | None] = field(default_factory=dict)
+    """Of each connection; None: a stranger's. The newest of its kind is the last."""
+    _noted: dict[str, float] = field(default_factory=dict)
 
     def opened(self, connection: Evictable) -> None:
         self._credentials[connection] = None
-        if len(self._credentials) > self._limit:
+        if len(self._credentials) > self.limit:
             oldest = next(it for it, credential in self._credentials.items() if credential is None)
             del self._credentials[oldest]
             oldest.evict()
-            self._note(FULL, self._limit)
+            self._note(FULL, self.limit)
 
     def closed(self, connection: Evictable) -> None:
         self._credentials.pop(connection, None)
@@ -160,23 +157,23 @@ class ConnectionLimits:
             return
         self._move(connection, credential)
         counts = Counter(known for known in self._credentials.values() if known is not None)
-        if credential is not None and counts.total() > self._most_known:
+        if credential is not None and counts.total() > self.known:
             # Of whoever has the most connections: one token cannot take the others' places.
             most = max(counts, key=lambda known: (counts[known], known == credential))
             newest = next(it for it in reversed(self._credentials) if self._credentials[it] == most)
             self._move(newest, None)
-            self._note(MANY_KNOWN, self._most_known)
+            self._note(MANY_KNOWN, self.known)
 
     def _move(self, connection: Evictable, credential: str | None) -> None:
         del self._credentials[connection]
         self._credentials[connection] = credential
 
     def _note(self, line: str, number: int) -> None:
-        now = self._now()
+        now = self.now()
         last = self._noted.get(line)
         self._noted[line] = now
         if last is None or now - last > QUIET_SECONDS:
-            log.warning(line, self._who, number)
+            log.warning(line, self.who, number)
 
 
 class _Connection(H11Protocol):
@@ -261,7 +258,6 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
 async def serving(
     app: ASGIApp, listener: socket.socket, who: str = INBOX.who
 ) -> AsyncIterator[None]:
-    """Serve the application at the socket until the block ends."""
     config = Config(
         app,
         http=_Connection,

@@ -54,8 +54,6 @@ PAUSE_SECONDS = 0.1
 
 
 class Watchers:
-    """Commands that watch the open asks."""
-
     def __init__(self) -> None:
         self._waiting: dict[asyncio.Event, int] = {}
 
@@ -104,7 +102,6 @@ class TerminalAsks:
         return await _listed(request, await self._open(request.uid))
 
     async def _watch(self, request: Request) -> AsyncGenerator[Json, None]:
-        """What is open, and again whenever that has changed."""
         with self.watchers.watching(request.uid) as changed:
             while True:
                 changed.clear()

@@ -91,8 +91,6 @@ class Terminals:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        """Events until they end, or until the command has gone."""
-
         async def tell() -> None:
             async with aclosing(events):
                 async for event in events:

@@ -89,7 +89,6 @@ class HttpAgents:
         self._closing = False
 
     def projects(self) -> list[str]:
-        """The tokens whose agents are connected now."""
         return sorted({session.token.name for session in self._sessions})
 
     @asynccontextmanager

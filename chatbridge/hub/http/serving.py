@@ -43,7 +43,6 @@ class HttpServing:
     _trouble: str | None = field(default=None, init=False)
 
     def projects(self) -> list[str]:
-        """Of the agents that are connected now."""
         return self._agents.projects() if self._agents else []
 
     def remarks(self) -> list[str]:

@@ -117,23 +117,16 @@ def project_of(token: Token) -> Project:
     return Project(key=f"http:{token.name}", name=token.name)
 
 
+@dataclass(slots=True)
 class HttpSessions:
-    def __init__(
-        self,
-        waiting_calls: WaitingCalls,
-        *,
-        tokens: Tokens,
-        clock: Clock,
-        discard: Callable[[HttpSession], Awaitable[None]],
-    ) -> None:
-        """`discard` makes the SDK forget a session."""
-        self._waiting_calls = waiting_calls
-        self._tokens = tokens
-        self._clock = clock
-        self._discard = discard
-        self._sessions: dict[str, HttpSession] = {}
-        """By the session's id; where there is none, by the token's digest."""
-        self._watching: asyncio.Task[None] | None = None
+    waiting_calls: WaitingCalls
+    tokens: Tokens
+    clock: Clock
+    discard: Callable[[HttpSession], Awaitable[None]]
+    """Makes the SDK forget a session."""
+    _sessions: dict[str, HttpSession] = field(default_factory=dict)
+    """By the session's id; where there is none, by the token's digest."""
+    _watching: asyncio.Task[None] | None = None
 
     def __iter__(self) -> Iterator[HttpSession]:
         return iter(list(self._sessions.values()))
@@ -144,13 +137,12 @@ class HttpSessions:
         return found if found is not None and found.token == token and found.id == named else None
 
     def without_id(self, token: Token) -> HttpSession:
-        """The session of this token's requests that have none."""
         return self._sessions.get(token.digest) or self.opened(None, token)
 
     def opened(self, named: str | None, token: Token) -> HttpSession:
-        session = HttpSession(id=named, token=token, used=self._clock.monotonic())
+        session = HttpSession(id=named, token=token, used=self.clock.monotonic())
         self._sessions[named or token.digest] = session
-        self._waiting_calls.link_opened(session.link)
+        self.waiting_calls.link_opened(session.link)
         log.info("link %s opened project=%s over HTTP", session.link, token.name)
         if self._watching is None or self._watching.done():
             self._watching = asyncio.ensure_future(self._watch())
@@ -174,12 +166,12 @@ class HttpSessions:
         for exchange in session.open:
             exchange.cut.set()
         if session.id is not None:
-            await self._discard(session)
+            await self.discard(session)
         # What is being written now counts as delivered first.
         for exchange in list(session.open):
             await exchange.ended.wait()
         log.info("link %s closed", session.link)
-        await self._waiting_calls.link_closed(session.link)
+        await self.waiting_calls.link_closed(session.link)
 
     async def close(self) -> None:
         """With the hub: calls stay as they are, so that the same questions go on with the next."""
@@ -188,9 +180,9 @@ class HttpSessions:
 
     async def _watch(self) -> None:
         while self._sessions:
-            await self._clock.sleep(TICK)
+            await self.clock.sleep(TICK)
             try:
-                there, now = set(self._tokens.all()), self._clock.monotonic()
+                there, now = set(self.tokens.all()), self.clock.monotonic()
                 for session in self:
                     idle = not session.open and now - session.used >= IDLE
                     if idle or session.token not in there:

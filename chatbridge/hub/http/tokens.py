@@ -35,8 +35,6 @@ NOTED_EVERY = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is stored of a token."""
-
     name: str
     created: float
     digest: str
@@ -70,7 +68,6 @@ def add(state: str, name: str, *, now: float) -> str:
 
 
 def remove(state: str, name: str) -> None:
-    """:raises SettingsError: there is none of this name, or the file cannot be used."""
     _check_name(name)
     with _changing(state) as tokens:
         left = [token for token in tokens if token.name != name]
@@ -117,7 +114,6 @@ def _changing(state: str) -> Iterator[list[Token]]:
 
 
 def _read(state: str) -> list[Token]:
-    """:raises SettingsError:"""
     path = tokens_path(state)
     # A named pipe, which would never end, is nothing to read.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -83,7 +83,6 @@ class Links:
         self._listener = await asyncio.start_unix_server(self._accept, **options)
 
     def projects(self) -> list[str]:
-        """The projects of the agents that are connected now."""
         return sorted({c.session.project.name for c in self._connections.values()})
 
     def connected(self, of: int | None = None) -> list[Json]:
@@ -95,7 +94,6 @@ class Links:
         ]
 
     def remarks(self) -> list[str]:
-        """What the owner should know about the links that are connected now."""
         return sorted({c.remark for c in self._connections.values() if c.remark})
 
     async def close(self) -> None:

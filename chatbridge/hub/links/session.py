@@ -69,11 +69,9 @@ class PendingElicitations:
         return True
 
     def closed(self, form: types.RequestId | None) -> None:
-        """The client has answered this request itself."""
         self._open = {call: other for call, other in self._open.items() if other != form}
 
     def forget(self, call: str) -> None:
-        """The call has ended."""
         self._open.pop(call, None)
         self._early.pop(call, None)
 
@@ -118,7 +116,6 @@ class Session:
     """Read, and not yet looked at."""
 
     async def serve(self, server: Server[Any]) -> None:
-        """Until the other side closes."""
         streams = _Streams(self)
         options = server.create_initialization_options(NotificationOptions(tools_changed=True))
         try:

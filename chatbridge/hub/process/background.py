@@ -50,7 +50,6 @@ class Faults:
         log.log(level, "%s: failed unexpectedly (%s)", what, kind, exc_info=error)
 
     def listed(self) -> list[str]:
-        """For the owner."""
         said = []
         for what, each in list(self._known.items())[:LISTED]:
             again = " and was started again" if each.again else ""
@@ -62,25 +61,6 @@ class Faults:
         return said
 
 
-async def kept_up(
-    work: Callable[[], Coroutine[Any, Any, None]], what: str, *, clock: Clock, faults: Faults
-) -> None:
-    """Work that never ends by itself, until cancelled."""
-    pause = FIRST_PAUSE_SECONDS
-    while True:
-        began = clock.monotonic()
-        error: Exception | None = None
-        try:
-            await work()
-        except Exception as failed:  # noqa: BLE001 - logged by `add`
-            error = failed
-        faults.add(what, error, again=True)
-        if clock.monotonic() - began > LONGEST_PAUSE_SECONDS:
-            pause = FIRST_PAUSE_SECONDS
-        await clock.sleep(pause)
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-
-
 class Background:
     """A failure ends nothing else."""
 
@@ -90,14 +70,28 @@ class Background:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Something that ends by itself."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
 
     def keep(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Something that goes on as long as the hub does. `work` can be begun again at any time."""
-        self.spawn(kept_up(work, what, clock=self._clock, faults=self._faults))
+        self.spawn(self._kept_up(what, work))
+
+    async def _kept_up(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            began = self._clock.monotonic()
+            error: Exception | None = None
+            try:
+                await work()
+            except Exception as failed:  # noqa: BLE001 - logged by `add`
+                error = failed
+            self._faults.add(what, error, again=True)
+            if self._clock.monotonic() - began > LONGEST_PAUSE_SECONDS:
+                pause = FIRST_PAUSE_SECONDS
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     async def close(self) -> None:
         await end_tasks(self._tasks)
@@ -110,7 +104,6 @@ class Background:
 
 
 async def end_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
-    """Cancel them, and wait for their ends."""
     ending = list(tasks)
     for task in ending:
         task.cancel()

@@ -34,7 +34,6 @@ THREADS_TURN_SECONDS = 0.001
 
 
 def main(argv: list[str]) -> int:
-    """`chatbridge hub`"""
     options = parser().parse_args(argv)
     sockets.raise_limit()
     log_to_stderr()

@@ -42,15 +42,13 @@ async def tell_of_newcomers(
         if spec.people is None:
             continue
         channel, now = spec.name, [str(it) for it in spec.people_in(settings.table(spec))]
-        noted = await read_note(store, channel, KEY)
-        before = noted if isinstance(noted, list) else []
+        before: list[Any] = await read_note(store, channel, KEY, list)
         if now == before:
             continue
         new = [person for person in now if person not in before]
         if before and new:
-            named = ", ".join(new)
             tell(
-                f"Somebody new may answer: {named}. If that was not you, run: "
+                f"Somebody new may answer: {', '.join(new)}. If that was not you, run: "
                 f"chatbridge people remove {new[0]}"
             )
         await write_note(store, channel, KEY, now, clock=clock)
@@ -63,9 +61,7 @@ async def tell_of_other_settings(
     once some hub had chats: until then nobody was there to be deceived, and setting one up is no
     surprise."""
     now = _authority(settings, config)
-    chats = settings.chats()
-    noted = await read_note(store, HUB, AUTHORITY)
-    noted = noted if isinstance(noted, dict) else {}
+    noted: dict[str, Any] = await read_note(store, HUB, AUTHORITY, dict)
     before, had_chats = noted.get("settings"), noted.get("chats") is True
     if before == now:
         return
@@ -83,7 +79,7 @@ async def tell_of_other_settings(
         )
         log.warning("%s", remark)
         tell(remark)
-    fresh = {"settings": now, "chats": had_chats or bool(chats)}
+    fresh = {"settings": now, "chats": had_chats or bool(settings.chats())}
     await write_note(store, HUB, AUTHORITY, fresh, clock=clock)
 
 
@@ -92,8 +88,7 @@ async def tell_of_new_commands(
 ) -> None:
     """What there is is compared with what there was when this was last looked at."""
     now = {command.tool: command.grant for command in commands}
-    noted = await read_note(store, COMMANDS, GRANTS)
-    before = noted if isinstance(noted, dict) else {}
+    before: dict[str, Any] = await read_note(store, COMMANDS, GRANTS, dict)
     if now == before:
         return
     new = [tool for tool in now if tool not in before]

@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.core.ports import AskActions, Channel, Clock, Remark
-from chatbridge.hub.process.background import Faults, end_tasks, kept_up
+from chatbridge.hub.process.background import Background, Faults, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +53,6 @@ class ChannelSupervisor:
         self._slots.append(SupervisedChannel(name, build, unwatched))
 
     async def run(self, inbox: AskActions) -> None:
-        """Keep all channels up until cancelled."""
         async with asyncio.TaskGroup() as group:
             for slot in self._slots:
                 group.create_task(self._keep_up(slot, inbox))
@@ -71,7 +69,6 @@ class ChannelSupervisor:
             slot.add_remark(Remark(text=text))
 
     def troubles(self) -> dict[str, str | None]:
-        """Each channel, and why it does not work now."""
         return {slot.name: slot.trouble for slot in self._slots}
 
     def remarks(self) -> list[str]:
@@ -140,26 +137,19 @@ class ChannelSupervisor:
             slot.works(channel)
             ready.set()
 
-        delivering = [
-            self._kept_up(partial(self._delivery.serve, surface, ready=ready), surface.name)
-            for surface in channel.surfaces
-        ]
+        # One of these that fails for ever leaves the channel able to take answers.
+        delivering = Background(clock=self._clock, faults=self._faults)
+        for surface in channel.surfaces:
+            delivering.keep(surface.name, partial(self._delivery.serve, surface, ready=ready))
         telling = partial(slot.tell_remarks, channel, ready, self._clock)
-        delivering.append(self._kept_up(telling, f"remarks to {slot.name}"))
+        delivering.keep(f"remarks to {slot.name}", telling)
         running = asyncio.ensure_future(channel.run(inbox, ready=now_ready))
         try:
             await asyncio.wait({running})
         finally:
-            await end_tasks(delivering)  # first: they use what the channel closes
+            await delivering.close()  # first: they use what the channel closes
             await end_tasks([running])
         running.result()
-
-    def _kept_up(
-        self, work: Callable[[], Coroutine[Any, Any, None]], what: str
-    ) -> asyncio.Future[None]:
-        """One that fails for ever leaves the channel able to take answers."""
-        kept = kept_up(work, what, clock=self._clock, faults=self._faults)
-        return asyncio.ensure_future(kept)
 
 
 @dataclass(slots=True, eq=False)
@@ -205,11 +195,11 @@ class SupervisedChannel:
                 await channel.tell(self._remarks[0])
             except (RetryLater, TokenRejected) as error:
                 await clock.sleep(error.after or LONGEST_PAUSE_SECONDS)
-                continue
             except Exception:
                 self._remarks.popleft()  # it would fail again
                 raise
-            self._remarks.popleft()
+            else:
+                self._remarks.popleft()
 
     async def drained(self) -> None:
         await self.tried.wait()

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from chatbridge.core.model import ChannelState, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 
 CHANNEL, KEY = "commands", "projects"
+T = TypeVar("T")
 MOST = 1_000
 """The newest of them."""
 
@@ -39,7 +40,6 @@ class KnownProjects:
         self.folders: dict[str, None] = {}
 
     async def load(self) -> None:
-        """:raises StoreError:"""
         note = await self._store.note(channel=CHANNEL, key=KEY)
         self.folders = dict.fromkeys(stored(note.value if note else None))
 
@@ -54,13 +54,14 @@ class KnownProjects:
         self._spawn(write_note(self._store, CHANNEL, KEY, newest, clock=self._clock))
 
 
-async def read_note(store: Store, channel: str, key: str) -> Any:
-    """None: nothing, or nothing that can be read."""
+async def read_note(store: Store, channel: str, key: str, kind: type[T]) -> T:
+    """Empty: nothing, or nothing that can be read."""
     note = await store.note(channel=channel, key=key)
     try:
-        return json.loads(note.value) if note else None
+        found = json.loads(note.value) if note else None
     except ValueError:
-        return None
+        found = None
+    return found if isinstance(found, kind) else kind()
 
 
 async def write_note(store: Store, channel: str, key: str, value: object, *, clock: Clock) -> None:
