@@ -118,26 +118,16 @@ class Api:
         if content is None:
             title = "This output is not here"
             raise Refusal(404, "It is no longer kept, or there never was one.", title=title)
+        headers = {"content-disposition": f'inline; filename="{output_name(operation_id)}"'}
         # Text whatever it looks like: the guard's headers keep a browser from guessing.
-        return Response(
-            content,
-            media_type="text/plain; charset=utf-8",
-            headers={"content-disposition": f'inline; filename="{output_name(operation_id)}"'},
-        )
+        return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
 
     async def _how(self, _request: Request) -> Response:
-        troubles = self.site.health.troubles()
-        return json_response(
-            {
-                "version": __version__,
-                "agents": list(self.site.health.agents()),
-                "channels": [
-                    {"name": name, "ok": trouble is None}
-                    | ({"trouble": trouble} if trouble else {})
-                    for name, trouble in troubles.items()
-                ],
-            }
-        )
+        agents, channels = list(self.site.health.agents()), []
+        for name, trouble in self.site.health.troubles().items():
+            why = {"trouble": trouble} if trouble else {}
+            channels.append({"name": name, "ok": trouble is None, **why})
+        return json_response({"version": __version__, "agents": agents, "channels": channels})
 
     async def _new_code(self, request: Request) -> Response:
         # A cookie that could make more of itself would outlive its 90 days.

@@ -1,5 +1,4 @@
-"""The pages: the list, one ask with its form, the history, the log-in. They work without their
-script.
+"""The pages: the list, one ask with its form, the history, the log-in. They work without scripts.
 
 Owns what each page shows and which card follows a tap. The look is the templates' business.
 """
@@ -69,10 +68,8 @@ class Pages:
         listed = await self._listed(skip)
         if listed.only is not None and not request.scope["query_string"]:
             return RedirectResponse(f"/asks/{quote(listed.only.id)}", status_code=303)
-        notices = await self.site.recent_notices()
-        return await self._page(
-            "list.html", notices=notices, listed=listed, skip=skip, current=None
-        )
+        told = await self.site.recent_notices()
+        return await self._page("list.html", notices=told, listed=listed, skip=skip, current=None)
 
     async def _rows(self, request: Request) -> Response:
         skip = _whole(request.query_params.get("from"))
@@ -108,14 +105,11 @@ class Pages:
     async def _history(self, request: Request) -> Response:
         search = request.query_params.get("q", "").strip()[:MAX_SEARCH]
         before = _past(request.query_params.get("before"))
-        found = await self.site.inbox.past_rows(
-            limit=HISTORY_PAGE + 1, before=before, search=search or None
-        )
+        limit = HISTORY_PAGE + 1
+        found = await self.site.inbox.past_rows(limit=limit, before=before, search=search or None)
         rows, now = found[:HISTORY_PAGE], self.site.clock.time()
-        days = [
-            (heading, list(group))
-            for heading, group in groupby(rows, key=lambda row: day(_ended_at(row), now))
-        ]
+        grouped = groupby(rows, key=lambda row: day(_ended_at(row), now))
+        days = [(heading, list(group)) for heading, group in grouped]
         more = f"{_ended_at(rows[-1])}-{rows[-1].seq}" if len(found) > HISTORY_PAGE else None
         return await self._page("history.html", days=days, q=search, more=more)
 

@@ -273,29 +273,24 @@ async def serving(
     state = ServerState()
     limits = ConnectionLimits(who, limit=MAX_CONNECTIONS, known=MAX_KNOWN)
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: _Connection(config, state, limits, loop), sock=listener
-    )
+    connect = partial(_Connection, config, state, limits, loop)
+    server = await loop.create_server(connect, sock=listener)
     try:
         yield
     finally:
         server.close()
-        await _finish(state)
-
-
-async def _finish(state: ServerState) -> None:
-    """Let what is being answered finish, then cut what is left. A request that is cut sees its
-    client gone; what it has begun in the store it ends."""
-    for connection in list(state.connections):
-        connection.shutdown()
-    if state.tasks:
-        await asyncio.wait(state.tasks, timeout=FINISH_SECONDS)
-    for connection in list(state.connections):
-        connection.transport.abort()
-    if state.tasks:
-        _, late = await asyncio.wait(state.tasks, timeout=FINISH_SECONDS)
-        for task in late:
-            task.cancel()
+        # Let what is being answered finish, then cut what is left. A request that is cut sees its
+        # client gone; what it has begun in the store it ends.
+        for connection in list(state.connections):
+            connection.shutdown()
+        if state.tasks:
+            await asyncio.wait(state.tasks, timeout=FINISH_SECONDS)
+        for connection in list(state.connections):
+            connection.transport.abort()
+        if state.tasks:
+            _, late = await asyncio.wait(state.tasks, timeout=FINISH_SECONDS)
+            for task in late:
+                task.cancel()
 
 
 async def read_body(request: Request, *, limit: int) -> bytes | None:

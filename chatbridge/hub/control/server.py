@@ -1,8 +1,7 @@
 """Serve a person's commands over the links' socket: one request at a time, its reply or its events.
 
 Owns the lines after the first one of a connection that says it is a terminal, see
-docs/link-protocol.md. What a request about asks does is in `asks`; pairing and the
-status are here.
+docs/link-protocol.md, pairing and the status. What a request about asks does is in `asks`.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import socket
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -62,31 +63,31 @@ CANCELLED = "notifications/cancelled"
 WHO = "MCP over HTTP"
 
 
+@dataclass(slots=True, eq=False)
 class HttpAgents:
-    def __init__(
-        self,
-        server: Server[Any],
-        waiting_calls: WaitingCalls,
-        *,
-        tokens: Tokens,
-        clock: Clock,
-        limit: float,
-        body_seconds: float = BODY_SECONDS,
-    ) -> None:
-        """`limit`: after how long a client of which nothing is known gives a call up."""
-        self._waiting_calls = waiting_calls
-        self._tokens = tokens
-        self._clock = clock
-        self._limit = limit
-        self._body_seconds = body_seconds
+    server: Server[Any]
+    waiting_calls: WaitingCalls
+    _: KW_ONLY
+    tokens: Tokens
+    clock: Clock
+    limit: float
+    """After how long a client of which nothing is known gives a call up."""
+    body_seconds: float = BODY_SECONDS
+    _manager: StreamableHTTPSessionManager = field(init=False)
+    _sessions: HttpSessions = field(init=False)
+    _open: Counter[Token] = field(default_factory=Counter, init=False)
+    _closing: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
         self._manager = StreamableHTTPSessionManager(
-            server, session_idle_timeout=None, max_request_body_size=MAX_LINE, max_sessions=None
+            self.server,
+            session_idle_timeout=None,
+            max_request_body_size=MAX_LINE,
+            max_sessions=None,
         )
         self._sessions = HttpSessions(
-            waiting_calls, tokens=tokens, clock=clock, discard=self._say_for
+            self.waiting_calls, tokens=self.tokens, clock=self.clock, discard=self._say_for
         )
-        self._open: Counter[Token] = Counter()
-        self._closing = False
 
     def projects(self) -> list[str]:
         return sorted({session.token.name for session in self._sessions})
@@ -96,7 +97,7 @@ class HttpAgents:
         """Serve at the socket until the block ends. Leave it in the task that entered it: the SDK
         needs that for its sessions."""
         guard = HttpGuard(
-            self, hosts=hosts, tokens=self._tokens, guesses=Guesses(self._clock), clock=self._clock
+            self, hosts=hosts, tokens=self.tokens, guesses=Guesses(self.clock), clock=self.clock
         )
         async with self._manager.run():
             try:
@@ -136,7 +137,7 @@ class HttpAgents:
             return refused(429, problem, **{"retry-after": "5"})
         headers = Headers(scope=scope)
         try:
-            async with asyncio.timeout(self._body_seconds):
+            async with asyncio.timeout(self.body_seconds):
                 body = await read_body(Request(scope, receive), limit=MAX_LINE)
         except TimeoutError:
             return refused(408, "The request took too long to arrive.")
@@ -189,7 +190,7 @@ class HttpAgents:
         if exchange.message.get("method") == "tools/call" and request is not None:
             name = own or json.dumps(request)
             exchange.call = CallName(link=session.link, request=name)
-            self._waiting_calls.clear_cancelled(exchange.call)
+            self.waiting_calls.clear_cancelled(exchange.call)
         session.open.add(exchange)
         try:
             await self._manager.handle_request(exchange.scope, exchange.receive, exchange.send)
@@ -197,7 +198,7 @@ class HttpAgents:
         finally:
             await self._settle(session, exchange)
             session.open.discard(exchange)
-            session.used = self._clock.monotonic()
+            session.used = self.clock.monotonic()
             exchange.ended.set()
 
     async def _settle(self, session: HttpSession, exchange: Exchange) -> None:
@@ -208,19 +209,19 @@ class HttpAgents:
         message = exchange.message
         try:
             if exchange.call is not None and exchange.written:
-                await self._waiting_calls.delivered(exchange.call)
+                await self.waiting_calls.delivered(exchange.call)
             elif exchange.call is not None:
                 if session.id is not None:  # without one the SDK sees it
                     params = {"requestId": exchange.request}
                     note = {"jsonrpc": "2.0", "method": CANCELLED, "params": params}
                     await self._say_for(session, "POST", json.dumps(note).encode())
-                await self._waiting_calls.cancel(exchange.call)
+                await self.waiting_calls.cancel(exchange.call)
             elif session.id and message.get("method") == CANCELLED:
                 # The SDK tells a tool of this only while it runs.
                 given = message.get("params")
                 params = given if isinstance(given, dict) else {}
                 name = CallName(link=session.link, request=json.dumps(params.get("requestId")))
-                await self._waiting_calls.cancel(name, timed_out=speaks_of_time(params))
+                await self.waiting_calls.cancel(name, timed_out=speaks_of_time(params))
         except ChatbridgeError as error:
             log.warning("link %s: the end of a call is not noted: %s", session.link, error)
 
@@ -242,7 +243,7 @@ class HttpAgents:
     def _identify(self, scope: Scope, token: Token, *, link: str) -> Remote:
         """For the SDK, which binds a session to its user, and for the tools."""
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=token.digest, scopes=[]))
-        remote = Remote(link=link, project=project_of(token), usual=self._limit)
+        remote = Remote(link=link, project=project_of(token), usual=self.limit)
         scope[REMOTE] = remote
         return remote
 

@@ -129,13 +129,11 @@ class Links:
             if preface["chatbridge"] == "terminal":
                 await self.terminals.serve(reader, writer, uid=uid)
             else:
-                await self._serve(preface, reader, writer, uid=uid)
+                await self._serve(preface, reader, writer, uid)
         except (ConnectionError, ChatbridgeError) as error:
             log.warning("a link's connection ended: %s", error)
         except asyncio.CancelledError:
-            # By `close`, and by nobody else. The streams of Python 3.11 report one that gets out
-            # as an error.
-            return
+            return  # by `close`; the streams of Python 3.11 report one that gets out as an error
         finally:
             self._tasks.pop(writer, None)
             self._of_user -= Counter((uid,))
@@ -143,12 +141,12 @@ class Links:
 
     async def _preface(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> dict[str, Any] | None:
+    ) -> Json | None:
         try:
             line = await asyncio.wait_for(reader.readline(), PREFACE_WITHIN)
             if not line:
                 return None  # somebody looked whether a hub is there
-            preface: dict[str, Any] | None = safe_json.loads(line)
+            preface: Json | None = safe_json.loads(line)
         except (ValueError, TimeoutError):
             preface = None
         problem = _problem(preface)
@@ -163,12 +161,7 @@ class Links:
         return preface if problem is None else None
 
     async def _serve(
-        self,
-        preface: dict[str, Any],
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        *,
-        uid: int,
+        self, preface: Json, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int
     ) -> None:
         link, project = self._identity(preface, uid)
         self.opened(project)
@@ -214,24 +207,17 @@ class Links:
         writer.close()  # a link that was cut off comes back, whatever the store does
         await self.waiting_calls.link_closed(link)
 
-    def _identity(self, preface: dict[str, Any], uid: int) -> tuple[str, Project]:
+    def _identity(self, preface: Json, uid: int) -> tuple[str, Project]:
         """The link's id, which its calls are named after, and its project. Where several users
         are served neither can be that of another user, whatever the link says."""
         link, folder, label = preface["link"], preface.get("cwd"), preface.get("label")
-        of = self.peers.owner(uid)
+        of, root, file = self.peers.owner(uid), preface.get("root"), preface.get("file")
         if of is None:
             return link, project_of(folder, link=link, label=label)
-        project = project_of_user(
-            of,
-            root=preface.get("root"),
-            folder=folder,
-            link=link,
-            label=label,
-            file=preface.get("file"),
-        )
-        return f"{of}:{link}", project
+        own = project_of_user(of, root=root, folder=folder, link=link, label=label, file=file)
+        return f"{of}:{link}", own
 
-    def _remark(self, preface: dict[str, Any], session: Session) -> str | None:
+    def _remark(self, preface: Json, session: Session) -> str | None:
         """Settings in a client's `env` block reach the link and not the hub: say so."""
         theirs = preface.get("settings")
         if not isinstance(theirs, dict):
@@ -285,5 +271,5 @@ def _short(given: object) -> str:
     return shortened(one_line(str(given)), 40)
 
 
-def _line(line: dict[str, Any]) -> bytes:
+def _line(line: Json) -> bytes:
     return json.dumps(line).encode() + b"\n"
