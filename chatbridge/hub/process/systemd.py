@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import stat
 from collections.abc import Awaitable, Callable
 
 from chatbridge.core.errors import SocketUnusable, StoreError
@@ -64,11 +63,9 @@ class Systemd:
             )
         try:
             os.set_inheritable(FIRST_PASSED, False)
-            if not stat.S_ISSOCK(os.fstat(FIRST_PASSED).st_mode):
-                raise SocketUnusable(_NO_STREAM)
+            passed = socket.socket(fileno=FIRST_PASSED)
         except OSError:  # there is none
             raise SocketUnusable(_NO_STREAM) from None
-        passed = socket.socket(fileno=FIRST_PASSED)
         listens = passed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
         stream = passed.family == socket.AF_UNIX and passed.type == socket.SOCK_STREAM
         name = passed.getsockname()
