@@ -22,6 +22,9 @@ Modules and sub-packages:
     framing: lines of a byte stream
     safe_json: JSON with bounded nesting, and valid request ids
     bounded_read: files with bounded size
+    atomic_write: files that are replaced in one step
+    redaction: texts without known secrets
+    setting_rules: rules for single settings
     digests: SHA-256 without OpenSSL
     extras: optional dependencies and how to install them
     tool_names: other tool names for some clients

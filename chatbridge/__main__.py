@@ -38,24 +38,9 @@ COMMANDS = {
 }
 
 ROWS = (
-    (
-        ("setup",),
-        ("doctor",),
-        ("connect", "disconnect"),
-        ("service",),
-        ("pair", "people"),
-        ("serve", "token"),
-        ("tools",),
-    ),
-    (
-        ("ask", "notify"),
-        ("pending",),
-        ("answer", "cancel"),
-        ("history",),
-        ("inbox",),
-        ("status", "stop"),
-    ),
-    (("demo", "version", "completion"), ("mcp", "hub", "hook")),
+    ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token", "tools"),
+    ("ask, notify", "pending", "answer, cancel", "history", "inbox", "status, stop"),
+    ("demo, version, completion", "mcp, hub, hook"),
 )
 """The rows of `--help`. A row has the text of its first command, so that all fits on a screen."""
 
@@ -93,9 +78,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def help_text() -> str:
-    width = max(len(", ".join(row)) for part in ROWS for row in part)
+    width = max(len(row) for part in ROWS for row in part)
     parts = [
-        "".join(f"  {', '.join(row):<{width}}   {COMMANDS[row[0]][1]}\n" for row in part)
+        "".join(f"  {row:<{width}}   {COMMANDS[row.split(',')[0]][1]}\n" for row in part)
         for part in ROWS
     ]
     return (

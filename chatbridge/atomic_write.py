@@ -17,6 +17,7 @@ def write_atomically(
     owner: tuple[int, int] | None = None,
     overwrite: bool = True,
     check: Callable[[], None] | None = None,
+    durable: bool = True,
 ) -> None:
     """Write a file beside it, bring that to the disk, and give it the name.
 
@@ -24,6 +25,7 @@ def write_atomically(
     :param owner: user and group to give the file to; None: whoever writes
     :param overwrite: False: there must be no such file yet
     :param check: called at the last moment; if it raises, nothing has changed
+    :param durable: False: a power cut may lose the new content
     :raises OSError: nothing has changed.
     """
     folder, name = os.path.split(os.fspath(path))
@@ -36,7 +38,8 @@ def write_atomically(
             if owner is not None:
                 os.fchown(file.fileno(), *owner)
             os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
             if check is not None:
                 check()
             if overwrite:
@@ -47,6 +50,8 @@ def write_atomically(
         except BaseException:
             os.unlink(beside)
             raise
+    if not durable:
+        return
     opened = os.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)  # so that the new name is on the disk, too

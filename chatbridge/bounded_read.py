@@ -16,9 +16,7 @@ _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 def read(path: str | os.PathLike[str], *, most: int) -> bytes:
     """Return the content of the file.
-
-    :raises OSError: it cannot be read, is not a file, or has more than `most` bytes.
-    """
+    :raises OSError: it cannot be read, is not a file, or has more than `most` bytes."""
     file = os.open(path, _OPEN)
     try:
         mode = os.fstat(file).st_mode

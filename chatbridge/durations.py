@@ -14,9 +14,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY}
 
 def seconds(value: object) -> object:
     """Convert `90`, `"90"`, `"90 s"`, `"15min"`, `"8h"` or `"90d"` to seconds; for a validator.
-
-    :raises ValueError: it is not a duration.
-    """
+    :raises ValueError: it is not a duration."""
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?\s*", value)
         if match is None:

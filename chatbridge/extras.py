@@ -52,7 +52,13 @@ def command(extra: Extra) -> str:
 
 def _own_requirement() -> list[str]:
     """Return the arguments that name the source of this installation."""
-    found = _read_direct_url()
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:  # the metadata that installers store if the source was not an index
+        stored = json.loads(distribution(NAME).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        stored = {}
+    found: dict[str, Any] = stored if isinstance(stored, dict) else {}
     # Do not show the user name and password of an address.
     url = re.sub(r"//[^/@]*@", "//", str(found.get("url", "")))
     if isinstance(folder := found.get("dir_info"), dict):
@@ -62,14 +68,3 @@ def _own_requirement() -> list[str]:
         revision = control.get("requested_revision")
         url = f"{control.get('vcs')}+{url}{f'@{revision}' if revision else ''}"
     return [f"{NAME} @ {url}" if url else NAME]
-
-
-def _read_direct_url() -> dict[str, Any]:
-    """Return the metadata that installers store if the source was not an index."""
-    from importlib.metadata import PackageNotFoundError, distribution
-
-    try:
-        found = json.loads(distribution(NAME).read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -38,13 +38,17 @@ class LockInfo:
 def read(state: str) -> LockInfo | None:
     """Return the content of the lock file, or None. Its writer may have ended."""
     found = bounded_read.read_json(lock_path(state))
-    pid = found.get("pid")
+    pid, path = found.get("pid"), _text(found.get("socket")) or ""
     if type(pid) is not int:
         return None
+    try:
+        usable = path.startswith("/") and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        usable = False
     return LockInfo(
         pid=pid,
         version=str(found.get("version", "")),
-        socket=_path(found.get("socket")),
+        socket=path if usable else None,
         started_by=str(found.get("started_by", "")),
         web=_text(found.get("web")),
         error=_text(found.get("error")),
@@ -53,10 +57,8 @@ def read(state: str) -> LockInfo | None:
 
 def acquire(state: str) -> int:
     """Take the hub's lock. It is held until the returned descriptor is closed.
-
     :raises HubAlreadyRunning: another process holds it.
-    :raises SettingsError: the directory is not private, or cannot be locked.
-    """
+    :raises SettingsError: the directory is not private, or cannot be locked."""
     make_private(state)
     lock = try_lock(lock_path(state))
     if lock is None:
@@ -83,9 +85,7 @@ def try_lock(path: str) -> int | None:
 def try_start_turn(state: str) -> int | None:
     """Take the turn to start a hub, until the returned descriptor is closed; None if another
     process has it. Locks the directory, which works even on a full disk.
-
-    :raises OSError: the directory cannot be locked.
-    """
+    :raises OSError: the directory cannot be locked."""
     return _flock(os.open(state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
@@ -142,12 +142,3 @@ def _locks(pid: int, path: str) -> bool:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
-
-
-def _path(value: object) -> str | None:
-    """Return the value if it is a valid absolute path."""
-    text = _text(value) or ""
-    try:
-        return text if text.startswith("/") and b"\0" not in os.fsencode(text) else None
-    except UnicodeEncodeError:
-        return None

@@ -15,20 +15,7 @@ from functools import lru_cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from chatbridge.core.cards.markup import (
-    Block,
-    Break,
-    Code,
-    CodeBlock,
-    Emphasis,
-    Inline,
-    Items,
-    Link,
-    Paragraph,
-    Plain,
-    Quote,
-    Strong,
-)
+from chatbridge.core.cards import markup as tree
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +50,7 @@ _parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def parse(source: str) -> tuple[Block, ...]:
+def parse(source: str) -> tuple[tree.Block, ...]:
     """Return the blocks of `source`, or `source` as written if it cannot be parsed or would show
     nothing."""
     marks = sum(source.count(mark) for mark in MARKS)
@@ -79,9 +66,9 @@ def parse(source: str) -> tuple[Block, ...]:
     return _as_written(source) if too_deep or not plain(blocks) else blocks
 
 
-def plain(blocks: Iterable[Block]) -> str:
+def plain(blocks: Iterable[tree.Block]) -> str:
     """Return the blocks as one line of text, for titles, list rows and lock screens."""
-    return " ".join(" ".join(_block_text(block) for block in blocks).split())
+    return " ".join(" ".join(map(_node_text, blocks)).split())
 
 
 @lru_cache(maxsize=2 * CACHE_SIZE)
@@ -105,26 +92,25 @@ class _Open:
     """A container that is not closed yet."""
 
     token: Token
-    blocks: list[Block] = field(default_factory=list)
-    items: list[tuple[Block, ...]] = field(default_factory=list)
+    blocks: list[tree.Block] = field(default_factory=list)
+    items: list[tuple[tree.Block, ...]] = field(default_factory=list)
 
 
-def _blocks(tokens: list[Token]) -> tuple[Block, ...]:
-    root = Token("root", "", 1)
-    stack = [_Open(root)]
+def _blocks(tokens: list[Token]) -> tuple[tree.Block, ...]:
+    stack = [_Open(Token("root", "", 1))]
     for token in tokens:
         match token.type:
             case "inline":
                 children = _inlines(token.children or [])
                 if stack[-1].token.type == "heading_open":
-                    children = (Strong(children),) if children else ()
-                if _inlines_text(children).strip():
-                    stack[-1].blocks.append(Paragraph(children))
+                    children = (tree.Strong(children),) if children else ()
+                if _text(children).strip():
+                    stack[-1].blocks.append(tree.Paragraph(children))
             case "fence" | "code_block":
                 language = _restored(token.info).split(maxsplit=1)[:1]
                 text = _restored(token.content).removesuffix("\n")
                 if text.strip():
-                    stack[-1].blocks.append(CodeBlock(text, language[0] if language else None))
+                    stack[-1].blocks.append(tree.CodeBlock(text, language[0] if language else None))
             case _ if token.nesting == 1:
                 stack.append(_Open(token))
             case _ if token.nesting == -1:
@@ -139,49 +125,49 @@ def _close(stack: list[_Open]) -> None:
         case "list_item_open":
             parent.items.append(tuple(closed.blocks))
         case "bullet_list_open":
-            parent.blocks.append(Items(tuple(closed.items)))
+            parent.blocks.append(tree.Items(tuple(closed.items)))
         case "ordered_list_open":
             start = int(closed.token.attrs.get("start", 1))
-            parent.blocks.append(Items(tuple(closed.items), start=start))
+            parent.blocks.append(tree.Items(tuple(closed.items), start=start))
         case "blockquote_open":
-            parent.blocks.append(Quote(tuple(closed.blocks)))
+            parent.blocks.append(tree.Quote(tuple(closed.blocks)))
         case _:  # paragraphs and headings hold one inline token, which has become a block
             parent.blocks.extend(closed.blocks)
 
 
-def _as_written(source: str) -> tuple[Block, ...]:
+def _as_written(source: str) -> tuple[tree.Block, ...]:
     if not source.strip():
         return ()
     lines = source.splitlines()
-    inlines: list[Inline] = []
+    inlines: list[tree.Inline] = []
     for line in lines[:MAX_LINES]:
-        inlines += [Plain(line), Break()]
-    shown = Paragraph(tuple(inlines[:-1]))
+        inlines += [tree.Plain(line), tree.Break()]
+    shown = tree.Paragraph(tuple(inlines[:-1]))
     # One block for all further lines: rendering two elements for each of 50,000 takes too long.
     rest = "\n".join(lines[MAX_LINES:])
-    return (shown, CodeBlock(rest)) if rest.strip() else (shown,)
+    return (shown, tree.CodeBlock(rest)) if rest.strip() else (shown,)
 
 
 # ── inlines ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
+def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[tree.Inline, ...]:
     """Marks nested deeper than MAX_INLINE_DEPTH are dropped, but not their text."""
     # A dropped mark shares its parent's list: copying the list would be quadratic.
-    stack: list[tuple[Token | None, list[Inline]]] = [(None, [])]
+    stack: list[tuple[Token | None, list[tree.Inline]]] = [(None, [])]
     for token in tokens:
         found = stack[-1][1]
         match token.type:
             case "text" if token.content:
-                found.append(Plain(_restored(token.content)))
+                found.append(tree.Plain(_restored(token.content)))
             case "code_inline":
-                found.append(Code(_restored(token.content)))
+                found.append(tree.Code(_restored(token.content)))
             case "softbreak" | "hardbreak":
                 if not _at_line_start(found):  # no blank lines: they push other text out of sight
-                    found.append(Break())
+                    found.append(tree.Break())
             case "image":
                 inside = _inlines(token.children or [], depth=depth + len(stack))
-                found.append(Link(inside, _address(token, "src")))
+                found.append(tree.Link(inside, _restored(str(token.attrs.get("src", "")))))
             case _ if token.nesting == 1:
                 shallow = depth + len(stack) <= MAX_INLINE_DEPTH or token.type == "link_open"
                 stack.append((token, []) if shallow else (None, found))
@@ -192,28 +178,24 @@ def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
     return tuple(stack[0][1])
 
 
-def _at_line_start(found: list[Inline]) -> bool:
+def _at_line_start(found: list[tree.Inline]) -> bool:
     """Whether nothing visible follows the last break."""
-    while found and isinstance(found[-1], Plain | Code) and not found[-1].text.strip():
+    while found and isinstance(found[-1], tree.Plain | tree.Code) and not found[-1].text.strip():
         found.pop()
-    return not found or isinstance(found[-1], Break)
+    return not found or isinstance(found[-1], tree.Break)
 
 
-def _marked(opened: Token, children: tuple[Inline, ...]) -> Inline:
+def _marked(opened: Token, children: tuple[tree.Inline, ...]) -> tree.Inline:
     match opened.type:
         case "strong_open":
-            return Strong(children)
+            return tree.Strong(children)
         case "em_open":
-            return Emphasis(children)
+            return tree.Emphasis(children)
         case _ if opened.markup == "autolink":
             # The parser adds "mailto:" to the address.
-            return Link(children, _inlines_text(children))
+            return tree.Link(children, _text(children))
         case _:
-            return Link(children, _address(opened, "href"))
-
-
-def _address(token: Token, attribute: str) -> str:
-    return _restored(str(token.attrs.get(attribute, "")))
+            return tree.Link(children, _restored(str(opened.attrs.get("href", ""))))
 
 
 def _restored(text: str) -> str:
@@ -223,34 +205,29 @@ def _restored(text: str) -> str:
 # ── text ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _block_text(block: Block) -> str:
-    match block:
-        case Paragraph(children=children):
-            return _inlines_text(children)
-        case CodeBlock(text=text):
-            return text
-        case Quote(children=blocks):
-            return plain(blocks)
-        case Items(items=items, start=None):
-            return " ".join(f"- {plain(item)}" for item in items)
-        case Items(items=items, start=int(start)):
-            return " ".join(f"{number}. {plain(item)}" for number, item in enumerate(items, start))
-    raise AssertionError(block)
+def _text(nodes: Iterable[tree.Block | tree.Inline]) -> str:
+    return "".join(map(_node_text, nodes))
 
 
-def _inlines_text(inlines: Iterable[Inline]) -> str:
-    return "".join(_inline_text(inline) for inline in inlines)
-
-
-def _inline_text(inline: Inline) -> str:
-    match inline:
-        case Plain(text=text) | Code(text=text):
-            return text
-        case Break():
+def _node_text(node: tree.Block | tree.Inline) -> str:
+    match node:
+        case tree.Plain() | tree.Code() | tree.CodeBlock():
+            return node.text
+        case tree.Break():
             return " "
-        case Strong(children=children) | Emphasis(children=children):
-            return _inlines_text(children)
-        case Link(children=children, address=address):
-            text = _inlines_text(children)
+        case (
+            tree.Strong(children=inside)
+            | tree.Emphasis(children=inside)
+            | tree.Paragraph(children=inside)
+        ):
+            return _text(node.children)
+        case tree.Link(children=inside, address=address):
+            text = _text(inside)
             return text if text == address else f"{text} ({address})"
-    raise AssertionError(inline)
+        case tree.Quote(children=blocks):
+            return plain(blocks)
+        case tree.Items(items=items, start=None):
+            return " ".join(f"- {plain(item)}" for item in items)
+        case tree.Items(items=items, start=int(start)):
+            return " ".join(f"{number}. {plain(item)}" for number, item in enumerate(items, start))
+    raise AssertionError(node)

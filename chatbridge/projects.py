@@ -69,12 +69,10 @@ def project_of_user(
     key = f"{_USER_PREFIX}{uid}:{where or f'link:{link}'}"
     _reported.pop(key, None)
     own = _reported[key] = _parse(file or "", one_line(key))
-    if (
-        len(mine := [told for told in _reported if told.startswith(f"{_USER_PREFIX}{uid}:")])
-        > MAX_REPORTED_PER_USER
-    ):
+    mine = [told for told in _reported if told.startswith(f"{_USER_PREFIX}{uid}:")]
+    if len(mine) > MAX_REPORTED_PER_USER:
         del _reported[mine[0]]
-    user = shortened(_user_name(uid), MAX_USER_CHARACTERS)
+    user = shortened(user_name(uid), MAX_USER_CHARACTERS)
     name = f"{user}/{_base_name(where or folder or '')}"
     return Project(key=key, name=name, label=label or own.label)
 
@@ -96,7 +94,8 @@ def _base_name(folder: str) -> str:
     return os.path.basename(folder.rstrip("/")) or folder or "no project"
 
 
-def _user_name(uid: int) -> str:
+def user_name(uid: int) -> str:
+    """The name that this computer knows, not one that a program could make up."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -109,7 +108,10 @@ def settings_of(key: str) -> ProjectSettings:
         return _reported.get(key) or ProjectSettings()
     path = Path(key) / PROJECT_FILE
     try:
-        return _parse(_read(path), path)
+        # The same limit as in a link: the parser takes seconds for keys with very many dots.
+        return _parse(bounded_read.read(path, most=MAX_FILE_BYTES).decode(), path)
+    except (FileNotFoundError, NotADirectoryError):
+        return ProjectSettings()
     except (OSError, UnicodeDecodeError) as error:
         log.warning("%s is not used: %s", path, getattr(error, "strerror", None) or error)
         return ProjectSettings()
@@ -130,11 +132,3 @@ def _parse(text: str, where: object) -> ProjectSettings:
                 name = str(problem["loc"][0])
                 log.warning("%s: %s is ignored: %s", where, one_line(name), problem["msg"])
                 found.pop(name, None)
-
-
-def _read(path: Path) -> str:
-    # The same limit as in a link: the parser takes seconds for keys with very many dots.
-    try:
-        return bounded_read.read(path, most=MAX_FILE_BYTES).decode()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""

@@ -29,14 +29,11 @@ class Secrets:
         self._parts |= {part for part in found if len(part) >= SHORTEST}
         # Longest first: a part that comes before the whole would leave the rest of it to be read.
         if longest_first := sorted(self._parts, key=len, reverse=True):
-            self._pattern = re.compile("|".join(map(_however_quoted, longest_first)))
+            forms = ("".join(map(_forms, secret)) for secret in longest_first)
+            self._pattern = re.compile("|".join(forms))
 
     def redact(self, text: str) -> str:
         return self._pattern.sub(HIDDEN, text) if self._pattern else text
-
-
-def _however_quoted(secret: str) -> str:
-    return "".join(_forms(character) for character in secret)
 
 
 def _forms(character: str) -> str:

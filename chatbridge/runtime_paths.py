@@ -17,33 +17,28 @@ from chatbridge.digests import sha256_hex
 
 def state_dir() -> str:
     """The directory of the database, the lock and the log. It may not exist yet."""
-    given = os.environ.get("CHATBRIDGE_STATE_DIR")
-    if given:
+    if given := os.environ.get("CHATBRIDGE_STATE_DIR"):
         return absolute(given)
     return os.path.realpath(_xdg("XDG_STATE_HOME", ".local/state", "chatbridge"))
 
 
 def config_path() -> str:
     """The path of the configuration file. It may not exist."""
-    given = os.environ.get("CHATBRIDGE_CONFIG")
-    return (
-        absolute(given) if given else _xdg("XDG_CONFIG_HOME", ".config", "chatbridge/config.toml")
-    )
+    if given := os.environ.get("CHATBRIDGE_CONFIG"):
+        return absolute(given)
+    return _xdg("XDG_CONFIG_HOME", ".config", "chatbridge/config.toml")
 
 
 def runtime_dir(state: str) -> str:
     """The directory of the socket. Ignores XDG_RUNTIME_DIR, which clients do not pass to links."""
-    given = os.environ.get("CHATBRIDGE_RUNTIME_DIR")
-    if given:
+    if given := os.environ.get("CHATBRIDGE_RUNTIME_DIR"):
         return absolute(given)
     return user_runtime_dir() or state
 
 
 def socket_path(state: str) -> str:
     """The default socket of the hub of this state directory. Its lock file may name another one.
-
-    :raises SocketUnusable: the path is too long for a Unix socket.
-    """
+    :raises SocketUnusable: the path is too long for a Unix socket."""
     return _in_runtime_dir(state, f"hub-{sha256_hex(os.fsencode(state))[:8]}.sock")
 
 
@@ -79,9 +74,7 @@ def token_path(state: str) -> str:
 
 def make_private(directory: str) -> None:
     """Create the directory (0700), or check that nobody else can write to it.
-
-    :raises SettingsError: it cannot be created, or others can write to it.
-    """
+    :raises SettingsError: it cannot be created, or others can write to it."""
     try:
         os.makedirs(directory, mode=0o700, exist_ok=True)
         found = os.stat(directory)
@@ -105,26 +98,29 @@ def make_private(directory: str) -> None:
 
 def bind_socket(path: str) -> socket.socket:
     """Listen at the path, and remove the socket of a dead hub. Call it only with the lock.
-
-    :raises SocketUnusable: the path is too long, in use, or not a socket.
-    """
+    :raises SocketUnusable: the path is too long, in use, or not a socket."""
     sockets.check_length(path)
     make_private(os.path.dirname(path))
+    taken = True
     try:
         sockets.connect(path).close()
     except FileNotFoundError:
-        pass
+        taken = False
     except ConnectionRefusedError:
         # Linux refuses a connection to a plain file with the same error.
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise SocketUnusable(f"{path} is in the way: it is no socket. Remove it") from None
         os.unlink(path)
+        taken = False
     except BlockingIOError:
-        raise SocketUnusable(_taken(path)) from None
+        pass  # its queue is full
     except OSError as error:
         raise SocketUnusable(f"the socket {path} cannot be used ({error.strerror})") from error
-    else:
-        raise SocketUnusable(_taken(path))
+    if taken:
+        raise SocketUnusable(
+            f"another process already listens at {path}. Stop it with: chatbridge stop, or set "
+            "CHATBRIDGE_RUNTIME_DIR to another folder"
+        )
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o077)
     try:
@@ -137,13 +133,6 @@ def bind_socket(path: str) -> socket.socket:
     finally:
         os.umask(before)
     return listener
-
-
-def _taken(path: str) -> str:
-    return (
-        f"another process already listens at {path}. Stop it with: chatbridge stop, or set "
-        "CHATBRIDGE_RUNTIME_DIR to another folder"
-    )
 
 
 def absolute(path: str) -> str:

@@ -19,16 +19,17 @@ _REASON = "it is nested too deeply"
 
 
 def loads(text: str | bytes) -> Any:
-    """Parse the text.
-
-    :raises ValueError: it is not JSON, or nested too deeply.
-    """
+    """Parse the text. :raises ValueError: it is not JSON, or nested too deeply."""
     try:
         found = json.loads(text)
     except RecursionError:
         raise ValueError(_REASON) from None
     # A cheap check first: few texts have so many brackets.
-    if _brackets(text) > DEEPEST and is_deep(found):
+    if isinstance(text, str):
+        brackets = text.count("[") + text.count("{")
+    else:
+        brackets = text.count(b"[") + text.count(b"{")
+    if brackets > DEEPEST and is_deep(found):
         raise ValueError(_REASON)
     return found
 
@@ -48,12 +49,6 @@ def is_deep(value: object) -> bool:
     return bool(level)
 
 
-def _brackets(text: str | bytes) -> int:
-    if isinstance(text, str):
-        return text.count("[") + text.count("{")
-    return text.count(b"[") + text.count(b"{")
-
-
 MAX_ID_CHARACTERS = 1000
 MAX_ID_INTEGER = 2**64 - 1
 """Covers counters and random 64-bit numbers."""
@@ -64,7 +59,12 @@ def is_request_id(value: object) -> bool:
     """Whether a response can repeat this id unchanged."""
     if type(value) is int:
         return abs(value) <= MAX_ID_INTEGER
-    return isinstance(value, str) and len(value) <= MAX_ID_CHARACTERS and _is_unicode(value)
+    # A lone surrogate would be replaced, and the response would have another id.
+    return (
+        isinstance(value, str)
+        and len(value) <= MAX_ID_CHARACTERS
+        and not any("\ud800" <= character <= "\udfff" for character in value)
+    )
 
 
 def has_bad_id(message: object) -> bool:
@@ -72,8 +72,3 @@ def has_bad_id(message: object) -> bool:
     if not isinstance(message, dict) or "method" not in message or "id" not in message:
         return False
     return not is_request_id(message["id"])
-
-
-def _is_unicode(text: str) -> bool:
-    """A lone surrogate would be replaced, and the response would have another id."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import SecretStr
+if TYPE_CHECKING:
+    from pydantic import SecretStr
 
 Fits = Callable[[Any, Any], bool]
 """Whether a value is no wider than the file's."""
@@ -30,12 +31,11 @@ def listed(value: object) -> object:
 
 def token(value: SecretStr | None, form: re.Pattern[str], *, problem: str) -> SecretStr | None:
     """A token of this form, without the spaces around it; an empty one is none."""
-    found = value.get_secret_value().strip() if value else ""
-    if not found:
+    if value is None or not (found := value.get_secret_value().strip()):
         return None
     if not form.fullmatch(found):
         raise ValueError(problem)
-    return SecretStr(found)
+    return type(value)(found)
 
 
 def address(value: str, *, accepted: str) -> SplitResult:
@@ -50,6 +50,15 @@ def address(value: str, *, accepted: str) -> SplitResult:
     if "@" in parts.netloc:
         raise ValueError("the address must have no user and no password in it")
     return parts
+
+
+def is_loopback(host: str) -> bool:
+    from ipaddress import ip_address  # only who listens needs it
+
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 # ── whether a value is no wider than the file's ───────────────────────────────────────────────────

@@ -18,10 +18,8 @@ MAX_SOCKET_PATH = 107
 
 def connect(path: str) -> socket.socket:
     """Open a non-blocking connection to a process of this user. A full queue is an OSError.
-
     :raises OSError: nobody listens there.
-    :raises SocketUnusable: the path is too long, or another user listens there.
-    """
+    :raises SocketUnusable: the path is too long, or another user listens there."""
     check_length(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -40,7 +38,6 @@ def connect(path: str) -> socket.socket:
 
 
 def peer_uid(sock: socket.socket) -> int:
-    """The user id of the peer, from the kernel."""
     return peer(sock)[1]
 
 

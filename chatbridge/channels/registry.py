@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any
 
 from chatbridge.channels.matrix.spec import MATRIX
@@ -43,12 +43,17 @@ def spec_of(name: str) -> ChannelSpec[Any] | None:
 @cache
 def _plugins() -> tuple[tuple[ChannelSpec[Any], ...], tuple[str, ...]]:
     found: dict[str, ChannelSpec[Any]] = {}
-    problems = []
+    taken, problems = {*RESERVED, *(spec.name for spec in BUILT_IN)}, []
     for entry in sorted(entry_points(group=GROUP)):
         try:
-            spec = _loaded(entry)
+            spec = entry.load()
+            if not isinstance(spec, ChannelSpec):
+                raise TypeError(f"{entry.value} is no ChannelSpec")
+            if not NAME.fullmatch(spec.name) or spec.name in taken:
+                raise ValueError(f"a channel of a plug-in cannot have the name {spec.name!r}")
             if spec.name in found:
                 raise ValueError(f"another plug-in has the name {spec.name!r}")
+            spec.is_on(spec.settings())  # a table has to do without any setting
             found[spec.name] = spec
         except Exception as error:  # noqa: BLE001 - somebody else's code
             why = shortened(one_line(f"{type(error).__name__}: {error}"), LONGEST_REASON)
@@ -58,14 +63,3 @@ def _plugins() -> tuple[tuple[ChannelSpec[Any], ...], tuple[str, ...]]:
                 f"used ({why}). Upgrade that package, or remove it."
             )
     return tuple(found.values()), tuple(problems)
-
-
-def _loaded(entry: EntryPoint) -> ChannelSpec[Any]:
-    spec = entry.load()
-    if not isinstance(spec, ChannelSpec):
-        raise TypeError(f"{entry.value} is no ChannelSpec")
-    taken = {*RESERVED, *(built_in.name for built_in in BUILT_IN)}
-    if not NAME.fullmatch(spec.name) or spec.name in taken:
-        raise ValueError(f"a channel of a plug-in cannot have the name {spec.name!r}")
-    spec.is_on(spec.settings())  # a table has to do without any setting
-    return spec

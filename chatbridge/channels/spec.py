@@ -11,9 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-from pydantic import BaseModel, SecretStr
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from chatbridge.core.text import title_of
 from chatbridge.extras import Extra
@@ -22,11 +20,13 @@ from chatbridge.setting_rules import Fits
 if TYPE_CHECKING:
     import argparse
 
+    from pydantic import BaseModel
+
     from chatbridge.core.login_codes import LoginCodes
     from chatbridge.core.pairing import Pairing
     from chatbridge.core.ports import Clock, Health
 
-Table = TypeVar("Table", bound=BaseModel)
+Table = TypeVar("Table", bound="BaseModel")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +88,8 @@ class ChannelSpec(Generic[Table]):
 
     name: str
     """Also that of its table in the settings."""
-    settings: type[Table]
-    """The table. Every setting has a default; secrets are `SecretStr`."""
+    table: str
+    """Reference to the model of its settings. Each has a default; secrets are `SecretStr`."""
     is_on: Callable[[Table], bool]
     build: str
     """Reference to `(Table, ChannelContext) -> Channel`. Its module is imported before the hub says
@@ -128,6 +128,10 @@ class ChannelSpec(Generic[Table]):
     """How remarks of the channel begin that its check says itself."""
 
     @property
+    def settings(self) -> type[Table]:
+        return cast("type[Table]", load_reference(self.table))
+
+    @property
     def title(self) -> str:
         return title_of(self.name)
 
@@ -163,8 +167,8 @@ def load_reference(reference: str) -> Any:
 
 def text_of(value: object, *, separator: str = ",") -> str:
     """A setting's value as a variable spells it; empty if it is not set."""
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
+    if secret := getattr(value, "get_secret_value", None):
+        return str(secret())
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple | list):

@@ -29,12 +29,7 @@ from pydantic import (
     ValidationError,
     create_model,
 )
-from pydantic_settings import (
-    BaseSettings,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from chatbridge import bounded_read, runtime_paths
@@ -46,17 +41,6 @@ from chatbridge.core.text import one_line
 from chatbridge.setting_rules import listed
 from chatbridge.settings import authority, secrets
 from chatbridge.settings.tools import Approvals, ClientLimits, Commands, Http, Journal, Seconds
-
-__all__ = [
-    "Approvals",
-    "ClientLimits",
-    "Commands",
-    "Journal",
-    "Settings",
-    "compared_settings",
-    "load",
-    "settings_type",
-]
 
 TOOLS = (
     "ask_user",
@@ -95,8 +79,6 @@ LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
     BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value),
 ]
-
-
 Table = TypeVar("Table", bound=BaseModel)
 
 
@@ -153,7 +135,6 @@ class Settings(BaseSettings):
         return (env_settings, secrets.source(settings_cls, credentials), init_settings)
 
     def table(self, spec: ChannelSpec[Table]) -> Table:
-        """The settings of a channel."""
         return cast("Table", getattr(self, spec.name))
 
     def secrets(self) -> tuple[str, ...]:
@@ -180,9 +161,10 @@ class Settings(BaseSettings):
         """The owner's choice; else the chats, and only without one the inbox's page."""
         if self.approvals.channels is not None:
             return frozenset(self.approvals.channels)
-        allowed = {spec.name: spec.is_chat for spec in channel_specs() if spec.approvals}
-        pages = frozenset(name for name, is_chat in allowed.items() if not is_chat)
-        return self._chats_of_the_file & {*allowed} or self.chats() & {*allowed} or pages
+        specs = [spec for spec in channel_specs() if spec.approvals]
+        allowed = {spec.name for spec in specs}
+        pages = frozenset(spec.name for spec in specs if not spec.is_chat)
+        return self._chats_of_the_file & allowed or self.chats() & allowed or pages
 
     def chats(self) -> frozenset[str]:
         """Those that are set up."""
@@ -199,25 +181,18 @@ class Settings(BaseSettings):
 
     def compared(self) -> dict[str, str]:
         """The values of `compared_settings`; empty: not set."""
-        return {
-            variable: text_of(reduce(getattr, key, self))
-            for variable, key in compared_settings().items()
-        }
+        compared = compared_settings()
+        return {name: text_of(reduce(getattr, key, self)) for name, key in compared.items()}
 
     def hold_to(self, file: Mapping[str, Any], path: Path) -> None:
         """Let the owner's file count where something else would widen it. What was ignored is among
         the remarks.
-
-        :raises SettingsError: what the file says is no value of that setting.
-        """
+        :raises SettingsError: what the file says is no value of that setting."""
         self._chats_of_the_file = authority.chats_in(file)
         for key, said in [*authority.widened(self, file)]:
-            *tables, name = key
-            if tables:
-                table = getattr(self, tables[0])
-                setattr(self, tables[0], table.model_copy(update={name: said}))
-            else:
-                setattr(self, name, said)
+            table, name = key[0], key[-1]
+            changed = getattr(self, table).model_copy(update={name: said}) if key[1:] else said
+            setattr(self, table, changed)
             variable, setting = authority.variable_of(key), ".".join(key)
             if key in authority.FILE_ONLY:
                 why = f"{setting} counts in {path} only. Put it there"
@@ -232,7 +207,7 @@ class Settings(BaseSettings):
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """The variables that do not count, because they would widen what the file says."""
+        """The variables that do not count."""
         return tuple(self._ignored)
 
     def remarks(self) -> list[str]:
@@ -256,9 +231,8 @@ class Settings(BaseSettings):
 @cache
 def settings_type() -> type[Settings]:
     """`Settings` with a table for each channel."""
-    tables: dict[str, Any] = {
-        spec.name: (spec.settings, spec.settings()) for spec in channel_specs()
-    }
+    types = {spec.name: spec.settings for spec in channel_specs()}
+    tables: dict[str, Any] = {name: (table, table()) for name, table in types.items()}
     return create_model("Settings", __base__=Settings, **tables)
 
 
@@ -270,19 +244,13 @@ def compared_settings() -> dict[str, authority.Key]:
 
 
 def load(config: Path | None = None) -> Settings:
-    """The settings in force.
-
-    :raises SettingsError: naming the file and the key.
-    """
+    """The settings in force. :raises SettingsError: naming the file and the key."""
     path = config or Path(runtime_paths.config_path())
     return checked(read(path), path)
 
 
 def checked(found: dict[str, Any], path: Path) -> Settings:
-    """The settings that are in force if the file at `path` has this in it.
-
-    :raises SettingsError: naming the file and the key.
-    """
+    """The settings in force if the file at `path` has this in it. :raises SettingsError:"""
     # BaseSettings takes names with a line before them for orders of its own, such as _env_file.
     if private := [key for key in found if key.startswith("_")]:
         raise SettingsError(f"{one_line(private[0])} is not a setting. Check {path}")
@@ -313,24 +281,19 @@ def _over(found: Mapping[str, Any], secret: Mapping[str, Any]) -> dict[str, Any]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What the file says; one that is missing says nothing.
-
-    :raises SettingsError: it cannot be read.
-    """
+    """What the file says; one that is missing says nothing. :raises SettingsError:"""
     return parsed(text(path) or "", path)
 
 
 def text(path: Path) -> str | None:
-    """The file as it is, line ends included; None: there is none.
-
-    :raises SettingsError: it cannot be read.
-    """
+    """The file as it is, line ends included; None: there is none. :raises SettingsError:"""
     try:
         return bounded_read.read(path, most=LARGEST).decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from None
+        why = getattr(error, "strerror", None) or error
+        raise SettingsError(f"the configuration {path} cannot be read: {why}") from None
 
 
 def parsed(text: str, path: Path) -> dict[str, Any]:
@@ -338,29 +301,23 @@ def parsed(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise _unreadable(path, "it is nested too deeply") from None
+        why = "it is nested too deeply"
     except tomllib.TOMLDecodeError as error:
-        raise _unreadable(path, str(error)) from None
+        why = str(error)
     except ValueError:
-        raise _unreadable(path, "a number in it is too long") from None
-
-
-def _unreadable(path: Path, why: str) -> SettingsError:
-    return SettingsError(f"the configuration {path} cannot be read: {why}")
+        why = "a number in it is too long"
+    raise SettingsError(f"the configuration {path} cannot be read: {why}")
 
 
 def _explained(error: ValidationError, path: Path) -> str:
     """Each problem with its key. Values are left out: one of them may be a token."""
     problems = []
     for item in error.errors(include_input=False, include_url=False):
-        key = one_line(".".join(str(part) for part in item["loc"]))
-        if item["type"] == "extra_forbidden":
-            problems.append(f"{key} is not a setting")
-        else:
-            problems.append(f"{key}: {item['msg'].removeprefix('Value error, ')}")
+        known = item["type"] != "extra_forbidden"
+        what = f": {item['msg'].removeprefix('Value error, ')}" if known else " is not a setting"
+        problems.append(one_line(".".join(map(str, item["loc"]))) + what)
     more = f"; and {len(problems) - TOLD} more" if len(problems) > TOLD else ""
-    listed = "; ".join(problems[:TOLD]) + more
     return (
-        f"{listed}. Check {path}, the secrets beside it and the CHATBRIDGE_ variables; "
-        f"{EXAMPLE} explains every key"
+        f"{'; '.join(problems[:TOLD])}{more}. Check {path}, the secrets beside it and the "
+        f"CHATBRIDGE_ variables; {EXAMPLE} explains every key"
     )

@@ -16,14 +16,7 @@ from pydantic.fields import FieldInfo
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.core.errors import SettingsError
-from chatbridge.setting_rules import (
-    Fits,
-    is_in_order,
-    is_no_more,
-    is_same,
-    is_same_or,
-    is_within,
-)
+from chatbridge.setting_rules import Fits, is_in_order, is_no_more, is_same, is_same_or, is_within
 
 Key = tuple[str, ...]
 
@@ -66,14 +59,11 @@ def chats_in(file: Mapping[str, Any]) -> frozenset[str]:
 
 def widened(settings: BaseModel, file: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
     """The settings that are wider than the file's, each with what the file says.
-
-    :raises SettingsError: what the file says is no value of that setting.
-    """
+    :raises SettingsError: what the file says is no value of that setting."""
     implied = _implied(chats_in(file))
     for key, fits in limits().items():
-        *tables, name = key
-        model = getattr(settings, tables[0]) if tables else settings
-        given = file.get(tables[0]) if tables else file
+        table, name = key[0], key[-1]
+        model, given = (getattr(settings, table), file.get(table)) if key[1:] else (settings, file)
         field = type(model).model_fields[name]
         if isinstance(given, Mapping) and given.get(name) not in (None, ""):
             said = _value(key, field, given[name])
@@ -102,11 +92,12 @@ def _value(key: Key, field: FieldInfo, given: object) -> object:
 def _implied(chats: Collection[str]) -> dict[Key, Any]:
     """What a file says by naming chats: approvals are given there, at the services' own servers."""
     found: dict[Key, Any] = {("approvals", "channels"): tuple(sorted(chats))} if chats else {}
-    for spec in channel_specs():
-        if spec.name in chats:
-            fields = spec.settings.model_fields
-            found |= {(spec.name, name): fields[name].default for name in spec.file_default}
-    return found
+    return found | {
+        (spec.name, name): spec.settings.model_fields[name].default
+        for spec in channel_specs()
+        if spec.name in chats
+        for name in spec.file_default
+    }
 
 
 def variable_of(key: Key) -> str:

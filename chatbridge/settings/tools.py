@@ -40,9 +40,11 @@ def _approval_channel(name: object) -> object:
     return name
 
 
-class Approvals(BaseModel):
+class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
+
+class Approvals(_Table):
     channels: Annotated[
         tuple[Annotated[str, BeforeValidator(_approval_channel)], ...] | None,
         NoDecode,
@@ -54,23 +56,16 @@ class Approvals(BaseModel):
     """None: default_timeout."""
 
 
-class Journal(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
+class Journal(_Table):
     folder: Annotated[str, AfterValidator(_inside)] = ".chatbridge/questions"
     other_tools: bool = True
     """Whether question_summary also has what was answered to the other tools."""
 
 
-class ClientLimits(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
+class ClientLimits(_Table):
     limit: Seconds | None = None
     idle: Seconds | None = None
     cancels: bool = True
-
-
-MEGABYTE = 1_000_000
 
 
 def _expanded(folder: object) -> object:
@@ -87,15 +82,11 @@ Folder = Annotated[Path, BeforeValidator(_expanded), AfterValidator(_whole)]
 Folders = Annotated[tuple[Folder, ...], NoDecode, BeforeValidator(listed)]
 
 
-def _beside_the_configuration() -> tuple[Path, ...]:
-    return (Path(runtime_paths.config_path()).parent / "tools",)
-
-
-class Commands(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
+class Commands(_Table):
     enabled: bool = True
-    dirs: Folders = Field(default_factory=_beside_the_configuration)
+    dirs: Folders = Field(
+        default_factory=lambda: (Path(runtime_paths.config_path()).parent / "tools",)
+    )
     """Where definitions are. A project's folder is never among them by itself."""
     path: Folders = ()
     """Folders with programs, before the system's."""
@@ -124,10 +115,10 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def _address(value: str | None) -> str | None:
-    if value is None or not value.strip():
-        return None
-    host_and_port(value)
-    return value.strip()
+    given = (value or "").strip()
+    if given:
+        host_and_port(given)
+    return given or None
 
 
 def _names(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -136,9 +127,7 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
-class Http(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
+class Http(_Table):
     address: Annotated[str | None, AfterValidator(_address)] = None
     """None: no MCP over HTTP."""
     hosts: Annotated[

@@ -159,7 +159,7 @@ async def running_inbox(folder: Path, *, policy: Policy = POLICY) -> AsyncIterat
         port=0,
         token=TOKEN,
         clock=clock,
-        announce=address.set_result,
+        announce_address=address.set_result,
         health=Health(agents=lambda: ["shop-api", "billing"]),
         codes=codes,
     )

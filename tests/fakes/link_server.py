@@ -46,7 +46,11 @@ async def door(
     )
     heard: list[str] = [] if told is None else told
     links = Links(
-        server, hub.broker.waiting_calls, settings=settings or {}, tell=heard.append, peers=peers
+        server,
+        hub.broker.waiting_calls,
+        settings=settings or {},
+        tell=heard.append,
+        peers=peers or Peers(),
     )
     await links.listen(_listener(path))
     try:

@@ -91,9 +91,9 @@ def add_flags(flags: argparse._ArgumentGroup) -> None:
     flags.add_argument("--paper-file", metavar="FILE", help="where cards are written")
 
 
-SPEC = ChannelSpec(
+SPEC: ChannelSpec[Paper] = ChannelSpec(
     name="paper",
-    settings=Paper,
+    table="paper_channel:Paper",
     is_on=lambda table: table.file is not None,
     build="paper_channel:build",
     check="paper_channel:check",

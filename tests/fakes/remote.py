@@ -16,12 +16,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 from mcp_types import Implementation
 
+from chatbridge.channels.web.guard import Hosts
 from chatbridge.channels.web.server import listen
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Ask
 from chatbridge.hub.http import tokens
 from chatbridge.hub.http.agents import HttpAgents
-from chatbridge.hub.http.guard import Names
 from chatbridge.hub.http.tokens import Tokens
 from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
@@ -226,5 +226,19 @@ async def served(
     )
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    async with agents.serving(listener, Names("127.0.0.1", port, also=also)):
+    hosts = Hosts("127.0.0.1", port, also=also)
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with agents.serving(listener, hosts):
+            begun.set()
+            await over.wait()
+
+    # In a task of its own: a fixture is left in another task than it was entered in.
+    serving = asyncio.create_task(serve())
+    await begun.wait()
+    try:
         yield Door(hub, agents, path, port, token)
+    finally:
+        over.set()
+        await serving

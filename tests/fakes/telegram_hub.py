@@ -245,7 +245,7 @@ async def _running(
             port=0,
             token=TOKEN,
             clock=clock,
-            announce=announce,
+            announce_address=announce,
             health=Health(troubles=line_up.troubles),
             codes=LoginCodes(clock=clock),
         )

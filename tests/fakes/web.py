@@ -87,7 +87,7 @@ async def running_web(
         url=url,
         token=TOKEN,
         clock=clock,
-        announce=announced.append,
+        announce_address=announced.append,
         health=Health(
             agents=lambda: ("shop-api",),
             remarks=lambda: ("The agent in <shop> was started with other settings.",),

@@ -85,7 +85,9 @@ async def main(port: int) -> None:
         port=port,
         token=TOKEN,
         clock=clock,
-        announce=lambda address: print(f"{address}/login/{codes.new(by_token=False)}", flush=True),  # noqa: T201
+        announce_address=lambda address: print(  # noqa: T201
+            f"{address}/login/{codes.new(by_token=False)}", flush=True
+        ),
         health=Health(agents=lambda: ("shop-api", "billing")),
         codes=codes,
     )

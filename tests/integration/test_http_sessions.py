@@ -18,10 +18,10 @@ from chatbridge.hub.http.sessions import (
     Exchange,
     HttpSession,
     HttpSessions,
-    project_of,
+    nothing_more,
+    unheard,
 )
 from chatbridge.hub.http.tokens import Token, Tokens
-from chatbridge.tools.call import Remote
 from tests.fakes.core_env import PATIENCE, World, world
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, initialize, open_door
 
@@ -67,7 +67,7 @@ async def book(tmp_path: Path) -> AsyncIterator[Book]:
 
 
 def exchange(session: HttpSession) -> Exchange:
-    made = Exchange(Remote(link=session.link, project=project_of(session.token), usual=60.0))
+    made = Exchange({"type": "http"}, nothing_more, unheard, {})
     session.open.add(made)
     return made
 

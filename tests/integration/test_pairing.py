@@ -16,8 +16,7 @@ from chatbridge.channels.telegram.channel import NOBODY, TelegramChannel
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, TooManyCodes
 from chatbridge.core.pairing import CODE_SECONDS, MAX_GUESSES_PER_PERSON, Pairing
-from chatbridge.hub.control.pairing import TerminalPairing
-from chatbridge.hub.control.server import Json, Request
+from chatbridge.hub.control.server import Json, Request, TerminalPairing
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import open_desk
 from tests.fakes.telegram.people import Phone

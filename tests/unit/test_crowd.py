@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatbridge.channels.web.connection_limits import (
+from chatbridge.channels.web.server import (
     QUIET_SECONDS,
     ConnectionLimits,
     note_credential,

@@ -6,7 +6,7 @@ from typing import Any
 
 import mcp_types as types
 
-from chatbridge.hub.links.pending_elicitations import PendingElicitations
+from chatbridge.hub.links.session import PendingElicitations
 
 LEFT: dict[str, Any] = {"action": "accept", "content": {"answer": "left"}}
 

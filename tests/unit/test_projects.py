@@ -201,7 +201,7 @@ def test_the_name_says_whose_agent_it_is_and_nothing_can_say_otherwise() -> None
 
 
 def test_a_users_long_name_leaves_room_for_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projects, "_user_name", lambda _uid: "bartholomew.winterbottom")
+    monkeypatch.setattr(projects, "user_name", lambda _uid: "bartholomew.winterbottom")
     found = project_of_user(1001, root="/srv/shop", folder=None, link=LINK)
     assert found.name == "bartholomew…/shop"
 

@@ -19,7 +19,7 @@ BEFORE = {"hub/process/start.py", "hub/process/standalone.py", "hub/http/serving
 READY = """
 import sys
 import chatbridge.hub.wiring.hub
-from chatbridge.hub.process.readiness import import_everything
+from chatbridge.hub.wiring.hub import import_everything
 import_everything(sys.argv[1:])
 print(*sys.modules)
 """

@@ -14,8 +14,9 @@ from pydantic import BaseModel, SecretStr
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.channels.web.spec import WEB
 from chatbridge.core.errors import SettingsError
-from chatbridge.settings import ClientLimits, Settings, load, settings_type
+from chatbridge.settings import Settings, load, settings_type
 from chatbridge.settings.authority import FILE_ONLY
+from chatbridge.settings.tools import ClientLimits
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "config" / "chatbridge.example.toml"

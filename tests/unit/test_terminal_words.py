@@ -12,7 +12,7 @@ from chatbridge.core.asks import transitions
 from chatbridge.core.asks.answers import check_answers
 from chatbridge.core.errors import ChatbridgeError, InvalidAnswer
 from chatbridge.core.model import Answer, Ask, Option, Question, QuestionType
-from chatbridge.hub.control.answer_parser import from_json, from_words
+from chatbridge.hub.control.asks import from_json, from_words
 from tests.fakes.core_env import request
 
 LABELS = ("Yes", "No (recommended)", "3", "yes and no")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.channels.spec import AccountLock, ChannelSpec, SetupSpec
 from chatbridge.digests import sha256_hex
 from chatbridge.extras import Extra
 from chatbridge.setting_rules import is_same, is_some_of, is_within
+
+if TYPE_CHECKING:
+    from chatbridge.channels.matrix.settings import Matrix
 
 EXTRA = Extra(
     name="matrix",
@@ -38,9 +41,9 @@ def _add_flags(flags: argparse._ArgumentGroup) -> None:
     )
 
 
-MATRIX = ChannelSpec(
+MATRIX: ChannelSpec[Matrix] = ChannelSpec(
     name="matrix",
-    settings=Matrix,
+    table="chatbridge.channels.matrix.settings:Matrix",
     is_on=lambda table: table.on,
     build="chatbridge.channels.matrix.channel:build",
     check="chatbridge.channels.matrix.doctor:check",

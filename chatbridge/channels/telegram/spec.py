@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from chatbridge.channels.spec import AccountLock, ChannelSpec, SetupSpec
-from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.setting_rules import is_same, is_some_of, is_within
+
+if TYPE_CHECKING:
+    from chatbridge.channels.telegram.settings import Telegram
 
 
 def bot_id(table: Telegram) -> str:
@@ -33,9 +36,9 @@ def _add_flags(flags: argparse._ArgumentGroup) -> None:
     )
 
 
-TELEGRAM = ChannelSpec(
+TELEGRAM: ChannelSpec[Telegram] = ChannelSpec(
     name="telegram",
-    settings=Telegram,
+    table="chatbridge.channels.telegram.settings:Telegram",
     is_on=lambda table: table.token is not None,
     build="chatbridge.channels.telegram.channel:build",
     check="chatbridge.channels.telegram.doctor:check",

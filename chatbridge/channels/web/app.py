@@ -1,8 +1,10 @@
-"""The inbox as one ASGI application: its routes, and where an error becomes a response."""
+"""The inbox as one ASGI application: what its routes share, and how errors become responses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -11,20 +13,63 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chatbridge.channels.web.render import Templates, json_response
-from chatbridge.channels.web.request_parsing import Refusal
+from chatbridge.channels.web.events import HEARTBEAT_SECONDS, Events
+from chatbridge.channels.web.render import Assets, Templates, json_response
+from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal
+from chatbridge.channels.web.sessions import Sessions
 from chatbridge.core.errors import ChatbridgeError, InvalidAnswer, NotHere, UnknownAsk
+from chatbridge.core.login_codes import LoginCodes
+from chatbridge.core.model import Notice
+from chatbridge.core.policy import DAY
+from chatbridge.core.ports import AskActions, Clock, Health
 from chatbridge.core.text import one_line, shortened
 
+MOST_NOTICES = 20
 NO_PAGES = ("/api/", "/healthz", "/static/")
 TITLES = {404: "There is no such page", 405: "That does not work here"}
+
+
+@cache
+def look() -> tuple[Assets, Templates]:
+    """Built once in a process, so that a channel that is brought up again finds it compiled."""
+    assets = Assets()
+    return assets, Templates(assets)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Site:
+    clock: Clock
+    health: Health
+    codes: LoginCodes
+    """Log browsers in."""
+    body_seconds: float = BODY_SECONDS
+    heartbeat: float = HEARTBEAT_SECONDS
+    events: Events = field(default_factory=Events, init=False)
+    templates: Templates = field(default_factory=lambda: look()[1], init=False)
+    inbox: AskActions = field(init=False)
+    sessions: Sessions = field(init=False)
+    cookie: str = field(init=False)
+
+    async def recent_notices(self) -> Sequence[Notice]:
+        """Those of the last day, the newest first."""
+        return await self.inbox.notices(since=self.clock.time() - DAY, limit=MOST_NOTICES)
 
 
 def build_app(routes: Iterable[Route], templates: Templates) -> ASGIApp:
     """The routes behind `/healthz`; errors become JSON for the API and a page for a browser."""
 
     async def respond(request: Request, error: Exception) -> Response:
-        return error_response(request, error, templates)
+        refusal = _refusal(error)
+        status = refusal.status
+        if request.scope["path"].startswith("/api/"):
+            response = json_response({"error": refusal.sentence, **refusal.more}, status=status)
+        else:
+            title = refusal.title or TITLES.get(status, "That did not work")
+            text = refusal.sentence
+            response = templates.page("error.html", status=status, title=title, text=text)
+        if isinstance(error, HTTPException):
+            response.headers.update(error.headers or {})
+        return response
 
     errors = (Refusal, HTTPException, ChatbridgeError, Exception)
     app = Starlette(
@@ -43,19 +88,6 @@ def build_app(routes: Iterable[Route], templates: Templates) -> ASGIApp:
 
 async def healthz(_request: Request) -> Response:
     return Response(b"", media_type="text/plain")
-
-
-def error_response(request: Request, error: Exception, templates: Templates) -> Response:
-    refusal = _refusal(error)
-    status = refusal.status
-    if request.scope["path"].startswith("/api/"):
-        response = json_response({"error": refusal.sentence, **refusal.more}, status=status)
-    else:
-        title = refusal.title or TITLES.get(status, "That did not work")
-        response = templates.page("error.html", status=status, title=title, text=refusal.sentence)
-    if isinstance(error, HTTPException):
-        response.headers.update(error.headers or {})
-    return response
 
 
 def _refusal(error: Exception) -> Refusal:

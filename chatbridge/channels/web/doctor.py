@@ -5,17 +5,10 @@ from __future__ import annotations
 import asyncio
 import urllib.request
 from collections.abc import Sequence
-from ipaddress import ip_address
 
-from chatbridge.channels.checks import (
-    CheckContext,
-    Finding,
-    fine,
-    from_error,
-    problem,
-    remark,
-)
+from chatbridge.channels.checks import CheckContext, Finding, fine, from_error, problem, remark
 from chatbridge.channels.web.settings import Web
+from chatbridge.setting_rules import is_loopback
 
 NAME = "web inbox"
 ANSWER_SECONDS = 5.0
@@ -23,16 +16,14 @@ ANSWER_SECONDS = 5.0
 
 async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
     hub = await context.hub()
+    if not (table.enabled if hub.status is None else hub.has("web")):
+        return [fine(NAME, "off")]
     if hub.status is None:
-        if not table.enabled:
-            return [fine(NAME, "off")]
         return [_reach(table.host, None)]
     address, trouble = hub.status.get("web"), hub.trouble_of("web")
     if trouble:
         return [from_error(NAME, trouble)]
     if not address:
-        if not hub.has("web"):
-            return [fine(NAME, "off")]
         return [problem(NAME, "the hub runs without it", "chatbridge stop, then look at its log")]
     try:
         await asyncio.to_thread(_healthy, str(address))
@@ -54,15 +45,7 @@ def _reach(host: str, address: str | None) -> Finding:
     )
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _healthy(address: str) -> None:
-    """:raises OSError:"""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with direct.open(f"{address}/healthz", timeout=ANSWER_SECONDS):
         pass

@@ -10,17 +10,17 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from chatbridge.channels.web.notices import notice_object
-from chatbridge.channels.web.render import json_text
+from chatbridge.channels.web.render import json_text, output_address
 from chatbridge.channels.web.request_parsing import Refusal
 from chatbridge.channels.web.sessions import Session
-from chatbridge.core.asks.serialize import ask_object
+from chatbridge.core.asks.serialize import agent_object, ask_object, iso
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Notice, Post
+from chatbridge.core.model import Ask, Notice, OperationEnd, Post
 from chatbridge.core.ports import AskActions
 
 log = logging.getLogger(__name__)
@@ -86,8 +86,6 @@ class Reader:
 
 
 class Events:
-    """All open streams."""
-
     def __init__(self) -> None:
         self._readers: set[Reader] = set()
 
@@ -143,7 +141,13 @@ class EventStream:
             if self.returning and not self.brief:
                 asks += reversed(await self.inbox.history(limit=RECENT))
             reader.has_seen(asks)
-            gone = asyncio.ensure_future(_until_gone(receive, reader))
+
+            async def until_gone() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                reader.close()
+
+            gone = asyncio.ensure_future(until_gone())
             try:
                 await self._write(send, asks, reader)
             finally:
@@ -193,12 +197,6 @@ class EventStream:
             log.warning("web: a page is open, which could not be noted: %s", error)
 
 
-async def _until_gone(receive: Receive, reader: Reader) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    reader.close()
-
-
 def _part(text: str) -> dict[str, object]:
     return {"type": "http.response.body", "body": text.encode(), "more_body": True}
 
@@ -209,3 +207,27 @@ def _event(news: Ask | Notice, *, brief: bool) -> str:
         return f"event: notice\ndata: {json_text(told)}\n\n"
     told = {"id": news.id, "revision": news.revision} if brief else ask_object(news)
     return f"event: ask\nid: {news.revision}\ndata: {json_text(told)}\n\n"
+
+
+def notice_object(notice: Notice) -> dict[str, Any]:
+    return {
+        "id": notice.id,
+        "level": notice.level,
+        "title": notice.title or None,
+        "message": notice.message,
+        "at": iso(notice.at),
+        "agent": agent_object(notice.agent, notice.project),
+        "operation": _end_object(notice.operation) if notice.operation else None,
+    }
+
+
+def _end_object(end: OperationEnd) -> dict[str, Any]:
+    return {
+        "id": end.id,
+        "title": end.title,
+        "succeeded": end.succeeded,
+        "how": end.how or None,
+        "seconds": round(end.took, 3),
+        "tail": end.tail or None,
+        "output": f"/api{output_address(end.id)}" if end.whole else None,
+    }

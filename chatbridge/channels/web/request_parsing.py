@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast, get_args
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
 from chatbridge import safe_json
+from chatbridge.channels.web.server import read_body
 from chatbridge.core.asks.answers import check_keys, check_type, parse_answers, wrong_type
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import InvalidAnswer
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.forms.form import MAX_TEXT, Event
 from chatbridge.core.model import Answer, Ask, Question, View
 
@@ -30,27 +31,11 @@ MAX_FIELDS = 32
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 
-EVENTS: dict[str, type[Event]] = {
-    "choose": form.Choose,
-    "toggle": form.Toggle,
-    "drop_other": form.DropOther,
-    "done": form.Done,
-    "text": form.Text,
-    "other": form.Other,
-    "skip": form.Skip,
-    "back": form.Back,
-    "edit": form.Edit,
-    "submit": form.Submit,
-    "ask_cancel": form.AskCancel,
-    "cancel": form.Cancel,
-    "anyway": form.AnswerAnyway,
-    "ask_explain": form.AskExplain,
-    "explain": form.Explain,
-    "rephrase": form.Rephrase,
-    "ask_session": AskSession,
-    "show_all": ShowAll,
+NAMES: dict[type[Event], str] = {
+    event: re.sub("(?<!^)(?=[A-Z])", "_", event.__name__).lower() for event in get_args(Event)
 }
-NAMES = {event: name for name, event in EVENTS.items()}
+NAMES[form.AnswerAnyway] = "anyway"
+EVENTS = {name: event for event, name in NAMES.items()}
 
 
 class Refusal(Exception):
@@ -71,30 +56,21 @@ class Refusal(Exception):
 # ── bodies ────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def read_body(request: Request, *, seconds: float) -> bytes:
+async def _read_body(request: Request, *, seconds: float) -> bytes:
     """The whole body, or a refusal: a sender cannot make the hub hold much, or for long."""
-    declared = request.headers.get("content-length", "0")
-    if not declared.isdecimal() or int(declared) > MAX_BODY:
-        raise _too_large()
-    body = bytearray()
     try:
         async with asyncio.timeout(seconds):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > MAX_BODY:
-                    raise _too_large()
+            body = await read_body(request, limit=MAX_BODY)
     except TimeoutError:
         raise Refusal(408, f"The request did not end within {seconds:g} s.") from None
-    return bytes(body)
-
-
-def _too_large() -> Refusal:
-    return Refusal(413, f"The request is larger than {MAX_BODY // 1024} KiB.")
+    if body is None:
+        raise Refusal(413, f"The request is larger than {MAX_BODY // 1024} KiB.")
+    return body
 
 
 async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
     """A JSON object; nothing at all counts as an empty one."""
-    body = await read_body(request, seconds=seconds)
+    body = await _read_body(request, seconds=seconds)
     if not body:
         return {}
     _check_type(request, JSON)
@@ -102,19 +78,16 @@ async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
         # Python's reader takes escaped halves of a character; no store and no page does.
         found = safe_json.loads(body.decode())
         json.dumps(found, ensure_ascii=False).encode()
+        problem = None if isinstance(found, dict) else wrong_type(found, dict)
     except ValueError:
-        raise _unfit("the body is not valid JSON in UTF-8") from None
-    if not isinstance(found, dict):
-        raise _unfit(wrong_type(found, dict))
-    return found
-
-
-def _unfit(problem: str) -> Refusal:
-    return Refusal(422, problem, more={"path": ""})
+        problem = "the body is not valid JSON in UTF-8"
+    if problem:
+        raise Refusal(422, problem, more={"path": ""})
+    return cast("dict[str, Any]", found)
 
 
 async def read_form(request: Request, *, seconds: float) -> dict[str, str]:
-    body = await read_body(request, seconds=seconds)
+    body = await _read_body(request, seconds=seconds)
     if body:
         _check_type(request, FORM)
     try:
@@ -137,13 +110,11 @@ def _check_type(request: Request, accepted: str) -> None:
 
 
 def parse_answer_body(questions: Sequence[Question], body: Mapping[str, Any]) -> tuple[Answer, ...]:
-    """:raises InvalidAnswer:"""
     check_keys(body, "", ("answers",))
     return parse_answers(questions, body.get("answers"))
 
 
 def parse_reason(body: Mapping[str, Any]) -> str | None:
-    """:raises InvalidAnswer:"""
     check_keys(body, "", ("reason",))
     reason = body.get("reason")
     if reason is None:
@@ -158,10 +129,8 @@ def parse_reason(body: Mapping[str, Any]) -> str | None:
 
 
 def parse_event(fields: Mapping[str, str]) -> Event | AskAction | None:
-    """What a page's form asks for; None if it fits nothing.
-
-    A page's tap always carries its step: without it an old page could answer a newer question.
-    """
+    """What a page's form asks for; None if it fits nothing. A page's tap always carries its step:
+    without it an old page could answer a newer question."""
     name = fields.get("do", "")
     if name in set(AskAction):
         return AskAction(name)
@@ -187,7 +156,6 @@ def parse_event(fields: Mapping[str, str]) -> Event | AskAction | None:
 
 
 def event_fields(action: Event | AskAction) -> dict[str, str]:
-    """The fields that a button's form carries: `parse_event` backwards."""
     if isinstance(action, AskAction):
         return {"do": action.value}
     fields = {"do": NAMES[type(action)]}
@@ -209,10 +177,13 @@ def events_of(ask: Ask, action: Event, text: str) -> tuple[Event, ...]:
         case form.Other(step=step) if typed and ask.approval:
             return form.Other(step=step), form.Text(text=text, step=step + 1)
         case form.Rephrase(step=step) if form.can_ask_back(ask.questions, ask.draft):
-            lead = _to_cancel(ask, step)
+            lead = _lead_to_cancel(ask, step)
             return *lead, form.Rephrase(step=step + len(lead))
         case form.Explain(step=step) if form.can_ask_back(ask.questions, ask.draft):
-            lead = _to_explain(ask, step)
+            lead = ()
+            if ask.draft.view is not View.EXPLAIN:
+                lead = _lead_to_cancel(ask, step)
+                lead = *lead, form.AskExplain(step=step + len(lead))
             step += len(lead)
             last = form.Text(text=text, step=step) if typed else form.Explain(step=step)
             return *lead, last
@@ -220,12 +191,5 @@ def events_of(ask: Ask, action: Event, text: str) -> tuple[Event, ...]:
             return (action,)
 
 
-def _to_cancel(ask: Ask, step: int) -> tuple[Event, ...]:
+def _lead_to_cancel(ask: Ask, step: int) -> tuple[Event, ...]:
     return () if ask.draft.view is View.CANCEL else (form.AskCancel(step=step),)
-
-
-def _to_explain(ask: Ask, step: int) -> tuple[Event, ...]:
-    if ask.draft.view is View.EXPLAIN:
-        return ()
-    lead = _to_cancel(ask, step)
-    return *lead, form.AskExplain(step=step + len(lead))

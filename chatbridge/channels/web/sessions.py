@@ -58,10 +58,11 @@ class Sessions:
     async def open(self, *, by_token: bool) -> str:
         """A new session's cookie. :raises StoreError: there is none then."""
         cookie = secrets.token_urlsafe(24)
-        digest = self._digest(cookie)
-        ends = int(self._clock.time()) + SESSION_SECONDS
-        self._open[digest] = Session(digest=digest, ends=ends, by_token=by_token)
-        self._drop_surplus()
+        digest, now = self._digest(cookie), self._clock.time()
+        opened = Session(digest=digest, ends=int(now) + SESSION_SECONDS, by_token=by_token)
+        live = [each for each in (*self._open.values(), opened) if each.ends > now]
+        live.sort(key=lambda each: (not each.by_token, each.ends))
+        self._open = {each.digest: each for each in live[-MOST_SESSIONS:]}
         try:
             await self._save()
         except BaseException:
@@ -73,14 +74,12 @@ class Sessions:
         session = self._open.get(self._digest(cookie))
         return session if session and self._clock.time() < session.ends else None
 
-    async def revoke(self, session: Session) -> None:
-        """:raises StoreError: it is revoked, but may be valid again with the next hub."""
-        self._open.pop(session.digest, None)
-        await self._save()
-
-    async def revoke_all(self) -> None:
-        """:raises StoreError: the same."""
-        self._open.clear()
+    async def revoke(self, session: Session | None) -> None:
+        """None: all. :raises StoreError: revoked, but perhaps valid again with the next hub."""
+        if session is None:
+            self._open.clear()
+        else:
+            self._open.pop(session.digest, None)
         await self._save()
 
     async def _save(self) -> None:
@@ -88,16 +87,8 @@ class Sessions:
             {"digest": each.digest, "ends": each.ends, "byToken": each.by_token}
             for each in self._open.values()
         ]
-        at = self._clock.time()
-        await self._inbox.remember(
-            ChannelState(channel=CHANNEL, key=KEY, value=json.dumps(listed), at=at)
-        )
-
-    def _drop_surplus(self) -> None:
-        now = self._clock.time()
-        live = [each for each in self._open.values() if each.ends > now]
-        live.sort(key=lambda each: (not each.by_token, each.ends))
-        self._open = {each.digest: each for each in live[-MOST_SESSIONS:]}
+        value, at = json.dumps(listed), self._clock.time()
+        await self._inbox.remember(ChannelState(channel=CHANNEL, key=KEY, value=value, at=at))
 
     def _digest(self, cookie: str) -> str:
         return hmac.digest(self._key, cookie.encode(), "sha256").hex()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from chatbridge.channels.spec import ChannelSpec
-from chatbridge.channels.web.settings import Web
 from chatbridge.setting_rules import is_no_more, is_same, is_same_or
 
-WEB = ChannelSpec(
+if TYPE_CHECKING:
+    from chatbridge.channels.web.settings import Web
+
+WEB: ChannelSpec[Web] = ChannelSpec(
     name="web",
-    settings=Web,
+    table="chatbridge.channels.web.settings:Web",
     is_on=lambda table: table.enabled,
     build="chatbridge.channels.web.channel:build",
     check="chatbridge.channels.web.doctor:check",

@@ -7,14 +7,14 @@ here and never settled: an agent runs as the same user.
 from __future__ import annotations
 
 import asyncio
-import pwd
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from chatbridge.core.asks.answers import check_answers, parse_answers
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import Slices, off_loop, weight_of
@@ -22,20 +22,22 @@ from chatbridge.core.cards.outcome_text import in_place, where
 from chatbridge.core.cards.phrases import NOWHERE, format_time
 from chatbridge.core.errors import (
     AskEnded,
+    ChatbridgeError,
     InvalidAnswer,
     NoOpenAsk,
     NotHere,
     SeveralAsks,
     UnknownAsk,
 )
-from chatbridge.core.forms.form import MAX_TEXT
-from chatbridge.core.model import Ask, Person
+from chatbridge.core.forms import form
+from chatbridge.core.forms.typed_input import SAID, interpret_beside_buttons
+from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import AskActions, Clock, Health
 from chatbridge.core.text import encodable, one_line, shortened, title_of
-from chatbridge.hub.control.answer_parser import from_json, from_words
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns
+from chatbridge.projects import user_name
 
 CHANNEL = "terminal"
 SHORTEST_ID = 6
@@ -44,13 +46,14 @@ ENDED_TO_LOOK_AT = 200
 """The newest ended asks that can still be named by the beginning of their id."""
 MOST_HISTORY = 1_000
 BRIEF_CHARACTERS, BRIEF_ITEMS = 300, 20
+MOST_DIGITS = 4
+"""A longer number is nobody's option."""
+TYPES: dict[type, str] = {list: "a list", dict: "an object", str: "a text"}
 PAUSE_SECONDS = 0.1
 """Time between two lists for a watcher: a burst of changes becomes one."""
 
 
 class Watchers:
-    """Commands that watch the open asks."""
-
     def __init__(self) -> None:
         self._waiting: dict[asyncio.Event, int] = {}
 
@@ -96,14 +99,13 @@ class TerminalAsks:
     # ── what there is ─────────────────────────────────────────────────────────────────────────────
 
     async def _pending(self, request: Request) -> Json:
-        return await _listed(await self._open(request.uid), brief=_wants_brief(request))
+        return await _listed(request, await self._open(request.uid))
 
     async def _watch(self, request: Request) -> AsyncGenerator[Json, None]:
-        """What is open, and again whenever that has changed."""
         with self.watchers.watching(request.uid) as changed:
             while True:
                 changed.clear()
-                yield await _listed(await self._open(request.uid), brief=_wants_brief(request))
+                yield await self._pending(request)
                 await self.clock.sleep(PAUSE_SECONDS)
                 await changed.wait()
 
@@ -125,15 +127,11 @@ class TerminalAsks:
             limit=most if owns(request.uid) else MOST_HISTORY,
             search=encodable(search) if isinstance(search, str) and search.strip() else None,
         )
-        seen = [ask for ask in found if may_see(ask, request.uid)][:most]
-        return await _listed(seen, brief=_wants_brief(request))
+        return await _listed(request, [ask for ask in found if may_see(ask, request.uid)][:most])
 
     async def _limits(self, _request: Request) -> Json:
         """What `chatbridge ask` has to know of the owner's rules."""
-        return {
-            "longest": self.policy.max_timeout,
-            "withdraws": self.policy.withdraw_on_cancel,
-        }
+        return {"longest": self.policy.max_timeout, "withdraws": self.policy.withdraw_on_cancel}
 
     # ── what a person does ────────────────────────────────────────────────────────────────────────
 
@@ -157,12 +155,11 @@ class TerminalAsks:
     async def _cancel(self, request: Request) -> Json:
         ask, reason = await self._settled_here(request), request.given.get("reason")
         text = encodable(reason).strip() if isinstance(reason, str) else ""
-        if len(text) > MAX_TEXT:
-            raise InvalidAnswer("reason", f"{len(text):,} characters, at most {MAX_TEXT:,}")
+        if len(text) > form.MAX_TEXT:
+            raise InvalidAnswer("reason", f"{len(text):,} characters, at most {form.MAX_TEXT:,}")
         try:
-            after = await self.inbox.cancel(
-                ask.id, reason=text or None, person=_person(request.uid)
-            )
+            person = _person(request.uid)
+            after = await self.inbox.cancel(ask.id, reason=text or None, person=person)
         except AskEnded:
             raise await self._ended(ask.id, request.uid) from None
         return {"ask": await self._shown(after, request.uid), "heard": after.orphaned_since is None}
@@ -185,10 +182,8 @@ class TerminalAsks:
     # ── which one is meant ────────────────────────────────────────────────────────────────────────
 
     async def _found(self, request: Request) -> Ask:
-        """The open ask whose id begins like this, else the one that has ended.
-
-        :raises NoOpenAsk: :raises SeveralAsks:
-        """
+        """The open ask whose id begins like this, else the one that has ended. :raises NoOpenAsk:
+        :raises SeveralAsks:"""
         given = request.given.get("id")
         wanted = given.strip().lower() if isinstance(given, str) else ""
         asks = await self._open(request.uid)
@@ -215,7 +210,7 @@ class TerminalAsks:
         return short_ids([ask, *await self._open(uid)])[ask.id]
 
     async def _shown(self, ask: Ask, uid: int) -> Json:
-        return _object(ask, short=await self._short(ask, uid))
+        return _object(ask, await self._short(ask, uid))
 
 
 def short_ids(asks: Iterable[Ask]) -> dict[str, str]:
@@ -240,28 +235,20 @@ def how_it_ended(ask: Ask, *, now: float) -> str:
     return f"{status}{place} at {format_time(ask.settled_at or ask.created_at, now=now)}"
 
 
-def _object(ask: Ask, *, short: str) -> Json:
+def _object(ask: Ask, short: str) -> Json:
     """As the inbox's API has it, with what only a list needs."""
-    more: dict[str, Any] = {
-        "short": short,
-        "approval": ask.approval,
-        "done": sum(entry.done for entry in ask.draft.entries),
-    }
-    return {**ask_object(ask), **more}
+    done = sum(entry.done for entry in ask.draft.entries)
+    return {**ask_object(ask), "short": short, "approval": ask.approval, "done": done}
 
 
-async def _listed(asks: Sequence[Ask], *, brief: bool) -> Json:
+async def _listed(request: Request, asks: Sequence[Ask]) -> Json:
+    """`brief`: for a table only."""
     short, found, slices = short_ids(asks), [], Slices()
     for ask in asks:
-        shown = _object(ask, short=short[ask.id])
-        found.append(_cut(shown) if brief else shown)
+        shown = _object(ask, short[ask.id])
+        found.append(_cut(shown) if request.given.get("brief") is True else shown)
         await slices.pause()
     return {"asks": found}
-
-
-def _wants_brief(request: Request) -> bool:
-    """Whether the list is for a table only."""
-    return request.given.get("brief") is True
 
 
 def _cut(value: Any) -> Any:
@@ -274,9 +261,55 @@ def _cut(value: Any) -> Any:
 
 
 def _person(uid: int) -> Person:
-    """By the name that this computer knows, not one that a command could make up."""
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        name = f"uid {uid}"
-    return Person(name=name, channel=CHANNEL)
+    return Person(name=user_name(uid), channel=CHANNEL)
+
+
+# ── an answer behind a command ────────────────────────────────────────────────────────────────────
+
+
+def from_json(ask: Ask, given: object) -> tuple[Answer, ...]:
+    """Whole answers, in the form that the inbox's API takes.
+    :raises InvalidAnswer: with the path of the field that does not fit."""
+    return parse_answers(ask.questions, given, lambda _, kind: f"accepted is {TYPES[kind]}")
+
+
+def from_words(ask: Ask, words: list[str]) -> tuple[Answer, ...]:
+    """The answer to an ask of one question, as words of a command line.
+    :raises ChatbridgeError: what does not fit, in words for the person who typed it."""
+    if len(ask.questions) > 1:
+        raise ChatbridgeError(
+            f"There are {len(ask.questions)} questions in it. Leave the values out to answer them "
+            "one by one, or use --json"
+        )
+    (question,), text = ask.questions, " ".join(words)
+    match question.type:
+        case QuestionType.TEXT:
+            answer = Answer(values=(text,))
+        case QuestionType.MULTI_SELECT:
+            picked = [(word, _picked(ask, question, word)) for word in words]
+            own = " ".join(word for word, labels in picked if not labels) or None
+            values = tuple(label for _, labels in picked for label in labels)
+            answer = Answer(values=values, custom_text=own)
+        case kind:
+            labels = _picked(ask, question, text)
+            if not labels and kind is QuestionType.CONFIRM:
+                said = shortened(one_line(text), SAID)
+                raise ChatbridgeError(f"“{said}” is neither yes nor no.")
+            answer = Answer(values=labels) if labels else Answer(custom_text=text)
+    return check_answers(ask.questions, {question.id: answer})
+
+
+def _picked(ask: Ask, question: Question, text: str) -> tuple[str, ...]:
+    """The labels that a text names, by its words or its number, as in a chat."""
+    blank = replace(ask, draft=new_draft(ask.questions))
+    labels = [
+        question.choices[event.option].label
+        for event in interpret_beside_buttons(blank, text)
+        if isinstance(event, form.Choose | form.Toggle)
+    ]
+    digits = text.strip()
+    if not labels and digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS:
+        raise ChatbridgeError(
+            f"There is no option {digits}. This question has 1 to {len(question.choices)}."
+        )
+    return tuple(labels)

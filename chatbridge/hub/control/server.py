@@ -1,7 +1,7 @@
 """Serve a person's commands over the links' socket: one request at a time, its reply or its events.
 
 Owns the lines after the first one of a connection that says it is a terminal, see
-docs/link-protocol.md. What a request does is in `asks`, `pairing` and, for the status, here.
+docs/link-protocol.md, pairing and the status. What a request about asks does is in `asks`.
 """
 
 from __future__ import annotations
@@ -11,22 +11,28 @@ import json
 import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from chatbridge import __version__, safe_json
 from chatbridge.core.bounds import Slices
-from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.ports import Health
+from chatbridge.core.errors import ChatbridgeError, NotPaired
+from chatbridge.core.pairing import Bot, Pairing
+from chatbridge.core.ports import Clock, Health
 from chatbridge.core.store_port import Store
+from chatbridge.core.tasks import race
+from chatbridge.core.text import title_of
 from chatbridge.hub.links.peers import may_request, may_see, owns
+from chatbridge.hub.process.background import end_tasks
 from chatbridge.hub.process.lock import Lock
 
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
+UP_WITHIN_SECONDS = 20.0
+"""A hub that has just started takes a moment to reach its bot."""
 FOR_ROOT = "this is for root alone, as the hub serves the whole machine. Run it with sudo"
 
 
@@ -57,7 +63,7 @@ class Terminals:
         while line := await _line(reader, writer):
             request = _request(line, uid)
             if request is None:
-                await _say(writer, {"error": "this line is no request", "kind": "ChatbridgeError"})
+                await _say(writer, _refused("", ChatbridgeError("this line is no request")))
             elif not may_request(request.do, uid):
                 await _say(writer, _refused(request.do, ChatbridgeError(FOR_ROOT)))
             elif request.do in self.streams:
@@ -68,13 +74,12 @@ class Terminals:
 
     async def _reply(self, request: Request) -> Json:
         answer = self.answers.get(request.do)
-        if answer is None:
-            return {
-                "error": f"this hub does not know {request.do!r}: it is another version than this "
-                "command. Run: chatbridge stop, and try again",
-                "kind": "ChatbridgeError",
-            }
         try:
+            if answer is None:
+                raise ChatbridgeError(
+                    f"this hub does not know {request.do!r}: it is another version than this "
+                    "command. Run: chatbridge stop, and try again"
+                )
             return {"result": await answer(request)}
         except Exception as error:  # noqa: BLE001 - the edge: each becomes a sentence
             return _refused(request.do, error)
@@ -85,25 +90,23 @@ class Terminals:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
     ) -> None:
-        """Events until they end, or until the command has gone."""
-
         async def tell() -> None:
             async with aclosing(events):
                 async for event in events:
                     await _say(writer, {"event": event})
 
-        telling = asyncio.ensure_future(tell())
-        leaving = asyncio.ensure_future(_end_of(reader))
+        async def leave() -> None:
+            while await reader.read(65536):
+                pass  # discard what it says meanwhile, so that it takes no memory
+
+        telling, leaving = asyncio.ensure_future(tell()), asyncio.ensure_future(leave())
         try:
             await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
             error = telling.exception() if telling.done() else None
             if error is not None and not isinstance(error, ConnectionError):
                 await _say(writer, _refused("a stream", error))
         finally:
-            for task in (telling, leaving):
-                task.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await task
+            await end_tasks([telling, leaving])
 
 
 async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
@@ -111,14 +114,8 @@ async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> b
     try:
         return await reader.readline()
     except ValueError:  # the reader's limit
-        await _say(writer, {"error": "this request is too long", "kind": "ChatbridgeError"})
+        await _say(writer, _refused("", ChatbridgeError("this request is too long")))
         return b""
-
-
-async def _end_of(reader: asyncio.StreamReader) -> None:
-    """Discard what it says meanwhile, so that it takes no memory."""
-    while await reader.read(65536):
-        pass
 
 
 def _request(line: bytes, uid: int) -> Request | None:
@@ -173,9 +170,9 @@ class TerminalStatus:
             "version": __version__,
             "pid": os.getpid(),
             "since": self.since,
-            "startedBy": self.lock.started_by,
+            "startedBy": self.lock.info.started_by,
             "state": str(self.lock.state),
-            "web": self.lock.web,
+            "web": self.lock.info.web,
             "open": len(asks),
             "links": self.links(None if owns(request.uid) else request.uid),
             "channels": [
@@ -185,3 +182,42 @@ class TerminalStatus:
             "faults": list(self.health.faults()) if owns(request.uid) else [],
             "remarks": list(self.health.remarks()) if owns(request.uid) else [],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalPairing:
+    """Requests of `pair` and `setup`: a code, who brought it, and the greeting. Allows nobody
+    anything: the command changes the settings once its person has confirmed who it was."""
+
+    pairing: Pairing
+    channel: str
+    """The one whose bot takes the codes."""
+    clock: Clock
+    troubles: Callable[[], Mapping[str, str | None]]
+    up_within: float = UP_WITHIN_SECONDS
+
+    async def pair(self, _request: Request) -> AsyncGenerator[Json, None]:
+        """A code; then who brought it, or that nobody did."""
+        bot = await self._bot()
+        with self.pairing.opened() as code:
+            yield {"code": code.text, "link": bot.address(code.payload), "until": code.until}
+            await race(code.claimed.wait(), self.clock.sleep(code.until - self.clock.time()))
+            yield {"claimed": asdict(code.claim)} if code.claim else {"over": True}
+
+    async def greet(self, request: Request) -> Json:
+        """Says in a chat that it is paired, if it is."""
+        chat = request.given.get("chat")
+        if type(chat) is not int:
+            raise NotPaired("chat: a chat's number is needed")
+        await (await self._bot()).greet(chat)
+        return {}
+
+    async def _bot(self) -> Bot:
+        if self.channel not in self.troubles():
+            raise NotPaired(f"{title_of(self.channel)} is not set up. Run: chatbridge setup")
+        try:
+            async with asyncio.timeout(self.up_within):
+                return await self.pairing.bot()
+        except TimeoutError:
+            why = self.troubles().get(self.channel) or f"{self.channel} cannot be reached yet"
+            raise NotPaired(why) from None

@@ -3,7 +3,6 @@
 serving: whether and where the hub listens
 guard: hosts, origins and tokens that are let in
 tokens: the files of tokens
-agents: one request, from its body to the last byte of its response
-sessions: sessions, and when they end
-wire: bodies and responses of one request
+agents: what a request does, and when its answer counts as delivered
+sessions: sessions, and each request until the last byte of its response
 """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
@@ -16,10 +15,10 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chatbridge.channels.web.connection_limits import note_credential
 from chatbridge.channels.web.guard import TWO_ENDS, Hosts, has_two_ends
+from chatbridge.channels.web.server import note_credential
 from chatbridge.core.ports import Clock
-from chatbridge.hub.http.tokens import Token, Tokens
+from chatbridge.hub.http.tokens import Tokens
 
 log = logging.getLogger(__name__)
 
@@ -42,22 +41,6 @@ NEEDED = (
 )
 UNKNOWN = "This token is not known, or was removed."
 TOO_MANY = "Too many wrong tokens. Try again in a minute."
-
-
-class Names:
-    """The hosts under which agents may address the hub: where it listens, and those that the owner
-    has named because a proxy or another network stands before it. `name` goes with every port,
-    `name:port` with this one."""
-
-    def __init__(self, host: str, port: int, *, also: Iterable[str] = ()) -> None:
-        self._own = Hosts(host, port)
-        self._also = frozenset(name.lower() for name in also)
-
-    def knows(self, host: str) -> bool:
-        given = host.lower()
-        bare, colon, port = given.rpartition(":")
-        named = bare if colon and port.isdecimal() else given
-        return self._own.knows(given) or given in self._also or named in self._also
 
 
 class Guesses:
@@ -110,7 +93,7 @@ class HttpGuard:
     """A pure ASGI wrapper: streams pass through."""
 
     app: ASGIApp
-    names: Names
+    hosts: Hosts
     tokens: Tokens
     guesses: Guesses
     clock: Clock
@@ -137,7 +120,7 @@ class HttpGuard:
         if has_two_ends(headers):
             return refused(400, TWO_ENDS)
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or not self.names.knows(hosts[0]):
+        if len(hosts) != 1 or not self.hosts.knows(hosts[0]):
             return refused(403, "This address is not chatbridge's. See http.hosts in config.toml.")
         ours = {f"{scheme}://{hosts[0].lower()}" for scheme in ("http", "https")}
         if any(origin.lower() not in ours for origin in origins):
@@ -168,8 +151,3 @@ def _bearer(headers: Headers) -> str | None:
         return None
     scheme, _, token = given[0].partition(" ")
     return token.strip() if scheme.lower() == "bearer" and token.strip() else None
-
-
-def token_of(scope: Scope) -> Token:
-    found: Token = scope[TOKEN]
-    return found

@@ -11,7 +11,6 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from chatbridge.core.errors import SettingsError
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import race
 from chatbridge.hub.http.tokens import Tokens
+from chatbridge.setting_rules import is_loopback
 from chatbridge.settings.tools import Http, host_and_port
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ class HttpServing:
     _trouble: str | None = field(default=None, init=False)
 
     def projects(self) -> list[str]:
-        """Of the agents that are connected now."""
         return self._agents.projects() if self._agents else []
 
     def remarks(self) -> list[str]:
@@ -52,19 +51,16 @@ class HttpServing:
     @asynccontextmanager
     async def listening(self, asked: str | None = None) -> AsyncIterator[None]:
         """Until the block ends. `asked`: where, whatever the settings say.
-
-        :raises SettingsError: it was asked for and cannot be had.
-        """
+        :raises SettingsError: it was asked for and cannot be had."""
         address = asked or self.http.address
         if address is None:
             yield
             return
-        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        stop = asyncio.Event()
+        begun, stop = asyncio.Event(), asyncio.Event()
         serving = asyncio.ensure_future(self._serve(address, begun, stop, insist=bool(asked)))
         serving.add_done_callback(self._ended)
         try:
-            await asyncio.wait({begun, serving}, return_when=asyncio.FIRST_COMPLETED)
+            await race(begun.wait(), asyncio.wait({serving}))
             if serving.done():
                 await serving
             yield
@@ -73,11 +69,12 @@ class HttpServing:
             await asyncio.gather(serving, return_exceptions=True)
 
     async def _serve(
-        self, address: str, begun: asyncio.Future[None], stop: asyncio.Event, *, insist: bool
+        self, address: str, begun: asyncio.Event, stop: asyncio.Event, *, insist: bool
     ) -> None:
+        from chatbridge.channels.web.guard import Hosts
         from chatbridge.channels.web.server import Listener, listen
         from chatbridge.hub.http.agents import WHO, HttpAgents
-        from chatbridge.hub.http.guard import PATH, Names
+        from chatbridge.hub.http.guard import PATH
 
         setting = "--http" if insist else "http.address"
         by = Listener(WHO, setting, setting, f"or set {setting} to another one")
@@ -91,29 +88,23 @@ class HttpServing:
                     raise
                 log.warning("%s", error)
                 self._trouble = f"Agents on other machines cannot connect: {error}"
-            if not begun.done():
-                begun.set_result(None)
+            begun.set()
             await race(stop.wait(), self.clock.sleep(RETRY_SECONDS))
             if stop.is_set():
                 return
         self._trouble = None
         tokens = Tokens(str(self.state))
         self._agents = HttpAgents(
-            self.server,
-            self.waiting_calls,
-            tokens=tokens,
-            clock=self.clock,
-            limit=self.http.limit,
+            self.server, self.waiting_calls, tokens=tokens, clock=self.clock, limit=self.http.limit
         )
-        names = Names(host, port, also=self.http.hosts)
-        async with self._agents.serving(listener, names):
+        hosts = Hosts(host, port, also=self.http.hosts)
+        async with self._agents.serving(listener, hosts):
             log.info("agents can connect to http://%s%s", address, PATH)
-            if not _is_loopback(host):
+            if not is_loopback(host):
                 log.warning("%s can be reached from outside, and HTTP is not encrypted", address)
             if not tokens.all():
                 log.info("no agent has a token yet. Run: chatbridge token add NAME")
-            if not begun.done():
-                begun.set_result(None)
+            begun.set()
             await stop.wait()
 
     def _ended(self, serving: asyncio.Task[None]) -> None:
@@ -121,10 +112,3 @@ class HttpServing:
         if error is not None and not isinstance(error, SettingsError):
             log.error("MCP over HTTP has ended", exc_info=error)
             self._trouble = "Agents on other machines cannot connect; the hub's log says why."
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

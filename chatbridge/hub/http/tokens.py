@@ -15,10 +15,11 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
 from chatbridge import bounded_read, runtime_paths
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import SettingsError
 from chatbridge.digests import sha256_hex
 
@@ -34,8 +35,6 @@ NOTED_EVERY = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is stored of a token."""
-
     name: str
     created: float
     digest: str
@@ -54,9 +53,7 @@ def used_path(state: str) -> str:
 
 def add(state: str, name: str, *, now: float) -> str:
     """A new token, which is nowhere but in what this returns.
-
-    :raises SettingsError: the name cannot be used, or the file.
-    """
+    :raises SettingsError: the name cannot be used, or the file."""
     _check_name(name)
     made = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
     with _changing(state) as tokens:
@@ -71,7 +68,6 @@ def add(state: str, name: str, *, now: float) -> str:
 
 
 def remove(state: str, name: str) -> None:
-    """:raises SettingsError: there is none of this name, or the file cannot be used."""
     _check_name(name)
     with _changing(state) as tokens:
         left = [token for token in tokens if token.name != name]
@@ -106,9 +102,9 @@ def _changing(state: str) -> Iterator[list[Token]]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         tokens = _read(state)
         yield tokens
-        content = json.dumps({"tokens": [asdict(token) for token in tokens]}, indent=1)
+        content = json.dumps({"tokens": [asdict(token) for token in tokens]}, indent=1) + "\n"
         try:
-            _replace(tokens_path(state), content + "\n", durable=True)
+            write_atomically(tokens_path(state), content.encode())
         except OSError as error:
             raise SettingsError(
                 f"{tokens_path(state)} cannot be written ({error.strerror}). Nothing was changed"
@@ -118,7 +114,6 @@ def _changing(state: str) -> Iterator[list[Token]]:
 
 
 def _read(state: str) -> list[Token]:
-    """:raises SettingsError:"""
     path = tokens_path(state)
     # A named pipe, which would never end, is nothing to read.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -139,14 +134,12 @@ def _read(state: str) -> list[Token]:
 
 
 def _token(row: dict[str, object]) -> Token:
-    name, created, digest = row["name"], row["created"], row["digest"]
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise ValueError("name")
-    if not isinstance(created, float | int) or isinstance(created, bool):
-        raise TypeError("created")
-    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
-        raise ValueError("digest")
-    return Token(name=name, created=float(created), digest=digest)
+    match row:
+        case {"name": str(name), "created": float() | int() as created, "digest": str(digest)}:
+            fits = NAME.fullmatch(name) and re.fullmatch("[0-9a-f]{64}", digest)
+            if fits and not isinstance(created, bool):
+                return Token(name=name, created=float(created), digest=digest)
+    raise ValueError("this is no token")
 
 
 def _unusable(path: str, problem: str) -> str:
@@ -159,23 +152,6 @@ def _unusable(path: str, problem: str) -> str:
 def _used(state: str) -> dict[str, float]:
     found = bounded_read.read_json(used_path(state))
     return {key: float(at) for key, at in found.items() if isinstance(at, float | int)}
-
-
-def _replace(path: str, content: str, *, durable: bool) -> None:
-    """The whole file or the old one, whatever happens meanwhile. :raises OSError:"""
-    beside = f"{path}.{secrets.token_hex(4)}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with open(os.open(beside, flags, 0o600), "w", encoding="utf-8") as out:
-            out.write(content)
-            out.flush()
-            if durable:
-                os.fsync(out.fileno())
-        os.replace(beside, path)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
 
 
 # ── the hub's side ────────────────────────────────────────────────────────────────────────────────
@@ -193,11 +169,8 @@ class Tokens:
     def owner(self, given: str) -> Token | None:
         """Whose token this is. Every one is compared, and each in constant time."""
         digest = digest_of(given)
-        found = None
-        for token in self.all():
-            if hmac.compare_digest(token.digest, digest):
-                found = token
-        return found
+        found = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
+        return found[-1] if found else None
 
     def all(self) -> list[Token]:
         try:
@@ -207,12 +180,11 @@ class Tokens:
             self._seen, self._tokens = None, []
             return []
         if seen != self._seen:
+            self._seen, self._tokens = seen, []
             try:
                 self._tokens = _read(self._state)
             except SettingsError as error:
                 log.warning("%s", error)
-                self._tokens = []
-            self._seen = seen
         return self._tokens
 
     def note_used(self, token: Token, *, now: float) -> None:
@@ -224,6 +196,7 @@ class Tokens:
         known = {one.digest[:16] for one in self.all()}
         used = {k: at for k, at in {**_used(self._state), **self._noted}.items() if k in known}
         try:
-            _replace(used_path(self._state), json.dumps(used) + "\n", durable=False)
+            content = json.dumps(used) + "\n"
+            write_atomically(used_path(self._state), content.encode(), durable=False)
         except OSError as error:
             log.warning("when tokens were used is not noted: %s", error)

@@ -2,6 +2,5 @@
 
 listener: accepts connections, and closes them in order
 peers: who may connect, and see which asks
-session: one MCP session, and its private lines
-pending_elicitations: forms that a session has open at its client
+session: one MCP session, its private lines, and the forms that it has open at its client
 """

@@ -29,6 +29,7 @@ from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Json, Terminals
 from chatbridge.hub.links.peers import Peers, owns
 from chatbridge.hub.links.session import Delivered, Session
+from chatbridge.hub.process.background import end_tasks
 from chatbridge.link.preface import MAX_LIMIT_SECONDS, PROTOCOL
 from chatbridge.projects import project_of, project_of_user
 from chatbridge.settings import compared_settings
@@ -48,7 +49,6 @@ MOST_OF_ONE_USER = 256
 @dataclass(slots=True)
 class Connection:
     session: Session
-    writer: asyncio.StreamWriter
     remark: str | None
     version: str
     pid: int | None
@@ -62,23 +62,19 @@ class Links:
     settings: dict[str, str] = field(kw_only=True)
     """Digests of what this hub uses; the owner is told of links that name others."""
     tell: Callable[[str], None] = field(kw_only=True)
-    terminals: Terminals | None = None
+    terminals: Terminals = field(default_factory=Terminals)
     """Serve what connects as one."""
-    peers: Peers | None = None
+    peers: Peers = field(default_factory=Peers)
     """Those who may connect."""
-    pushes: Pushes | None = None
+    pushes: Pushes = field(default_factory=Pushes)
     delivered: Delivered | None = None
     opened: Callable[[Project], None] = lambda project: None
     """Told of the links' projects."""
-    _peers: Peers = field(init=False)
-    _tasks: set[asyncio.Task[Any]] = field(default_factory=set, init=False)
+    _tasks: dict[asyncio.StreamWriter, asyncio.Task[Any]] = field(default_factory=dict, init=False)
     _of_user: Counter[int] = field(default_factory=Counter, init=False)
     _connections: dict[asyncio.StreamWriter, Connection] = field(default_factory=dict, init=False)
     _listener: asyncio.Server | None = field(default=None, init=False)
     _closing: bool = field(default=False, init=False)
-
-    def __post_init__(self) -> None:
-        self._peers = self.peers or Peers()
 
     async def listen(self, sock: socket.socket) -> None:
         options: dict[str, Any] = {"sock": sock, "limit": MAX_LINE}
@@ -87,9 +83,7 @@ class Links:
         self._listener = await asyncio.start_unix_server(self._accept, **options)
 
     def projects(self) -> list[str]:
-        """The projects of the agents that are connected now."""
-        found = {c.session.project.name for c in self._connections.values()}
-        return sorted(found)
+        return sorted({c.session.project.name for c in self._connections.values()})
 
     def connected(self, of: int | None = None) -> list[Json]:
         """The links that are connected now, for the commands that tell of them; `of` one user."""
@@ -100,35 +94,30 @@ class Links:
         ]
 
     def remarks(self) -> list[str]:
-        """What the owner should know about the links that are connected now."""
-        found = {c.remark for c in self._connections.values() if c.remark}
-        return sorted(found)
+        return sorted({c.remark for c in self._connections.values() if c.remark})
 
     async def close(self) -> None:
         """Orderly: no answer is written for an open call, so that its link waits for the next hub.
-
         The write sides are shut before any server is cancelled, since the SDK answers every open
         call when it is. Nothing waits for a link to read: a suspended agent's never does."""
         self._closing = True
         if self._listener is not None:
             self._listener.close()
-        for connection in self._connections.values():
+        for writer, connection in self._connections.items():
             connection.session.mute()
-            if not connection.writer.is_closing():
-                connection.writer.write(_line({"chatbridge": "stopping"}))
-                connection.writer.write_eof()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            if not writer.is_closing():
+                writer.write(_line({"chatbridge": "stopping"}))
+                writer.write_eof()
+        await end_tasks(self._tasks.values())
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock = writer.get_extra_info("socket")
         uid = sockets.peer_uid(sock)
         self._of_user[uid] += 1
-        self._tasks.add(_this_task())
+        if (task := asyncio.current_task()) is not None:
+            self._tasks[writer] = task
         try:
-            if not self._peers.admits(sock):
+            if not self.peers.admits(sock):
                 log.warning("a process of uid %d tried to connect", uid)
                 return
             if not owns(uid) and self._of_user[uid] > MOST_OF_ONE_USER:
@@ -138,46 +127,41 @@ class Links:
             if preface is None or self._closing:
                 return
             if preface["chatbridge"] == "terminal":
-                await (self.terminals or Terminals()).serve(reader, writer, uid=uid)
+                await self.terminals.serve(reader, writer, uid=uid)
             else:
-                await self._serve(preface, reader, writer, uid=uid)
+                await self._serve(preface, reader, writer, uid)
         except (ConnectionError, ChatbridgeError) as error:
             log.warning("a link's connection ended: %s", error)
         except asyncio.CancelledError:
-            # By `close`, and by nobody else. The streams of Python 3.11 report one that gets out
-            # as an error.
-            return
+            return  # by `close`; the streams of Python 3.11 report one that gets out as an error
         finally:
-            self._tasks.discard(_this_task())
+            self._tasks.pop(writer, None)
             self._of_user -= Counter((uid,))
             writer.close()
 
     async def _preface(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> dict[str, Any] | None:
+    ) -> Json | None:
         try:
             line = await asyncio.wait_for(reader.readline(), PREFACE_WITHIN)
             if not line:
                 return None  # somebody looked whether a hub is there
-            preface = safe_json.loads(line)
+            preface: Json | None = safe_json.loads(line)
         except (ValueError, TimeoutError):
             preface = None
         problem = _problem(preface)
         if problem is not None:
             log.warning("a connection was refused: %s", problem)
-            await _write(writer, {"chatbridge": "refused", "message": problem})
-            return None
-        greeting = {"chatbridge": "hub", "protocol": PROTOCOL, "version": __version__}
-        await _write(writer, {**greeting, "pid": os.getpid()})
-        return preface  # type: ignore[no-any-return]
+            reply: Json = {"chatbridge": "refused", "message": problem}
+        else:
+            reply = {"chatbridge": "hub", "protocol": PROTOCOL, "version": __version__}
+            reply["pid"] = os.getpid()
+        writer.write(_line(reply))
+        await writer.drain()
+        return preface if problem is None else None
 
     async def _serve(
-        self,
-        preface: dict[str, Any],
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        *,
-        uid: int,
+        self, preface: Json, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int
     ) -> None:
         link, project = self._identity(preface, uid)
         self.opened(project)
@@ -200,18 +184,13 @@ class Links:
             pushes=self.pushes,
             delivered=self.delivered,
         )
-        remark = self._remark(preface, session)
-        if remark:
+        if remark := self._remark(preface, session):
             log.warning("link %s: %s", link, remark)
             self.tell(remark)
-        self._connections[writer] = Connection(
-            session,
-            writer,
-            remark,
-            version=_short(preface.get("version")),
-            pid=(pid := _pid(preface.get("pid"))),
-            uid=uid,
-        )
+        given = preface.get("pid")
+        pid = given if type(given) is int and 0 < given <= LARGEST_PID else None
+        version = _short(preface.get("version"))
+        self._connections[writer] = Connection(session, remark, version, pid, uid)
         self.waiting_calls.link_opened(link)
         log.info("link %s opened project=%s pid=%s", link, one_line(project.name), pid)
         try:
@@ -221,31 +200,24 @@ class Links:
                 log.exception("link %s: its session failed", link)
         finally:
             del self._connections[writer]
-            self._tasks.discard(_this_task())  # what follows is not cut off by a hub that closes
+            self._tasks.pop(writer, None)  # what follows is not cut off by a hub that closes
         if self._closing:
             return  # its calls go on with the next hub
         log.info("link %s closed", link)
         writer.close()  # a link that was cut off comes back, whatever the store does
         await self.waiting_calls.link_closed(link)
 
-    def _identity(self, preface: dict[str, Any], uid: int) -> tuple[str, Project]:
+    def _identity(self, preface: Json, uid: int) -> tuple[str, Project]:
         """The link's id, which its calls are named after, and its project. Where several users
         are served neither can be that of another user, whatever the link says."""
         link, folder, label = preface["link"], preface.get("cwd"), preface.get("label")
-        of = self._peers.owner(uid)
+        of, root, file = self.peers.owner(uid), preface.get("root"), preface.get("file")
         if of is None:
             return link, project_of(folder, link=link, label=label)
-        project = project_of_user(
-            of,
-            root=preface.get("root"),
-            folder=folder,
-            link=link,
-            label=label,
-            file=preface.get("file"),
-        )
-        return f"{of}:{link}", project
+        own = project_of_user(of, root=root, folder=folder, link=link, label=label, file=file)
+        return f"{of}:{link}", own
 
-    def _remark(self, preface: dict[str, Any], session: Session) -> str | None:
+    def _remark(self, preface: Json, session: Session) -> str | None:
         """Settings in a client's `env` block reach the link and not the hub: say so."""
         theirs = preface.get("settings")
         if not isinstance(theirs, dict):
@@ -260,12 +232,6 @@ class Links:
             f"The agent in {project} was started with settings that this hub does not "
             f"use: {', '.join(names)}. Put them into config.toml, then run: chatbridge stop"
         )
-
-
-def _this_task() -> asyncio.Task[Any]:
-    task = asyncio.current_task()
-    assert task is not None
-    return task
 
 
 def _problem(preface: object) -> str | None:
@@ -292,10 +258,6 @@ def _problem(preface: object) -> str | None:
     return None
 
 
-def _pid(given: object) -> int | None:
-    return given if type(given) is int and 0 < given <= LARGEST_PID else None
-
-
 def _holds(text: str) -> bool:
     """Whether it could name a file: bytes that are no UTF-8 are half surrogate pairs."""
     try:
@@ -309,10 +271,5 @@ def _short(given: object) -> str:
     return shortened(one_line(str(given)), 40)
 
 
-async def _write(writer: asyncio.StreamWriter, line: dict[str, Any]) -> None:
-    writer.write(_line(line))
-    await writer.drain()
-
-
-def _line(line: dict[str, Any]) -> bytes:
+def _line(line: Json) -> bytes:
     return json.dumps(line).encode() + b"\n"

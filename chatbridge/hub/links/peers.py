@@ -32,7 +32,6 @@ class Peers:
 
     @classmethod
     def of_group_of(cls, path: str) -> Peers:
-        """Those whom the socket's own group lets in."""
         return cls(group=os.stat(path).st_gid)
 
     def admits(self, sock: socket.socket) -> bool:

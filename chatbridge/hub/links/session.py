@@ -10,9 +10,9 @@ import asyncio
 import json
 import logging
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self, cast
 
 import mcp_types as types
@@ -25,16 +25,59 @@ from chatbridge.commands.tools.notifications import LEVELS, Pushes
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName, Project
-from chatbridge.framing import MAX_LINE, Overlong
-from chatbridge.hub.links.pending_elicitations import PendingElicitations
+from chatbridge.framing import MAX_LINE, LineReader, Overlong
 from chatbridge.safe_json import has_bad_id, is_request_id
 
 log = logging.getLogger(__name__)
 
 MOST_AGES, LONGEST_AGE = 1000, 1e9
+CHUNK_BYTES = 65536
 _OUT_OF_TIME = re.compile(r"time[ds]?[ -]?out|deadline", re.IGNORECASE)
 Send = Callable[[bytes], Awaitable[None]]
 Delivered = Callable[[CallName], Awaitable[None]]
+
+
+class PendingElicitations:
+    """The forms that one connection has open at its client, and replies to those of an earlier hub.
+    A reply that the link passes on belongs to a call, which was repeated, and not to a request of
+    this hub. It is given to the SDK as the response to the request that the call makes now."""
+
+    def __init__(self) -> None:
+        self.replies: asyncio.Queue[SessionMessage] = asyncio.Queue()
+        """For the SDK, as if they had come on the wire."""
+        self._open: dict[str, types.RequestId] = {}
+        """Our request that is open at the client, by the call it is made for."""
+        self._early: dict[str, dict[str, Any]] = {}
+        """By call: what the client said before the call asked again."""
+
+    def reply(self, call: str, result: dict[str, Any]) -> types.RequestId | None:
+        """The client's reply for this call. The request that it answers, if that is open."""
+        form = self._open.pop(call, None)
+        if form is None:
+            self._early[call] = result
+        else:
+            self._respond(form, result)
+        return form
+
+    def answered(self, call: str, form: types.RequestId) -> bool:
+        """Whether this request, which is about to be sent, has its answer already."""
+        early = self._early.pop(call, None)
+        if early is None:
+            self._open[call] = form
+            return False
+        self._respond(form, early)
+        return True
+
+    def closed(self, form: types.RequestId | None) -> None:
+        self._open = {call: other for call, other in self._open.items() if other != form}
+
+    def forget(self, call: str) -> None:
+        self._open.pop(call, None)
+        self._early.pop(call, None)
+
+    def _respond(self, form: types.RequestId, result: dict[str, Any]) -> None:
+        response = types.JSONRPCResponse(jsonrpc="2.0", id=form, result=result)
+        self.replies.put_nowait(SessionMessage(response))
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -51,13 +94,12 @@ class Session:
     and the client, writing it is all there is."""
     limit: float | None = None
     folder: str | None = None
-    pushes: Pushes | None = None
+    pushes: Pushes = field(default_factory=Pushes)
     """Has what nobody asked for."""
     delivered: Delivered | None = None
     """Told of delivered responses, beside the `waiting_calls`."""
     present: bool = field(default=True, init=False)
     level: types.LoggingLevel = field(default="debug", init=False)
-    _pushes: Pushes = field(init=False)
     _greeted: bool = field(default=False, init=False)
     """The client has begun to shake hands."""
     _ready: bool = field(default=False, init=False)
@@ -68,22 +110,19 @@ class Session:
     """How long requests have waited that are about to be repeated."""
     _unconfirmed: set[str] = field(default_factory=set, init=False)
     """Its calls of which the link has not said that the client has the response."""
-    _forms: PendingElicitations = field(default_factory=PendingElicitations, init=False)
-
-    def __post_init__(self) -> None:
-        self._pushes = self.pushes or Pushes()
+    forms: PendingElicitations = field(default_factory=PendingElicitations, init=False)
+    _splitter: LineReader = field(default_factory=LineReader, init=False)
+    _lines: deque[bytes | Overlong] = field(default_factory=deque, init=False)
+    """Read, and not yet looked at."""
 
     async def serve(self, server: Server[Any]) -> None:
-        """Until the other side closes."""
-        read, write = _Reading(self), _Writing(self)
+        streams = _Streams(self)
+        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
         try:
-            async with self._pushes.to(self):
-                options = server.create_initialization_options(
-                    NotificationOptions(tools_changed=True)
-                )
-                await server.run(read, write, options)
+            async with self.pushes.to(self):
+                await server.run(streams, streams, options)
         finally:
-            read.stop()
+            streams.stop()
 
     def age(self, request: object) -> float | None:
         return self._ages.pop(json.dumps(request), None)
@@ -98,18 +137,19 @@ class Session:
     async def next_message(self) -> SessionMessage | None:
         """The next message of the client; None at the end."""
         while True:
-            try:
-                line = await self._next_line()
-            except ConnectionError:
-                line = b""
+            while not self._lines:
+                try:
+                    data = await self.reader.read(CHUNK_BYTES)
+                except ConnectionError:
+                    data = b""
+                if not data:
+                    self.mute()  # an unfinished line is a cut connection: nothing was asked
+                    return None
+                self._lines.extend(self._splitter.feed(data))
+            line = self._lines.popleft()
             if isinstance(line, Overlong):
                 problem = f"a line is over {MAX_LINE:,} bytes"
                 await self._refuse(types.INVALID_REQUEST, problem, line.request_id())
-                continue
-            if not line.endswith(b"\n"):
-                self.present = False  # an unfinished line is a cut connection: nothing was asked
-                return None
-            if line.isspace():
                 continue
             try:
                 message = await self._parsed(line)
@@ -121,21 +161,6 @@ class Session:
             if message is not None:
                 return message
 
-    async def _next_line(self) -> bytes | Overlong:
-        """A line over the limit is passed over; only its ends are kept, for its id."""
-        passed: Overlong | None = None
-        while True:
-            try:
-                line = await self.reader.readuntil(b"\n")
-            except asyncio.IncompleteReadError as error:
-                return error.partial
-            except asyncio.LimitOverrunError as error:
-                piece = await self.reader.readexactly(error.consumed)
-                passed = passed or Overlong(piece, b"")
-                passed = Overlong(passed.head, passed.tail + piece)
-                continue
-            return Overlong(passed.head, passed.tail + line) if passed else line
-
     async def _parsed(self, line: bytes) -> SessionMessage | None:
         if b'"chatbridge"' in line and await self._took_private(line):
             return None
@@ -146,7 +171,11 @@ class Session:
             if repaired is None:
                 return None
             message = repaired
-        if _has_bad_id(message, line):
+        if isinstance(message, types.JSONRPCRequest):
+            bad_id = not is_request_id(message.id)
+        else:  # the SDK's parser takes a request with an id of another type for a notification
+            bad_id = isinstance(message, types.JSONRPCNotification) and has_bad_id(json.loads(line))
+        if bad_id:
             await self._refuse(types.INVALID_REQUEST, safe_json.PROBLEM)
             return None
         if isinstance(message, types.JSONRPCRequest):
@@ -156,10 +185,12 @@ class Session:
             self.waiting_calls.clear_cancelled(self._name(message.id))
             self._greeted = self._greeted or message.method == "initialize"
         if isinstance(message, types.JSONRPCNotification):
-            self._note_ready(message)
+            if message.method == "notifications/initialized" and self._greeted and not self._ready:
+                self._ready = True
+                self.pushes.ready(self)
             await self._note_cancelled(message)
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-            self._forms.closed(message.id)
+            self.forms.closed(message.id)
         return SessionMessage(message, metadata=ServerMessageMetadata(request_context=self))
 
     async def _repaired(self, line: bytes) -> types.JSONRPCMessage | None:
@@ -181,23 +212,18 @@ class Session:
             await self._refuse(code, "this line is no JSON-RPC message", request)
             return None
 
-    def _note_ready(self, message: types.JSONRPCNotification) -> None:
-        if message.method == "notifications/initialized" and self._greeted and not self._ready:
-            self._ready = True
-            self._pushes.ready(self)
-
     async def _note_cancelled(self, message: types.JSONRPCNotification) -> None:
         """The SDK tells a tool of this only while it runs; a response that was on its way when the
         client cancelled has reached nobody.
-
-        :raises ChatbridgeError: it cannot be stored; a link that returns without the call says so.
-        """
-        if message.method != "notifications/cancelled" or "requestId" not in (message.params or {}):
+        :raises ChatbridgeError: it cannot be stored; a link that returns without the call says
+        so."""
+        params = message.params or {}
+        if message.method != "notifications/cancelled" or "requestId" not in params:
             return
-        requested = (message.params or {})["requestId"]
+        requested = params["requestId"]
         self._unconfirmed.discard(json.dumps(requested))
         try:
-            timed_out = speaks_of_time(message.params or {})
+            timed_out = speaks_of_time(params)
             await self.waiting_calls.cancel(self._name(requested), timed_out=timed_out)
         except ChatbridgeError as error:
             if self.confirms:
@@ -228,7 +254,7 @@ class Session:
                 pending = map(json.dumps, given) if isinstance(given, list) else ()
                 repeated = self._requests | self._unconfirmed | {*pending}
                 await self.waiting_calls.resumed(self.link, repeated=repeated)
-                self._pushes.resumed(self)
+                self.pushes.resumed(self)
             case {"chatbridge": what}:
                 log.debug("link %s: private line %r is not known", self.link, what)
         return True
@@ -238,15 +264,10 @@ class Session:
         its tool may have shown the form anew, or be about to."""
         if call not in self._requests or result.get("action") != "accept":
             return  # to decline a form that is taken away says nothing: it is shown anew
-        form = self._forms.reply(call, result)
-        if form is not None:
+        if (form := self.forms.reply(call, result)) is not None:
             gone = {"requestId": form, "reason": "already answered"}
             method = "notifications/cancelled"
             await self._say({"jsonrpc": "2.0", "method": method, "params": gone})
-
-    def next_reply(self) -> Awaitable[SessionMessage]:
-        """A reply that came on no line of its own."""
-        return self._forms.replies.get()
 
     def _name(self, request: object) -> CallName:
         return CallName(link=self.link, request=json.dumps(request))
@@ -264,23 +285,23 @@ class Session:
         message = item.message
         line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
         if isinstance(message, types.JSONRPCRequest):
-            call = _call_of(item)
-            if self._forms.answered(json.dumps(call), message.id):
+            # The call that a request of ours is made for: the link routes a late reply by it.
+            about = item.metadata
+            call = about.related_request_id if isinstance(about, ServerMessageMetadata) else None
+            if self.forms.answered(json.dumps(call), message.id):
                 return
             if self.confirms:  # a link takes it out again; clients may refuse it
                 line = json.dumps({**json.loads(line), "chatbridgeCall": call}).encode()
         if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
             self._requests.discard(json.dumps(message.id))
-            self._forms.forget(json.dumps(message.id))
+            self.forms.forget(json.dumps(message.id))
         await self._write(line)
         if isinstance(message, types.JSONRPCResponse) and self.present and not self.confirms:
-            await self._note_delivered(self._name(message.id))
-
-    async def _note_delivered(self, name: CallName) -> None:
-        try:
-            await self._told_of(name)
-        except ChatbridgeError as error:
-            log.warning("the answer to call %s counts as kept: %s", name.request, error)
+            name = self._name(message.id)
+            try:
+                await self._told_of(name)
+            except ChatbridgeError as error:
+                log.warning("the answer to call %s counts as kept: %s", name.request, error)
 
     async def _told_of(self, name: CallName) -> None:
         told = [self.waiting_calls.delivered, *filter(None, [self.delivered])]
@@ -305,38 +326,30 @@ class Session:
             self.present = False
 
 
-class _Stream:
-    """What the SDK expects of a stream beside its items. The connection is closed by its owner."""
+class _Streams:
+    """What the SDK reads from and writes to. The connection is closed by its owner."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-
-    async def aclose(self) -> None:
-        return None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        return None
-
-
-class _Reading(_Stream):
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
         self._line: asyncio.Future[SessionMessage | None] | None = None
 
-    def __aiter__(self) -> Self:
-        return self
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._session.send_message(item)
 
-    async def __anext__(self) -> SessionMessage | Exception:
+    async def receive(self) -> SessionMessage | Exception:
+        """The next line's message, or a reply that came on no line, whichever comes first."""
+        self._line = self._line or asyncio.ensure_future(self._session.next_message())
+        reply = asyncio.ensure_future(self._session.forms.replies.get())
+        ends: set[asyncio.Future[Any]] = {self._line, reply}
         try:
-            message = await self._next()
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            reply.cancel()
+        if reply.done() and not reply.cancelled():
+            return reply.result()
+        line, self._line = self._line, None
+        try:
+            message = line.result()
         except Exception:
             self._session.mute()
             raise
@@ -344,32 +357,22 @@ class _Reading(_Stream):
             raise StopAsyncIteration
         return message
 
-    async def _next(self) -> SessionMessage | None:
-        """The next line's message, or a reply, whichever comes first."""
-        line = self._line or asyncio.ensure_future(self._session.next_message())
-        reply = asyncio.ensure_future(self._session.next_reply())
-        self._line = line
-        ends: set[asyncio.Future[Any]] = {line, reply}
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            reply.cancel()
-        if reply.done() and not reply.cancelled():
-            return reply.result()
-        self._line = None
-        return line.result()
-
     def stop(self) -> None:
         if self._line is not None:
             self._line.cancel()
 
-    async def receive(self) -> SessionMessage | Exception:
-        return await self.__anext__()
+    def __aiter__(self) -> Self:
+        return self
 
+    async def __anext__(self) -> SessionMessage | Exception:
+        return await self.receive()
 
-class _Writing(_Stream):
-    async def send(self, item: SessionMessage, /) -> None:
-        await self._session.send_message(item)
+    async def aclose(self) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
 
 
 def speaks_of_time(cancelled: Mapping[str, Any]) -> bool | None:
@@ -377,16 +380,3 @@ def speaks_of_time(cancelled: Mapping[str, Any]) -> bool | None:
     agent; None if there is no reason."""
     reason = cancelled.get("reason")
     return None if reason is None else bool(_OUT_OF_TIME.search(str(reason)))
-
-
-def _has_bad_id(message: types.JSONRPCMessage, line: bytes) -> bool:
-    """The SDK's parser takes a request with an id of another type for a notification."""
-    if isinstance(message, types.JSONRPCRequest):
-        return not is_request_id(message.id)
-    return isinstance(message, types.JSONRPCNotification) and has_bad_id(json.loads(line))
-
-
-def _call_of(item: SessionMessage) -> types.RequestId | None:
-    """The call that a request of ours is made for: the link routes a late reply by it."""
-    metadata = item.metadata
-    return metadata.related_request_id if isinstance(metadata, ServerMessageMetadata) else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,32 +50,15 @@ class Faults:
         log.log(level, "%s: failed unexpectedly (%s)", what, kind, exc_info=error)
 
     def listed(self) -> list[str]:
-        """For the owner."""
-        return [
-            f"A part of the hub failed{' and was started again' if each.again else ''}: {what} "
-            f"({each.kind}, {_times(each.count)}, last {clock_time(each.at)}). The hub's log says "
-            "more; please report it"
-            for what, each in list(self._known.items())[:LISTED]
-        ]
-
-
-async def kept_up(
-    work: Callable[[], Coroutine[Any, Any, None]], what: str, *, clock: Clock, faults: Faults
-) -> None:
-    """Work that never ends by itself, until cancelled."""
-    pause = FIRST_PAUSE_SECONDS
-    while True:
-        began = clock.monotonic()
-        error: Exception | None = None
-        try:
-            await work()
-        except Exception as failed:  # noqa: BLE001 - logged by `add`
-            error = failed
-        faults.add(what, error, again=True)
-        if clock.monotonic() - began > LONGEST_PAUSE_SECONDS:
-            pause = FIRST_PAUSE_SECONDS
-        await clock.sleep(pause)
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+        said = []
+        for what, each in list(self._known.items())[:LISTED]:
+            again = " and was started again" if each.again else ""
+            times = "once" if each.count == 1 else f"{each.count} times"
+            said.append(
+                f"A part of the hub failed{again}: {what} ({each.kind}, {times}, last "
+                f"{clock_time(each.at)}). The hub's log says more; please report it"
+            )
+        return said
 
 
 class Background:
@@ -87,20 +70,31 @@ class Background:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Something that ends by itself."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
 
     def keep(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Something that goes on as long as the hub does. `work` can be begun again at any time."""
-        self.spawn(kept_up(work, what, clock=self._clock, faults=self._faults))
+        self.spawn(self._kept_up(what, work))
+
+    async def _kept_up(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            began = self._clock.monotonic()
+            error: Exception | None = None
+            try:
+                await work()
+            except Exception as failed:  # noqa: BLE001 - logged by `add`
+                error = failed
+            self._faults.add(what, error, again=True)
+            if self._clock.monotonic() - began > LONGEST_PAUSE_SECONDS:
+                pause = FIRST_PAUSE_SECONDS
+            await self._clock.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     async def close(self) -> None:
-        ending = list(self._tasks)
-        for task in ending:
-            task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        await end_tasks(self._tasks)
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -109,5 +103,8 @@ class Background:
             self._faults.add(what, error, again=False)
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+async def end_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)

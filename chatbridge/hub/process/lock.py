@@ -26,15 +26,12 @@ LOOK_EVERY_SECONDS = 0.05
 class Lock:
     """A context that holds the lock of a state directory. Who `takes_over`, as a service does, gets
     it from a hub that a link started; everybody else is refused.
-
-    :raises HubAlreadyRunning: on entering.
-    """
+    :raises HubAlreadyRunning: on entering."""
 
     def __init__(self, state: str, *, started_by: str, takes_over: bool = False) -> None:
         self.state = Path(state)
-        self.started_by = started_by
         self._takes_over = takes_over or started_by == "service"
-        self._info = lock_file.LockInfo(
+        self.info = lock_file.LockInfo(
             pid=os.getpid(), version=__version__, socket=None, started_by=started_by
         )
 
@@ -45,31 +42,19 @@ class Lock:
             if not self._takes_over:
                 raise
             self._file = self._take_over()
-        self._write()
+        self.note()
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, ChatbridgeError) and not error.passing:
-            self._info.error = redacted(str(error))
-            self._write()
+            self.note(error=redacted(str(error)))
         os.close(self._file)
 
-    def listening(self, socket: str) -> None:
-        """From now on links can connect there."""
-        self._info.socket = socket
-        self._write()
-
-    @property
-    def web(self) -> str | None:
-        """Where the inbox is."""
-        return self._info.web
-
-    def inbox_at(self, address: str) -> None:
-        self._info.web = address
-        self._write()
-
-    def _write(self) -> None:
-        lock_file.write(self._file, self._info)
+    def note(self, **what: str) -> None:
+        """Write what the holder says of itself: `socket` for links, `web` for the inbox."""
+        for name, value in what.items():
+            setattr(self.info, name, value)
+        lock_file.write(self._file, self.info)
 
     def _take_over(self) -> int:
         until = time.monotonic() + HANDOVER_SECONDS
@@ -113,10 +98,8 @@ def account_held(account: AccountLock) -> Iterator[None]:
 
 def hold_account(account: AccountLock) -> int:
     """Take the account's lock; it is held until the returned descriptor is closed.
-
     :raises BotInUse: another hub holds it.
-    :raises SettingsError: its folder is not private, or cannot be made or locked.
-    """
+    :raises SettingsError: its folder is not private, or cannot be made or locked."""
     path = account_lock_path(account.id)
     _make_unshared(os.path.dirname(path))
     lock = lock_file.try_lock(path)

@@ -16,8 +16,10 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from chatbridge import safe_json
+from chatbridge.core.tasks import race
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.links.session import Session
+from chatbridge.hub.process.background import end_tasks
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.wiring.hub import open_hub, stop_on_signals
 from chatbridge.link import unavailable
@@ -40,8 +42,7 @@ async def run_standalone(
         hub = await stack.enter_async_context(
             open_hub(lock, config=config, agents=lambda: [project.name])
         )
-        if hub.commands:
-            hub.commands.opened(project)
+        hub.commands.opened(project)
         waiting_calls = hub.waiting_calls
         session = Session(
             link=link,
@@ -52,17 +53,14 @@ async def run_standalone(
             confirms=False,
             limit=limit,
             folder=working_directory(),
-            pushes=hub.commands.pushes if hub.commands else None,
-            delivered=hub.commands.operations.delivered if hub.commands else None,
+            pushes=hub.commands.pushes,
+            delivered=hub.commands.delivered,
         )
         waiting_calls.link_opened(link)
         serving = asyncio.ensure_future(session.serve(hub.server))
-        stopping = asyncio.ensure_future(stop.wait())
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await race(stop.wait(), asyncio.wait({serving}))
         session.mute()
-        for task in (serving, stopping):
-            task.cancel()
-        await asyncio.gather(serving, stopping, return_exceptions=True)
+        await end_tasks([serving])
         with suppress(TimeoutError):
             await asyncio.wait_for(waiting_calls.link_closed(link), LAST_WORDS)
 
@@ -70,18 +68,11 @@ async def run_standalone(
 async def run_unavailable(problem: str) -> None:
     """Answer a client whose hub could not start, until it closes standard input."""
     stop = stop_on_signals()
-    stopping = asyncio.ensure_future(stop.wait())
     reader, send = await _stdio()
     client: object = None
     while True:
-        reading = asyncio.ensure_future(reader.readline())
-        await asyncio.wait({reading, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if stopping.done():
-            reading.cancel()
-            return
         with suppress(ValueError):  # no JSON, or too long a line, or too deep a one
-            if not (line := await reading):
-                stopping.cancel()
+            if not (line := await race(reader.readline(), stop.wait())):
                 return
             request = safe_json.loads(line)
             if isinstance(request, dict) and "id" in request and "method" in request:
@@ -102,17 +93,21 @@ async def _stdio() -> tuple[asyncio.StreamReader, Callable[[bytes], Awaitable[No
         reader.feed_eof()
     else:
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+
+    async def send(line: bytes) -> None:
+        if writer is None:
+            os.write(output, line)
+        else:
+            writer.write(line)
+            await writer.drain()
+
+    writer: asyncio.StreamWriter | None = None
     if not _can_wait(output):
-        return reader, _to_file(output)
+        return reader, send
     transport, protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(output, "wb", buffering=0)
     )
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
-
-    async def send(line: bytes) -> None:
-        writer.write(line)
-        await writer.drain()
-
     return reader, send
 
 
@@ -124,10 +119,3 @@ def _can_wait(fd: int) -> bool:
         except PermissionError:
             return False
     return True
-
-
-def _to_file(fd: int) -> Callable[[bytes], Awaitable[None]]:
-    async def send(line: bytes) -> None:
-        os.write(fd, line)
-
-    return send

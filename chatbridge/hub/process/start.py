@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from chatbridge import __version__, runtime_paths, sockets
@@ -34,7 +34,6 @@ THREADS_TURN_SECONDS = 0.001
 
 
 def main(argv: list[str]) -> int:
-    """`chatbridge hub`"""
     options = parser().parse_args(argv)
     sockets.raise_limit()
     log_to_stderr()
@@ -57,21 +56,20 @@ def main(argv: list[str]) -> int:
                 run_hub(
                     lock,
                     config=options.config,
-                    ready=report.ready,
+                    ready=lambda: report.say(ready=True),
                     systemd=systemd,
                     listener=listener,
                     system=options.system,
                 )
             )
-    except HubAlreadyRunning as error:
-        report.held(error)
-        systemd.notify(f"STATUS={error}")
-        sys.stderr.write(redacted(f"{error}\n"))
-        return 1
     except ChatbridgeError as error:
-        report.failed(error)
-        systemd.notify(f"STATUS={redacted(str(error))}")
-        sys.stderr.write(redacted(f"{error}\n"))
+        said = redacted(str(error))
+        if isinstance(error, HubAlreadyRunning):
+            report.say(held=True, pid=error.pid)
+        else:
+            report.say(error=said, passing=error.passing)
+        systemd.notify(f"STATUS={said}")
+        sys.stderr.write(f"{said}\n")
         return 1
     return 0
 
@@ -111,29 +109,17 @@ def _heavy_imports() -> Iterator[None]:
 
 
 class Report:
-    """Tells the link that started this hub how it went, in one line."""
+    """Tells the link that started this hub how it went, in one line and once."""
 
     def __init__(self, fd: int | None) -> None:
         self._fd = fd
 
-    def ready(self) -> None:
-        self._say({"ready": True})
-
-    def held(self, error: HubAlreadyRunning) -> None:
-        self._say({"held": True, "pid": error.pid})
-
-    def failed(self, error: ChatbridgeError) -> None:
-        self._say({"error": redacted(str(error)), "passing": error.passing})
-
-    def _say(self, line: dict[str, object]) -> None:
-        if self._fd is None:
-            return
-        try:
-            os.write(self._fd, json.dumps(line).encode() + b"\n")
-            os.close(self._fd)
-        except OSError:
-            pass  # the link has gone; nobody is left to be told
-        self._fd = None
+    def say(self, **line: object) -> None:
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            with suppress(OSError):  # the link has gone; nobody is left to be told
+                os.write(fd, json.dumps(line).encode() + b"\n")
+                os.close(fd)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -179,9 +165,6 @@ def _standalone_options(argv: list[str]) -> argparse.Namespace:
         help="shown beside the project's name (also: CHATBRIDGE_LABEL)",
     )
     parser.add_argument(
-        "--limit",
-        type=_limit,
-        metavar="SECONDS",
-        help="after this time the client gives a call up",
+        "--limit", type=_limit, metavar="SECONDS", help="after this time the client gives a call up"
     )
     return parser.parse_args(argv)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import stat
 from collections.abc import Awaitable, Callable
 
 from chatbridge.core.errors import SocketUnusable, StoreError
@@ -54,9 +53,7 @@ class Systemd:
 
     def passed_socket(self) -> socket.socket | None:
         """The socket that systemd listens at for this hub. It is systemd's: never unlink it.
-
-        :raises SocketUnusable: it is none that links can connect to.
-        """
+        :raises SocketUnusable: it is none that links can connect to."""
         if self._passed == 0:
             return None
         if self._passed > 1:
@@ -66,11 +63,9 @@ class Systemd:
             )
         try:
             os.set_inheritable(FIRST_PASSED, False)
-            if not stat.S_ISSOCK(os.fstat(FIRST_PASSED).st_mode):
-                raise SocketUnusable(_NO_STREAM)
+            passed = socket.socket(fileno=FIRST_PASSED)
         except OSError:  # there is none
             raise SocketUnusable(_NO_STREAM) from None
-        passed = socket.socket(fileno=FIRST_PASSED)
         listens = passed.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
         stream = passed.family == socket.AF_UNIX and passed.type == socket.SOCK_STREAM
         name = passed.getsockname()
@@ -81,9 +76,7 @@ class Systemd:
         return passed
 
     async def feed_watchdog(
-        self,
-        responds: Callable[[], Awaitable[None]],
-        sleep: Callable[[float], Awaitable[None]],
+        self, responds: Callable[[], Awaitable[None]], sleep: Callable[[float], Awaitable[None]]
     ) -> None:
         """While the event loop runs and `responds` returns. One that fails has answered, too: a
         full disk is not mended by a restart."""

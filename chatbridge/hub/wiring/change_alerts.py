@@ -6,7 +6,6 @@ owner can change them. So each hub notes what it went by, for the next one to co
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -16,10 +15,10 @@ from typing import Any
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import text_of
 from chatbridge.commands.definitions.definition import Command
-from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
-from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.store_port import Store
 from chatbridge.core.text import one_line, shortened
+from chatbridge.hub.wiring.known_projects import read_note, write_note
 from chatbridge.link.hub_start import PROXY_NAMES
 from chatbridge.settings import Settings
 
@@ -43,18 +42,16 @@ async def tell_of_newcomers(
         if spec.people is None:
             continue
         channel, now = spec.name, [str(it) for it in spec.people_in(settings.table(spec))]
-        noted = await _noted(store, channel, KEY)
-        before = noted if isinstance(noted, list) else []
+        before: list[Any] = await read_note(store, channel, KEY, list)
         if now == before:
             continue
         new = [person for person in now if person not in before]
         if before and new:
-            named = ", ".join(new)
             tell(
-                f"Somebody new may answer: {named}. If that was not you, run: "
+                f"Somebody new may answer: {', '.join(new)}. If that was not you, run: "
                 f"chatbridge people remove {new[0]}"
             )
-        await _remember(store, channel, KEY, now, clock=clock)
+        await write_note(store, channel, KEY, now, clock=clock)
 
 
 async def tell_of_other_settings(
@@ -64,9 +61,7 @@ async def tell_of_other_settings(
     once some hub had chats: until then nobody was there to be deceived, and setting one up is no
     surprise."""
     now = _authority(settings, config)
-    chats = settings.chats()
-    noted = await _noted(store, HUB, AUTHORITY)
-    noted = noted if isinstance(noted, dict) else {}
+    noted: dict[str, Any] = await read_note(store, HUB, AUTHORITY, dict)
     before, had_chats = noted.get("settings"), noted.get("chats") is True
     if before == now:
         return
@@ -84,8 +79,8 @@ async def tell_of_other_settings(
         )
         log.warning("%s", remark)
         tell(remark)
-    fresh = {"settings": now, "chats": had_chats or bool(chats)}
-    await _remember(store, HUB, AUTHORITY, fresh, clock=clock)
+    fresh = {"settings": now, "chats": had_chats or bool(settings.chats())}
+    await write_note(store, HUB, AUTHORITY, fresh, clock=clock)
 
 
 async def tell_of_new_commands(
@@ -93,8 +88,7 @@ async def tell_of_new_commands(
 ) -> None:
     """What there is is compared with what there was when this was last looked at."""
     now = {command.tool: command.grant for command in commands}
-    noted = await _noted(store, COMMANDS, GRANTS)
-    before = noted if isinstance(noted, dict) else {}
+    before: dict[str, Any] = await read_note(store, COMMANDS, GRANTS, dict)
     if now == before:
         return
     new = [tool for tool in now if tool not in before]
@@ -106,7 +100,7 @@ async def tell_of_new_commands(
             f"Agents can use {'; '.join(told)}. If that was not you, look at them with: "
             "chatbridge tools list"
         )
-    await _remember(store, COMMANDS, GRANTS, now, clock=clock)
+    await write_note(store, COMMANDS, GRANTS, now, clock=clock)
 
 
 def _authority(settings: Settings, config: Path) -> dict[str, str]:
@@ -161,21 +155,3 @@ def _shown(settings: dict[str, Any], name: str) -> str:
 def _named(tools: list[str]) -> str:
     more = f" and {len(tools) - MOST_COMMANDS} more" if len(tools) > MOST_COMMANDS else ""
     return one_line(", ".join(tools[:MOST_COMMANDS])) + more
-
-
-async def _noted(store: Store, channel: str, key: str) -> Any:
-    """None: nothing, or nothing that can be read."""
-    note = await store.note(channel=channel, key=key)
-    try:
-        return json.loads(note.value) if note else None
-    except ValueError:
-        return None
-
-
-async def _remember(store: Store, channel: str, key: str, value: object, *, clock: Clock) -> None:
-    note = ChannelState(channel=channel, key=key, value=json.dumps(value), at=clock.time())
-
-    async def work(tx: Transaction) -> None:
-        await tx.save_note(note)
-
-    await store.write(work)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.core.ports import AskActions, Channel, Clock, Remark
-from chatbridge.hub.process.background import Faults, kept_up
+from chatbridge.hub.process.background import Background, Faults, end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +50,9 @@ class ChannelSupervisor:
 
     def add(self, name: str, build: Callable[[], Channel], *, unwatched: str | None = None) -> None:
         """`unwatched`: why a page shows nothing; None for a chat."""
-        self._slots.append(SupervisedChannel(name, build, unwatched=unwatched))
+        self._slots.append(SupervisedChannel(name, build, unwatched))
 
     async def run(self, inbox: AskActions) -> None:
-        """Keep all channels up until cancelled."""
         async with asyncio.TaskGroup() as group:
             for slot in self._slots:
                 group.create_task(self._keep_up(slot, inbox))
@@ -70,19 +69,17 @@ class ChannelSupervisor:
             slot.add_remark(Remark(text=text))
 
     def troubles(self) -> dict[str, str | None]:
-        """Each channel, and why it does not work now."""
         return {slot.name: slot.trouble for slot in self._slots}
 
     def remarks(self) -> list[str]:
         """What the owner should know of channels that work, and of the hub where they do not."""
         found = [r for slot in self._slots if slot.channel for r in slot.channel.remarks]
-        return [*found, *filter(None, [self.confined()])]
+        return [*found, confined] if (confined := self.confined()) else found
 
     def confined(self) -> str | None:
         """Where a chat does not work: why none can from here, and what to do."""
-        if not any(slot.trouble for slot in self._slots if slot.is_chat):
-            return None
-        return self._confinement()
+        in_trouble = any(slot.trouble for slot in self._slots if slot.is_chat)
+        return self._confinement() if in_trouble else None
 
     def reach(self, surfaces: Iterable[str], *, since: float | None = None) -> Reach:
         """Which channels these surfaces belong to, and why the others are not among them. What is
@@ -115,15 +112,10 @@ class ChannelSupervisor:
             try:
                 await self._serve(slot, inbox)
                 slot.failed(f"{slot.name} has ended, and is started again")
-            except TokenRejected as error:
-                slot.failed(str(error))
-                least = error.after
-            except RetryLater as error:
-                if error.after is None or slot.trouble is None:
-                    slot.failed(str(error))  # else a pause would hide what is the matter
-                least = error.after or 0.0
             except ChatbridgeError as error:
-                slot.failed(str(error))
+                least = getattr(error, "after", None) or 0.0
+                if not (isinstance(error, RetryLater) and error.after is not None and slot.trouble):
+                    slot.failed(str(error))  # else a pause would hide what is the matter
             except Exception as error:
                 log.exception("%s failed", slot.name)
                 slot.failed(f"{slot.name} failed ({type(error).__name__}). The hub's log says more")
@@ -145,40 +137,33 @@ class ChannelSupervisor:
             slot.works(channel)
             ready.set()
 
-        delivering = [
-            self._kept_up(partial(self._delivery.serve, surface, ready=ready), surface.name)
-            for surface in channel.surfaces
-        ]
+        # One of these that fails for ever leaves the channel able to take answers.
+        delivering = Background(clock=self._clock, faults=self._faults)
+        for surface in channel.surfaces:
+            delivering.keep(surface.name, partial(self._delivery.serve, surface, ready=ready))
         telling = partial(slot.tell_remarks, channel, ready, self._clock)
-        delivering.append(self._kept_up(telling, f"remarks to {slot.name}"))
+        delivering.keep(f"remarks to {slot.name}", telling)
         running = asyncio.ensure_future(channel.run(inbox, ready=now_ready))
         try:
             await asyncio.wait({running})
         finally:
-            await _ended(delivering)  # first: they use what the channel closes
-            await _ended([running])
+            await delivering.close()  # first: they use what the channel closes
+            await end_tasks([running])
         running.result()
 
-    def _kept_up(
-        self, work: Callable[[], Coroutine[Any, Any, None]], what: str
-    ) -> asyncio.Future[None]:
-        """One that fails for ever leaves the channel able to take answers."""
-        kept = kept_up(work, what, clock=self._clock, faults=self._faults)
-        return asyncio.ensure_future(kept)
 
-
+@dataclass(slots=True, eq=False)
 class SupervisedChannel:
-    def __init__(self, name: str, build: Callable[[], Channel], *, unwatched: str | None) -> None:
-        self.name = name
-        self.build = build
-        self.unwatched = unwatched
-        self.channel: Channel | None = None
-        self.tried = asyncio.Event()
-        self._remarks: deque[Remark] = deque()
-        self._news = asyncio.Event()
-        self.worked = False
-        """Whether it came up since it was last tried."""
-        self._failure: str | None = None
+    name: str
+    build: Callable[[], Channel]
+    unwatched: str | None
+    channel: Channel | None = None
+    tried: asyncio.Event = field(default_factory=asyncio.Event)
+    worked: bool = False
+    """Whether it came up since it was last tried."""
+    _remarks: deque[Remark] = field(default_factory=deque)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _failure: str | None = None
 
     @property
     def is_chat(self) -> bool:
@@ -210,11 +195,11 @@ class SupervisedChannel:
                 await channel.tell(self._remarks[0])
             except (RetryLater, TokenRejected) as error:
                 await clock.sleep(error.after or LONGEST_PAUSE_SECONDS)
-                continue
             except Exception:
                 self._remarks.popleft()  # it would fail again
                 raise
-            self._remarks.popleft()
+            else:
+                self._remarks.popleft()
 
     async def drained(self) -> None:
         await self.tried.wait()
@@ -226,9 +211,3 @@ class SupervisedChannel:
         if why != self._failure:
             log.error("%s is not available: %s", self.name, why)
         self.channel, self._failure = None, why
-
-
-async def _ended(tasks: Sequence[asyncio.Future[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

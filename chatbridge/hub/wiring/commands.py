@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from mcp.server.subscriptions import SubscriptionBus
 
 from chatbridge.commands.arguments.executable import Programs, environment_of
 from chatbridge.commands.definitions.library import Library
@@ -22,7 +24,7 @@ from chatbridge.commands.tools.tool import Means
 from chatbridge.commands.tools.tool_list import ToolList
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.model import Project
+from chatbridge.core.model import CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
 from chatbridge.hub.process.background import Background, Faults
@@ -37,10 +39,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    offer: ToolList
-    operations: Operations
-    pushes: Pushes
-    opened: Callable[[Project], None]
+    """What a hub has of them; by default nothing but its own tools."""
+
+    tools: Callable[[], Sequence[ToolHandler]]
+    missing: Callable[[str], str | None] = lambda name: None
+    changes: SubscriptionBus | None = None
+    pushes: Pushes = field(default_factory=Pushes)
+    delivered: Callable[[CallName], Awaitable[None]] | None = None
+    opened: Callable[[Project], None] = lambda project: None
     """To be told of every project that an agent works in, before its first call."""
 
 
@@ -126,4 +132,11 @@ async def open_commands(
         background.keep("commands", operations.run)
         background.keep("sweeping commands", sweeping.run)
         background.keep("new commands", lambda: watch(wanted.dirs, changed, clock=clock))
-        yield Commands(offer=offer, operations=operations, pushes=pushes, opened=projects.add)
+        yield Commands(
+            tools=offer.tools,
+            missing=offer.missing,
+            changes=offer.changes,
+            pushes=pushes,
+            delivered=operations.delivered,
+            opened=projects.add,
+        )

@@ -9,16 +9,19 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from socket import socket
 from typing import Any
 
 from mcp.server.lowlevel import Server
 
-from chatbridge import __version__, runtime_paths
+from chatbridge import __version__, extras, runtime_paths
+from chatbridge.channels.spec import ChannelContext, ChannelSpec, load_reference
 from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.core.asks.ask_service import AskService
@@ -30,35 +33,46 @@ from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask
 from chatbridge.core.pairing import Pairing
-from chatbridge.core.ports import Health
+from chatbridge.core.ports import Channel, Health
+from chatbridge.core.store_port import Store, Transaction
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
-from chatbridge.hub.control.pairing import TerminalPairing
-from chatbridge.hub.control.server import Json, Request, Terminals, TerminalStatus
+from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, TerminalStatus
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.hub.process.background import Background, Faults
+from chatbridge.hub.process.background import Background, Faults, end_tasks
 from chatbridge.hub.process.confinement import confinement
-from chatbridge.hub.process.lock import Lock
+from chatbridge.hub.process.lock import Lock, account_held
 from chatbridge.hub.process.log import set_level
-from chatbridge.hub.process.readiness import served, store_responds
 from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
-from chatbridge.hub.wiring.channels import builder_of
 from chatbridge.hub.wiring.commands import Commands, open_commands
-from chatbridge.hub.wiring.tool_registry import clients_of, tools_of
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
+from chatbridge.settings.secrets import place_of
 from chatbridge.store.sqlite import SqliteStore
+from chatbridge.tools import ask_user, auq
+from chatbridge.tools.approvals.tool import ApproveToolUse
+from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions
+from chatbridge.tools.auq import Limits as AuqLimits
+from chatbridge.tools.call import ToolHandler
+from chatbridge.tools.clients import Client, Clients
+from chatbridge.tools.elicitation import Elicitation, States, key_in
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
+from chatbridge.tools.notify_user import NotifyUser
+from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
 from chatbridge.tools.server import build_server
-from chatbridge.tools.waiting import Waiting
+from chatbridge.tools.waiting import WaitForAnswer, Waiting
 
 log = logging.getLogger(__name__)
 
 SWEEP_EVERY_SECONDS = 600.0
+LATE = ("chatbridge.tools.journal.yaml_text",)
+"""Imported where they are first used: most hubs of links never do."""
+RENDERERS = {AskUser.name: ask_user.render_result, AskUserQuestions.name: auq.render_result}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +87,8 @@ class Hub:
     terminals: Terminals
     modules: tuple[str, ...]
     """What its channels have to import."""
-    commands: Commands | None
-    """None: agents have no commands here."""
-    responds: Callable[[], Awaitable[None]]
-    """Returns when the store does."""
+    commands: Commands
+    store: Store
 
 
 async def run_hub(
@@ -95,17 +107,13 @@ async def run_hub(
     path = listener.getsockname() if listener else runtime_paths.socket_path(str(lock.state))
     async with AsyncExitStack() as stack:
         links: Links | None = None
-        remote: HttpServing | None = None
-
-        def ways_in() -> list[Links | HttpServing]:
-            return [way for way in (links, remote) if way is not None]
-
+        ways_in: list[Links | HttpServing] = []
         hub = await stack.enter_async_context(
             open_hub(
                 lock,
                 config=config,
-                agents=lambda: [name for way in ways_in() for name in way.projects()],
-                remarks=lambda: [remark for way in ways_in() for remark in way.remarks()],
+                agents=lambda: [name for way in ways_in for name in way.projects()],
+                remarks=lambda: [remark for way in ways_in for remark in way.remarks()],
                 links=lambda of: links.connected(of) if links else [],
                 commands=not system,
             )
@@ -116,23 +124,56 @@ async def run_hub(
             settings=digests(hub.settings),
             tell=hub.tell,
             terminals=hub.terminals,
-            peers=Peers.of_group_of(path) if system else None,
-            pushes=hub.commands.pushes if hub.commands else None,
-            delivered=hub.commands.operations.delivered if hub.commands else None,
-            opened=hub.commands.opened if hub.commands else lambda project: None,
+            peers=Peers.of_group_of(path) if system else Peers(),
+            pushes=hub.commands.pushes,
+            delivered=hub.commands.delivered,
+            opened=hub.commands.opened,
         )
         stack.push_async_callback(links.close)
         remote = HttpServing(
             hub.server, hub.waiting_calls, hub.settings.http, state=lock.state, clock=SystemClock()
         )
+        ways_in += [links, remote]
         await stack.enter_async_context(remote.listening(http))
         await links.listen(listener or runtime_paths.bind_socket(path))
-        lock.listening(path)
+        lock.note(socket=path)
         ready()
         log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
-        async with served(systemd, modules=hub.modules, responds=hub.responds, clock=SystemClock()):
+        async with _served(systemd, hub):
             await stop.wait()
         log.info("hub stops; open questions stay open")
+
+
+@asynccontextmanager
+async def _served(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
+    """Ready on entering, once the channels' modules are imported, and stopping on leaving. The
+    watchdog is fed in between, also while a channel cannot be reached."""
+
+    async def nothing(_: Transaction) -> None: ...
+
+    async def responds() -> None:
+        await hub.store.note(channel="systemd", key="watchdog")
+        await hub.store.write(nothing)
+
+    await asyncio.to_thread(import_everything, hub.modules)
+    systemd.notify("READY=1", f"STATUS=version {__version__}, ready")
+    feeding = asyncio.ensure_future(systemd.feed_watchdog(responds, SystemClock().sleep))
+    try:
+        yield
+    finally:
+        systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
+        await end_tasks([feeding])
+
+
+def import_everything(modules: Iterable[str]) -> None:
+    """What this hub may come to use: after an upgrade of the files under it, a module that is
+    imported late would be of another version. One that cannot be imported is reported by who needs
+    it."""
+    for name in (*modules, *LATE):
+        try:
+            import_module(name)
+        except ImportError as error:
+            log.warning("%s cannot be imported: %s", name, error)
 
 
 @asynccontextmanager
@@ -163,10 +204,9 @@ async def open_hub(
         supervisor = ChannelSupervisor(
             delivery, clock=clock, faults=faults, confinement=confinement
         )
-        store.file.on_lost = supervisor.tell_again
+        store.file.on_lost = tell = supervisor.tell_again
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
-
         watchers = Watchers()
 
         def changed(ask: Ask) -> None:
@@ -174,13 +214,8 @@ async def open_hub(
             keeper.changed(ask)
             watchers.changed(ask)
 
-        broker = Broker(
-            store,
-            clock=clock,
-            policy=settings.policy(),
-            changed=changed,
-            drained=supervisor.drained,
-        )
+        policy, drained = settings.policy(), supervisor.drained
+        broker = Broker(store, clock=clock, policy=policy, changed=changed, drained=drained)
         outputs = Outputs(lock.state / "operations")
         intake = AskService(broker, store=store, clock=clock, outputs=outputs.whole)
         background = Background(clock=clock, faults=faults)
@@ -191,19 +226,30 @@ async def open_hub(
             surfaces = await store.surfaces_of(ask_id)
             return supervisor.reach(surfaces, since=ask.created_at if ask else None)
 
-        notices = Notices(store, delivery, clock=clock)
-        own = tools_of(
-            settings,
-            waiting=Waiting(broker, reached),
-            intake=intake,
-            store=store,
-            notices=notices,
-            channels=supervisor,
-            keeper=keeper,
-            state=lock.state,
-            clock=clock,
-        )
-        extra: Commands | None = None
+        waiting, notices = Waiting(broker, reached), Notices(store, delivery, clock=clock)
+        elicitation = Elicitation(intake)
+        states = States(lambda: key_in(lock.state / "form-key"))
+        # In the order of the settings' names, which is the order in which clients see them.
+        known: list[ToolHandler] = [
+            AskUser(waiting, None if settings.elicit == "chats" else elicitation),
+            WaitForAnswer(waiting, RENDERERS),
+            AskUserQuestions(
+                waiting,
+                limits=AuqLimits(
+                    questions=settings.auq_max_questions, options=settings.auq_max_options
+                ),
+                timeout=settings.auq_timeout,
+            ),
+            GetAnsweredQuestions(waiting, store),
+            QuestionAsk(waiting, elicitation, keeper, states, elicit=settings.elicit),
+            QuestionSummary(
+                keeper.journal, store, clock=clock, other_tools=settings.journal.other_tools
+            ),
+            NotifyUser(notices, supervisor),
+            ApproveToolUse(waiting, timeout=settings.approvals.timeout),
+        ]
+        own = [tool for tool in known if settings.enabled and tool.name in settings.tools]
+        extra = Commands(tools=lambda: own)
         if commands and settings.enabled and settings.commands.enabled:
             extra = await stack.enter_async_context(
                 open_commands(
@@ -215,19 +261,23 @@ async def open_hub(
                     broker=broker,
                     notices=notices,
                     clock=clock,
-                    tell=supervisor.tell_again,
+                    tell=tell,
                     faults=faults,
                 )
             )
+        clients = {
+            name: Client(limit=own.limit, idle=own.idle, cancels=own.cancels)
+            for name, own in settings.clients.items()
+        }
         server = build_server(
-            extra.offer.tools if extra else lambda: own,
+            extra.tools,
             waiting_calls=broker.waiting_calls,
-            clients=clients_of(settings),
+            clients=Clients(clients),
             clock=clock,
             after_call=_sweeper(broker, background, clock),
             spawn=background.spawn,
-            missing=extra.offer.missing if extra else lambda name: None,
-            changes=extra.offer.changes if extra else None,
+            missing=extra.missing,
+            changes=extra.changes,
         )
         health = Health(
             agents=agents,
@@ -235,42 +285,46 @@ async def open_hub(
             troubles=supervisor.troubles,
             faults=lambda: [*store.faults(), *faults.listed()],
         )
-        pairing = Pairing(clock=clock)
+        pairing, codes = Pairing(clock=clock), LoginCodes(clock=clock)
+
+        def build(spec: ChannelSpec[Any]) -> Channel:
+            """Imports the channel's module."""
+            if spec.extra is not None:
+                extras.need(spec.extra)
+            table = settings.table(spec)
+            context = ChannelContext(
+                clock=clock,
+                state=lock.state,
+                health=health,
+                pairing=pairing,
+                codes=codes,
+                announce=lambda address: lock.note(web=address),
+                hold=partial(account_held, spec.lock(table)) if spec.lock else nullcontext,
+                place_of=partial(place_of, path, spec.name),
+            )
+            channel: Channel = load_reference(spec.build)(table, context)
+            return channel
+
         # Pages first: they are up before any chat.
         specs = sorted(settings.active_channels(), key=lambda spec: spec.is_chat)
-        pairs = TerminalPairing(
-            pairing,
-            channel=settings.pairing_channel().name,
-            clock=clock,
-            troubles=supervisor.troubles,
-        )
+        for spec in specs:
+            supervisor.add(spec.name, partial(build, spec), unwatched=spec.unwatched)
+        bot, troubles = settings.pairing_channel().name, supervisor.troubles
+        pairs = TerminalPairing(pairing, channel=bot, clock=clock, troubles=troubles)
         status = TerminalStatus(
             health=health, store=store, lock=lock, since=clock.time(), links=links
         )
         asks = TerminalAsks(
             intake, policy=broker.policy, health=health, clock=clock, watchers=watchers
         )
-        codes = LoginCodes(clock=clock)
 
         async def login_code(_request: Request) -> Json:
             return {"code": codes.new(by_token=False)}
 
-        for spec in specs:
-            build = builder_of(
-                spec,
-                settings,
-                config=config,
-                lock=lock,
-                clock=clock,
-                health=health,
-                pairing=pairing,
-                codes=codes,
-            )
-            supervisor.add(spec.name, build, unwatched=spec.unwatched)
+        answers = {"status": status.status, "greet": pairs.greet, "login-code": login_code}
         background.keep("deadlines", broker.run)
         background.keep("channels", lambda: supervisor.run(intake))
         background.spawn(keeper.catch_up())
-        tell = supervisor.tell_again
         background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))
         background.spawn(tell_of_other_settings(settings, path, store, clock=clock, tell=tell))
         yield Hub(
@@ -279,17 +333,9 @@ async def open_hub(
             server=server,
             tell=supervisor.tell,
             modules=tuple(spec.module for spec in specs),
-            responds=lambda: store_responds(store),
+            store=store,
             commands=extra,
-            terminals=Terminals(
-                {
-                    "status": status.status,
-                    "greet": pairs.greet,
-                    "login-code": login_code,
-                    **asks.answers,
-                },
-                {"pair": pairs.pair, **asks.streams},
-            ),
+            terminals=Terminals({**answers, **asks.answers}, {"pair": pairs.pair, **asks.streams}),
         )
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from chatbridge.core.model import ChannelState, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 
-Work = Coroutine[Any, Any, None]
-
 CHANNEL, KEY = "commands", "projects"
+T = TypeVar("T")
 MOST = 1_000
 """The newest of them."""
 
@@ -34,14 +33,13 @@ def stored(value: str | None) -> tuple[str, ...]:
 class KnownProjects:
     """`folders` are real paths, the newest last."""
 
-    def __init__(self, store: Store, *, clock: Clock, spawn: Callable[[Work], None]) -> None:
-        self._store = store
-        self._clock = clock
-        self._spawn = spawn
+    def __init__(
+        self, store: Store, *, clock: Clock, spawn: Callable[[Coroutine[Any, Any, None]], None]
+    ) -> None:
+        self._store, self._clock, self._spawn = store, clock, spawn
         self.folders: dict[str, None] = {}
 
     async def load(self) -> None:
-        """:raises StoreError:"""
         note = await self._store.note(channel=CHANNEL, key=KEY)
         self.folders = dict.fromkeys(stored(note.value if note else None))
 
@@ -53,14 +51,23 @@ class KnownProjects:
             return
         newest = [*self.folders, folder][-MOST:]
         self.folders = dict.fromkeys(newest)  # another object: threads look at the old one
-        self._spawn(self._save(newest))
+        self._spawn(write_note(self._store, CHANNEL, KEY, newest, clock=self._clock))
 
-    async def _save(self, folders: list[str]) -> None:
-        note = ChannelState(
-            channel=CHANNEL, key=KEY, value=json.dumps(folders), at=self._clock.time()
-        )
 
-        async def work(tx: Transaction) -> None:
-            await tx.save_note(note)
+async def read_note(store: Store, channel: str, key: str, kind: type[T]) -> T:
+    """Empty: nothing, or nothing that can be read."""
+    note = await store.note(channel=channel, key=key)
+    try:
+        found = json.loads(note.value) if note else None
+    except ValueError:
+        found = None
+    return found if isinstance(found, kind) else kind()
 
-        await self._store.write(work)
+
+async def write_note(store: Store, channel: str, key: str, value: object, *, clock: Clock) -> None:
+    note = ChannelState(channel=channel, key=key, value=json.dumps(value), at=clock.time())
+
+    async def work(tx: Transaction) -> None:
+        await tx.save_note(note)
+
+    await store.write(work)
