@@ -16,7 +16,7 @@ from typing import TypeVar
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.exact_text import exact
 from chatbridge.core.model import Ask, AskRequest, Option, Question, is_approval
-from chatbridge.core.text import collapse_runs, count_hidden, visible
+from chatbridge.core.text import collapse_runs, count_codes, visible
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ MAX_CHARACTERS = 400_000
 MAX_LABEL_CHARACTERS = 100_000
 """Limit for all labels of an ask, as shown: they are converted again for each card."""
 MAX_HIDDEN = 1_000
-"""A text with more hidden characters is stored with their codes."""
+"""A text in which more characters are shown by codes is stored with these codes."""
 THREAD_CHARACTERS = 4_000
 """Longer texts are processed in a thread."""
 SLICE_SECONDS = 0.005
@@ -35,7 +35,7 @@ SLICE_SECONDS = 0.005
 def bound_text(text: str) -> str:
     """Return `text` in the form in which it is stored."""
     text = collapse_runs(text)
-    return visible(text) if count_hidden(text) > MAX_HIDDEN else text
+    return visible(text) if count_codes(text) > MAX_HIDDEN else text
 
 
 async def bound_request(request: AskRequest) -> AskRequest:

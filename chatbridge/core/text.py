@@ -136,8 +136,7 @@ _TRICKY = re.compile(
 )
 """Characters that could deceive at their position. What a script or an emoji needs there is left
 out, because it changes how its neighbours look."""
-_HIDDEN_KINDS = "HSEFJN"
-_RUN = re.compile(f"[{_HIDDEN_KINDS}MV]{{{_MARKS + 1},}}")
+_RUN = re.compile(f"[HSEFJNMV]{{{_MARKS + 1},}}")
 
 
 # ── texts ─────────────────────────────────────────────────────────────────────────────────────────
@@ -201,10 +200,10 @@ def collapse_runs(text: str) -> str:
     return replace_matches(_RUN, text, _kinds, _describe_run)
 
 
-def count_hidden(text: str) -> int:
-    """Number of characters that may have to be shown by a code."""
-    kinds = text.translate(_kinds)
-    return sum(map(kinds.count, _HIDDEN_KINDS))
+def count_codes(text: str) -> int:
+    """Number of characters that `visible` replaces by a code."""
+    kinds = text.replace("\r\n", "\n").translate(_kinds)
+    return sum(len(found[0]) for found in _TRICKY.finditer(kinds))
 
 
 def _describe_run(run: str) -> str:
