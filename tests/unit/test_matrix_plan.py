@@ -35,7 +35,7 @@ from chatbridge.channels.matrix.render.reactions import keys
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, ShowAll
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import Ask, Status, new_draft
 from tests import strategies as some
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT

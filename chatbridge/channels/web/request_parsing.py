@@ -20,8 +20,7 @@ from chatbridge.core.asks.answers import check_keys, check_type, parse_answers, 
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import InvalidAnswer
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, ShowAll
-from chatbridge.core.forms.form import MAX_TEXT, Event
+from chatbridge.core.forms.form import MAX_TEXT, AskSession, Event, ShowAll
 from chatbridge.core.model import Answer, Ask, Question, View
 
 MAX_BODY = 256 * 1024
