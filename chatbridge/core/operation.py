@@ -115,36 +115,28 @@ class OperationStore(Protocol):
     async def add(self, operation: Operation) -> Operation:
         """Store the operation and return it. If its call has an undelivered one with the same tool
         and plan, return that one."""
-        ...
 
     async def save(self, operation: Operation, *, was: Stage) -> bool:
         """Replace the row if its stage is still `was`, in one statement. Return whether it was."""
-        ...
 
     async def delivered(self, call: CallName) -> None:
         """Record that the client has the response to this call."""
-        ...
 
     async def get(self, operation_id: str) -> Operation | None: ...
 
     async def by_prefix(self, *, project: str, prefix: str) -> Sequence[Operation]:
         """Up to ten operations of the project whose id has this prefix, newest first."""
-        ...
 
     async def of_project(self, *, project: str, limit: int) -> Sequence[Operation]:
         """Active operations first, then the newest ended ones. Synchronous ones come last, because
         their caller most likely has the result."""
-        ...
 
     async def unended(self) -> Sequence[Operation]:
         """All active operations, oldest first. Unreadable ones are skipped."""
-        ...
 
     async def granted(self, *, link: str, grant: str) -> bool:
         """Whether a person has approved an operation of this link with this grant."""
-        ...
 
     async def remove(self, *, before: float, keep: int, limit: int) -> Sequence[str]:
         """Remove at most `limit` operations and return their ids: those that ended before that
         time, and all but the newest `keep`."""
-        ...

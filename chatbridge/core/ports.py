@@ -1,145 +1,249 @@
-"""The ports of the core, except the store: what it needs from channels and what it offers to them.
+"""The ports between the core and channels: what channels implement, and what they may do.
 
-Each channel implements these protocols and is tested by the suite in `tests/contract/`.
+Each channel implements the protocols and is tested by the suite in `tests/contract/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 from uuid import uuid4
 
+from chatbridge.core.asks import transitions
+from chatbridge.core.cards.operation_summary import strip_escapes
+from chatbridge.core.cards.phrases import NOWHERE
 from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.forms.form import Event, Step
+from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, ChannelState, Notice, Person, Post
+from chatbridge.core.policy import DAY, Policy
+from chatbridge.core.store_port import Store, Transaction
+
+REPAIR_SECONDS = 2 * DAY
+"""After a start, cards of asks that ended within this time are still updated."""
 
 
 class Clock(Protocol):
     def time(self) -> float:
         """Wall time in seconds since the epoch, as used for deadlines."""
-        ...
 
     def monotonic(self) -> float:
         """Time in seconds that never steps, and stops while the machine is suspended."""
-        ...
 
     async def sleep(self, seconds: float) -> None: ...
 
 
-class AskActions(Protocol):
+class _Broker(Protocol):
+    """The part of the broker that applies what people do."""
+
+    @property
+    def policy(self) -> Policy: ...
+
+    async def change(
+        self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
+    ) -> Ask: ...
+
+    async def show_again(self, ask_id: str) -> None: ...
+
+
+Outputs = Callable[[str], Awaitable[bytes | None]]
+"""Reads the output of an operation by its id, which may be any text; None if there is none."""
+
+
+class AskActions:
     """What a channel may do: read asks, and apply a person's input.
 
-    `cursor` is committed in the same transaction as the effect.
+    A cursor is committed in the same transaction as the effect. All methods that change an ask
+    :raises UnknownAsk: :raises AskEnded: :raises NotHere: it is an approval that this channel may
+    not settle.
     """
+
+    def __init__(
+        self, broker: _Broker, *, store: Store, clock: Clock, outputs: Outputs | None = None
+    ) -> None:
+        self._broker = broker
+        self._store = store
+        self._clock = clock
+        self._policy = broker.policy
+        self._outputs = outputs
 
     async def ask(self, ask_id: str) -> Ask:
         """:raises UnknownAsk:"""
-        ...
+        ask = await self._store.ask(ask_id)
+        if ask is None:
+            raise UnknownAsk(ask_id)
+        return ask
 
-    async def open_asks(self) -> Sequence[Ask]: ...
+    async def open_asks(self) -> Sequence[Ask]:
+        return await self._store.open_asks()
 
-    async def open_rows(self, *, limit: int, skip: int = 0) -> Rows: ...
+    async def open_rows(self, *, limit: int, skip: int = 0) -> Rows:
+        return await self._store.open_rows(limit=limit, skip=skip)
 
-    async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]: ...
+    async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
+        return await self._store.history(limit=limit, search=search)
 
     async def past_rows(
         self, *, limit: int, before: Past | None = None, search: str | None = None
-    ) -> Sequence[Row]: ...
+    ) -> Sequence[Row]:
+        return await self._store.past_rows(limit=limit, before=before, search=search)
 
     async def put(
         self,
         ask_id: str,
-        *events: Event,
+        *events: form.Event,
         person: Person,
         cursor: ChannelState | None = None,
         beside: Sequence[ChannelState] = (),
-    ) -> Step:
+    ) -> form.Step:
         """Apply a person's input to the form, as one or more events. Return the step of the last
         event, or of the first that was refused; the events after it are dropped. `beside` is
-        committed like the cursor.
+        committed like the cursor."""
+        led_to: list[form.Step] = []
 
-        :raises UnknownAsk:
-        :raises AskEnded: nothing was changed.
-        :raises NotHere: it is an approval that this channel may not settle.
-        """
-        ...
+        def change(ask: Ask) -> Ask:
+            for event in events:
+                step = transitions.apply_event(ask, event)
+                led_to.append(step)
+                ask = self._after(ask, step, person)
+                if isinstance(step, form.Refused):
+                    break
+            return ask
+
+        notes = [*([cursor] if cursor else []), *beside]
+        await self._change(ask_id, change, person, *notes)
+        return led_to[-1]
+
+    def _after(self, ask: Ask, step: form.Step, person: Person) -> Ask:
+        now = self._clock.time()
+        match step:
+            case form.Refused():
+                return ask
+            case form.Moved(draft=draft):
+                return replace(ask, draft=replace(draft, by=person), revision=ask.revision + 1)
+            case form.Answered(draft=draft, answers=answers):
+                filled = replace(ask, draft=draft)
+                return transitions.answer(filled, answers, by=person, now=now, policy=self._policy)
+            case form.Cancelled() if not ask.open:
+                return transitions.close_late_form(ask)
+            case form.Cancelled(reason=reason):
+                return transitions.cancel(ask, reason=reason, by=person, now=now)
 
     async def answer(self, ask_id: str, answers: tuple[Answer, ...], *, person: Person) -> Ask:
-        """Answer all questions at once, in their order. `answers.check_answers` has checked them.
-
-        :raises UnknownAsk:
-        :raises AskEnded: it has a late answer already, or did not end by a time-out.
-        """
-        ...
+        """Answer all questions at once, in their order. `answers.check_answers` has checked
+        them."""
+        now, policy = self._clock.time(), self._policy
+        give = partial(transitions.answer, answers=answers, by=person, now=now, policy=policy)
+        return await self._change(ask_id, give, person)
 
     async def cancel(self, ask_id: str, *, reason: str | None, person: Person) -> Ask:
-        """:raises UnknownAsk: :raises AskEnded:"""
-        ...
+        now = self._clock.time()
+        cancel = partial(transitions.cancel, reason=reason, by=person, now=now)
+        return await self._change(ask_id, cancel, person)
 
     async def extend(
         self, ask_id: str, *, person: Person, cursor: ChannelState | None = None
     ) -> Ask:
-        """Move the deadline by 15 minutes, at most to the latest one allowed.
+        """Move the deadline by 15 minutes, at most to the latest one allowed."""
 
-        :raises UnknownAsk: :raises AskEnded:
-        :raises NotHere: it is an approval that this channel may not settle.
-        """
-        ...
+        def extend(ask: Ask) -> Ask:
+            return transitions.extend(ask, latest=self.latest_deadline(ask), policy=self._policy)
+
+        return await self._change(ask_id, extend, person, *([cursor] if cursor else []))
+
+    async def _change(
+        self, ask_id: str, change: Callable[[Ask], Ask], person: Person, *notes: ChannelState
+    ) -> Ask:
+        def checked(ask: Ask) -> Ask:
+            channels = self._channels(ask)
+            if ask.approval and person.channel not in channels:
+                raise NotHere(ask.id, channels=channels)
+            return change(ask)
+
+        return await self._broker.change(ask_id, checked, notes=notes)
 
     async def discard(self, ask_id: str, *, cursor: ChannelState | None = None) -> Ask:
-        """Discard a kept answer. Approvals have none. :raises UnknownAsk:"""
-        ...
+        """Discard a kept answer. Approvals have none."""
+        notes = [cursor] if cursor else []
+        return await self._broker.change(ask_id, transitions.discard, notes=notes)
 
     async def redraw(self, ask_id: str) -> None:
         """Show an ask again with a new revision. An unknown one is ignored."""
-        ...
+        with suppress(UnknownAsk, AskEnded):
+            await self._broker.change(ask_id, transitions.bump_revision)
 
     async def show_again(self, ask_id: str) -> None:
         """Let every surface check whether it shows the current revision, and send it if not."""
-        ...
+        await self._broker.show_again(ask_id)
 
     async def behind(self, *, surface: str) -> Sequence[Ask]:
         """Asks that this surface may show in an old revision: open ones, and recently ended ones
         with a post there."""
-        ...
+        since = self._clock.time() - REPAIR_SECONDS
+        return await self._store.behind(surface=surface, since=since)
 
-    async def post(self, ask_id: str, *, surface: str) -> Post | None: ...
+    async def post(self, ask_id: str, *, surface: str) -> Post | None:
+        return await self._store.post(ask_id=ask_id, surface=surface)
 
     async def post_at(self, handle: str, *, surface: str) -> Post | None:
         """The post that this handle belongs or belonged to."""
-        ...
+        return await self._store.post_at(surface=surface, handle=handle)
 
     async def adopt(self, post: Post, *, over: Post | None, handles: Sequence[str]) -> bool:
         """Record a card that was posted before a crash. Return False without a change if the
         recorded post is no longer `over`: then it was recorded after all."""
-        ...
 
-    async def note(self, channel: str, key: str) -> ChannelState | None: ...
+        async def work(tx: Transaction) -> bool:
+            if await tx.post(ask_id=post.ask_id, surface=post.surface) != over:
+                return False
+            await tx.save_post(post, handles=handles)
+            return True
 
-    async def remember(self, note: ChannelState) -> None: ...
+        return await self._store.write(work)
+
+    async def note(self, channel: str, key: str) -> ChannelState | None:
+        return await self._store.note(channel=channel, key=key)
+
+    async def remember(self, note: ChannelState) -> None:
+        await self._store.write(lambda tx: tx.save_note(note))
 
     async def forget(self, channel: str, key: str) -> None:
         """Delete a stored value, if there is one."""
-        ...
+        if await self._store.note(channel=channel, key=key) is not None:
+            await self._store.write(lambda tx: tx.drop_note(channel=channel, key=key))
 
     async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
         """Notices after `since`, newest first."""
-        ...
+        return await self._store.notices(since=since, limit=limit)
 
     async def output(self, operation_id: str) -> bytes | None:
         """The stored output of an operation without escape sequences; it may be long. None: there
         is no such operation, or its output has been removed."""
-        ...
+        content = await self._outputs(operation_id) if self._outputs else None
+        return None if content is None else await asyncio.to_thread(strip_escapes, content)
 
     def only_on(self, ask: Ask | Row, channel: str) -> tuple[str, ...]:
         """The channels that can settle this approval, if `channel` cannot; for `build_card`."""
-        ...
+        channels = self._channels(ask)
+        return () if not ask.approval or channel in channels else channels or NOWHERE
+
+    def _channels(self, ask: Ask | Row) -> tuple[str, ...]:
+        """Channels that may settle an approval, by the settings both then and now. Changed
+        settings cannot add a channel to an approval that was asked before."""
+        now = self._policy.approval_channels
+        return tuple(sorted(now.intersection(ask.approval_channels or now)))
 
     def latest_deadline(self, ask: Ask) -> float:
         """The latest deadline to which `extend` can move this ask."""
-        ...
+        longest = ask.created_at + self._policy.max_timeout
+        subject = ask.questions[0].subject
+        latest = subject.latest if subject else None
+        return longest if latest is None else min(longest, latest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,14 +278,12 @@ class Surface(Protocol):
         :raises RetryLater: not done; try again after its pause.
         :raises PostGone: there is no card at `place` any more.
         """
-        ...
 
     async def announce(self, notice: Notice) -> bool:
         """Show a notice, which is never edited. Return whether somebody can see it now.
 
         :raises RetryLater: not done; try again after its pause.
         """
-        ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -205,19 +307,16 @@ class Channel(Protocol):
     @property
     def trouble(self) -> str | None:
         """Why the channel does not work now, and what to do, as text for the owner."""
-        ...
 
     @property
     def remarks(self) -> Sequence[str]:
         """Remarks for the owner about a working channel."""
-        ...
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         """Receive input until cancelled. Call `ready` as soon as cards can be shown.
 
         :raises ChatbridgeError: the channel does not work now; run it again later.
         """
-        ...
 
     async def tell(self, remark: Remark) -> None:
         """Send the remark to each chat that does not have it, and add these to `remark.told`. A
@@ -225,11 +324,9 @@ class Channel(Protocol):
 
         :raises RetryLater: some chats do not have it yet; try again after its pause.
         """
-        ...
 
     async def drain(self) -> None:
         """Return once the backlog of the service has been processed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,6 @@ import httpx2
 from chatbridge.channels.telegram.channel import TelegramChannel
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN
 from chatbridge.channels.web.channel import WebChannel
-from chatbridge.core.asks.ask_service import AskService
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
@@ -33,7 +32,7 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Health
+from chatbridge.core.ports import AskActions, Health
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
@@ -231,7 +230,7 @@ async def _running(
         changed=delivery.changed,
         drained=line_up.drained,
     )
-    inbox = AskService(broker, store=store, clock=clock)
+    inbox = AskActions(broker, store=store, clock=clock)
     announced: list[str] = []
     ready = asyncio.Event()
 

@@ -7,7 +7,6 @@ Modules:
     waiting_calls: the callers of an ask, and delivery to them
     deadlines: what is due for an ask, and when
     scheduler: a timer for all asks
-    ask_service: what channels may read and change
     answers: checks of complete answers
     reach: which channels have shown an ask
     serialize: asks as JSON

@@ -23,15 +23,12 @@ from chatbridge.core.errors import (
     TokenRejected,
 )
 from chatbridge.core.model import Ask, Draft, Notice, Post
-from chatbridge.core.policy import DAY
-from chatbridge.core.ports import Clock, Shown, Surface
+from chatbridge.core.ports import REPAIR_SECONDS, Clock, Shown, Surface
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
 
-REPAIR_SECONDS = 2 * DAY
-"""After a start, cards of asks that ended within this time are still updated."""
 FIRST_PAUSE_SECONDS = 1.0
 MAX_PAUSE_SECONDS = 60.0
 SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)

@@ -21,7 +21,6 @@ from mcp.server.lowlevel import Server
 from chatbridge import __version__, runtime_paths
 from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.core.asks.ask_service import AskService
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.asks.waiting_calls import WaitingCalls
@@ -30,7 +29,7 @@ from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask
 from chatbridge.core.pairing import Pairing
-from chatbridge.core.ports import Health
+from chatbridge.core.ports import AskActions, Health
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.pairing import TerminalPairing
@@ -182,7 +181,7 @@ async def open_hub(
             drained=supervisor.drained,
         )
         outputs = Outputs(lock.state / "operations")
-        intake = AskService(broker, store=store, clock=clock, outputs=outputs.whole)
+        intake = AskActions(broker, store=store, clock=clock, outputs=outputs.whole)
         background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
 

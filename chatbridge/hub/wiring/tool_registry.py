@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chatbridge.core.asks.ask_service import AskService
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.ports import Clock
+from chatbridge.core.ports import AskActions, Clock
 from chatbridge.core.store_port import Store
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.settings import Settings
@@ -32,7 +31,7 @@ def tools_of(
     settings: Settings,
     *,
     waiting: Waiting,
-    intake: AskService,
+    intake: AskActions,
     store: Store,
     notices: Notices,
     channels: ChannelSupervisor,
