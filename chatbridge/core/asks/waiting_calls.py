@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.errors import CallCancelled, StoreError
@@ -78,16 +79,11 @@ class WaitingCalls:
         self._limits.pop(link, None)
         self._unexplained_cancels.pop(link, None)
 
-        async def work(tx: Transaction) -> list[Ask]:
-            return await self._end_link(tx, link)
-
-        while link not in self._connections:
-            try:
-                await self._store.write(work, then=self._notify)
-                return
-            except StoreError as error:
-                log.warning("link %s: its calls stay live for now: %s", link, error)
-                await self._clock.sleep(RETRY_SECONDS)
+        await self._write_until_done(
+            lambda tx: self._end_link(tx, link),
+            f"link {link}: its calls stay live for now",
+            wanted=lambda: link not in self._connections,
+        )
 
     def clear_cancelled(self, name: CallName) -> None:
         """Forget an earlier cancellation under this name: a new request uses it."""
@@ -102,11 +98,9 @@ class WaitingCalls:
         """
         now = self._clock.time()
         # Before the transaction: the call itself may be the next work in the same commit.
-        cancelled = (
-            self._cancelled_requests.setdefault(name.link, set())
-            if name.link in self._connections
-            else set()
-        )
+        cancelled: set[str] = set()
+        if name.link in self._connections:
+            cancelled = self._cancelled_requests.setdefault(name.link, cancelled)
         if len(cancelled) < MAX_CANCELLED_REQUESTS:
             cancelled.add(name.request)
 
@@ -150,9 +144,14 @@ class WaitingCalls:
 
     async def expire_absent_links(self) -> None:
         """End the calls of links that have not reconnected in time after a start."""
+
+        async def work(tx: Transaction) -> list[Ask]:
+            gone = [link for link in await tx.live_links() if link not in self._connections]
+            return [ask for link in gone for ask in await self._end_link(tx, link)]
+
         try:
             await self._clock.sleep(self._policy.return_within)
-            await self._expire_absent()
+            await self._write_until_done(work, "calls of before the start stay live for now")
         finally:
             self._absent_expired.set()
 
@@ -188,17 +187,20 @@ class WaitingCalls:
             if wait:
                 await self._absent_expired.wait()
 
-    async def _expire_absent(self) -> None:
-        async def work(tx: Transaction) -> list[Ask]:
-            gone = [link for link in await tx.live_links() if link not in self._connections]
-            return [ask for link in gone for ask in await self._end_link(tx, link)]
-
-        while True:
+    async def _write_until_done(
+        self,
+        work: Callable[[Transaction], Awaitable[list[Ask]]],
+        problem: str,
+        *,
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Repeat a write that the store refuses, as long as it is wanted."""
+        while wanted():
             try:
                 await self._store.write(work, then=self._notify)
                 return
             except StoreError as error:
-                log.warning("calls of before the start stay live for now: %s", error)
+                log.warning("%s: %s", problem, error)
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def _end_link(self, tx: Transaction, link: str) -> list[Ask]:
@@ -346,13 +348,7 @@ class WaitingCalls:
 
     async def ticket(self, name: CallName) -> None:
         """Record that the call's response is a ticket. Its holder still counts as a caller."""
-
-        async def work(tx: Transaction) -> None:
-            call = await tx.call(name)
-            if call is not None:
-                await tx.save_call(replace(call, ticket=True))
-
-        await self._store.write(work)
+        await self._update(name, ticket=True)
 
     async def delivered(self, name: CallName) -> None:
         """Record that the link has written the call's response to its client."""
@@ -386,11 +382,13 @@ class WaitingCalls:
 
     async def set_counts_until(self, name: CallName, until: float) -> None:
         """Record that a response to this call reaches nobody after that time."""
+        await self._update(name, counts_until=until)
 
+    async def _update(self, name: CallName, **changes: Any) -> None:
         async def work(tx: Transaction) -> None:
             call = await tx.call(name)
             if call is not None:
-                await tx.save_call(replace(call, counts_until=until))
+                await tx.save_call(replace(call, **changes))
 
         await self._store.write(work)
 
