@@ -6,9 +6,6 @@ Every text is cut before it is looked at: a summary costs the same for a short a
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
-
-from pydantic import TypeAdapter, ValidationError
 
 from chatbridge.core.cards.build import drawn_subject, said_to, state_of, verdict_of
 from chatbridge.core.cards.card import State
@@ -20,23 +17,6 @@ from chatbridge.markdown import HEADLINE_SOURCE, headline
 MAX_TEXT = 300
 MAX_ANSWERS, MAX_VALUES = 3, 5
 """How many answers, and how many values of each, are summed up."""
-
-
-@cache
-def _adapter() -> TypeAdapter[Summary]:
-    return TypeAdapter(Summary)
-
-
-def as_text(summary: Summary) -> str:
-    return _adapter().dump_json(summary, exclude_defaults=True).decode()
-
-
-def from_text(text: str | None) -> Summary | None:
-    """None if there is none, or another version of chatbridge has written it."""
-    try:
-        return None if text is None else _adapter().validate_json(text)
-    except ValidationError:
-        return None
 
 
 def summary_of(ask: Ask) -> Summary:

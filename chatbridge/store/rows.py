@@ -11,9 +11,9 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from chatbridge.core.cards.row import Row, Summary
 from chatbridge.core.model import (
@@ -33,7 +33,7 @@ from chatbridge.core.model import (
     Status,
 )
 from chatbridge.core.operation import Operation
-from chatbridge.store.ask_summary import as_text, summary_of
+from chatbridge.store.ask_summary import summary_of
 
 log = logging.getLogger(__name__)
 
@@ -63,15 +63,11 @@ def assignments(row: Iterable[str]) -> str:
 
 
 def ask_row(ask: Ask) -> dict[str, Any]:
-    return {**_content_row(ask), **state_row(ask)}
-
-
-def _content_row(ask: Ask) -> dict[str, Any]:
-    """What never changes."""
     return {
         **agent_row(ask),
         **attributes(ask, "fingerprint", "created_at", "tool", "dialect", "title"),
         "questions": as_json(_QUESTIONS, ask.questions),
+        **state_row(ask),
     }
 
 
@@ -83,7 +79,7 @@ def state_row(ask: Ask) -> dict[str, Any]:
         "alone_since": ask.orphaned_since,
         "alone": ask.orphaned,
         "words": _words(ask),
-        "summary": as_text(summary_of(ask)),
+        "summary": adapter(Summary).dump_json(summary_of(ask), exclude_defaults=True).decode(),
         "draft": as_json(Draft, ask.draft),
         "outcome": ask.outcome and as_json(Outcome, ask.outcome),
         "late": ask.late and as_json(Outcome, ask.late),
@@ -182,6 +178,14 @@ ROW_COLUMNS = (
     "summary",
 )  # fmt: skip
 """What a row of a list is made of."""
+
+
+def summary_in(text: str | None) -> Summary | None:
+    """None if there is none, or another version of chatbridge has written it."""
+    try:
+        return None if text is None else cast("Summary", adapter(Summary).validate_json(text))
+    except ValidationError:
+        return None
 
 
 def row_of(row: sqlite3.Row, summary: Summary) -> Row:
