@@ -10,6 +10,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -17,18 +18,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from chatbridge.core.cards.row import Row, Summary
 from chatbridge.core.model import (
-    Agent,
     Ask,
     Call,
-    CallName,
     ChannelState,
     Draft,
-    Level,
     Notice,
     OperationEnd,
     Outcome,
     Post,
-    Project,
     Question,
     Status,
 )
@@ -38,8 +35,6 @@ from chatbridge.store.ask_summary import summary_of
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-NUMBER = int | float
 
 _TIMES = ("deadline", "settled_at", "delivered_at")
 _CALL_TIMES = ("ended_at", "delivered_at", "counts_until")
@@ -87,38 +82,40 @@ def state_row(ask: Ask) -> dict[str, Any]:
 
 
 def ask_of(row: sqlite3.Row) -> Ask:
-    """:raises ValueError: :raises TypeError: it is not as this version writes it."""
-    ask = Ask(
+    """:raises ValueError: it is not as this version writes it."""
+    ask = make(
+        Ask,
+        row,
         **agent_of(row),
-        **checked(row, "created_at", "revision", kind=NUMBER),
-        **checked(row, *_TIMES, "kept_until", kind=NUMBER | None),
-        **checked(row, "fingerprint", "tool", "dialect", kind=str),
-        **checked(row, "title", kind=str | None),
         questions=adapter(_QUESTIONS).validate_json(row["questions"]),
         draft=adapter(Draft).validate_json(row["draft"]),
-        status=Status(row["status"]),
         outcome=optional_json(Outcome, row["outcome"]),
         late=optional_json(Outcome, row["late"]),
-        kept=bool(row["kept"]),
-        discarded=bool(row["discarded"]),
-        orphaned_since=checked(row, "alone_since", kind=NUMBER | None)["alone_since"],
-        orphaned=bool(row["alone"]),
+        orphaned_since=row["alone_since"],
+        orphaned=row["alone"],
     )
     _check_parts(ask)
     return ask
 
 
+def make(kind: type[T], row: sqlite3.Row, **parts: Any) -> T:
+    """Build a value from the columns that are called as its fields, and from these parts.
+
+    SQLite keeps a value of any type in any column. :raises ValueError: one of them does not fit.
+    """
+    hashable: Any = kind
+    columns = {name: row[name] for name in _field_names(hashable) if name not in parts}
+    return cast("T", adapter(hashable).validate_python({**columns, **parts}))
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
 def attributes(value: object, *names: str) -> dict[str, Any]:
     """Those that are columns of the same name."""
     return {name: getattr(value, name) for name in names}
-
-
-def checked(row: sqlite3.Row, *columns: str, kind: Any) -> dict[str, Any]:
-    """These columns. SQLite keeps a value of any type in any column. :raises TypeError:"""
-    for column in columns:
-        if not isinstance(row[column], kind):
-            raise TypeError(column)
-    return {column: row[column] for column in columns}
 
 
 def agent_row(of: Ask | Notice | Operation) -> dict[str, Any]:
@@ -134,21 +131,13 @@ def agent_row(of: Ask | Notice | Operation) -> dict[str, Any]:
 
 
 def agent_of(row: sqlite3.Row) -> dict[str, Any]:
-    """`agent_row` backwards. :raises TypeError:"""
-    checked(row, "id", "project", "project_name", "client", "agent_name", kind=str)
-    checked(row, "project_label", kind=str | None)
-    return {
-        "id": row["id"],
-        "project": Project(
-            key=row["project"], name=row["project_name"], label=row["project_label"]
-        ),
-        "agent": Agent(client=row["client"], name=row["agent_name"]),
-    }
+    """`agent_row` backwards, but for the id."""
+    names = {"key": row["project"], "name": row["project_name"], "label": row["project_label"]}
+    return {"project": names, "agent": {"client": row["client"], "name": row["agent_name"]}}
 
 
-def call_name_of(row: sqlite3.Row) -> CallName:
-    """:raises TypeError:"""
-    return CallName(**checked(row, "link", "request", kind=str))
+def call_name_of(row: sqlite3.Row) -> dict[str, Any]:
+    return {"link": row["link"], "request": row["request"]}
 
 
 def texts(rows: Iterable[sqlite3.Row]) -> list[str]:
@@ -189,16 +178,8 @@ def summary_in(text: str | None) -> Summary | None:
 
 
 def row_of(row: sqlite3.Row, summary: Summary) -> Row:
-    return Row(
-        **agent_of(row),
-        **checked(row, "created_at", kind=NUMBER),
-        **checked(row, *_TIMES, kind=NUMBER | None),
-        seq=row["seq"],
-        status=Status(row["status"]),
-        late=bool(row["is_late"]),
-        orphaned=bool(row["alone"]),
-        summary=summary,
-    )
+    parts = agent_of(row)
+    return make(Row, row, **parts, late=row["is_late"], orphaned=row["alone"], summary=summary)
 
 
 def call_row(call: Call) -> dict[str, Any]:
@@ -211,15 +192,8 @@ def call_row(call: Call) -> dict[str, Any]:
 
 
 def call_of(row: sqlite3.Row) -> Call:
-    return Call(
-        name=call_name_of(row),
-        **checked(row, "ask_id", kind=str),
-        **checked(row, "started_at", kind=NUMBER),
-        **checked(row, *_CALL_TIMES, kind=NUMBER | None),
-        question_ids=adapter(_QUESTION_IDS).validate_json(row["question_ids"]),
-        ticket=bool(row["ticket"]),
-        late=bool(row["late"]),
-    )
+    question_ids = adapter(_QUESTION_IDS).validate_json(row["question_ids"])
+    return make(Call, row, name=call_name_of(row), question_ids=question_ids)
 
 
 def notice_row(notice: Notice) -> dict[str, Any]:
@@ -234,24 +208,17 @@ def notice_row(notice: Notice) -> dict[str, Any]:
 
 
 def notice_of(row: sqlite3.Row) -> Notice:
-    return Notice(
-        **agent_of(row),
-        call=call_name_of(row),
-        **checked(row, "title", "message", kind=str),
-        **checked(row, "at", kind=NUMBER),
-        level=Level(row["level"]),
-        operation=optional_json(OperationEnd, row["operation"]),
-    )
+    operation = optional_json(OperationEnd, row["operation"])
+    return make(Notice, row, **agent_of(row), call=call_name_of(row), operation=operation)
 
 
 def post_of(row: sqlite3.Row) -> Post:
-    texts = checked(row, "ask_id", "surface", "place", kind=str)
-    return Post(**texts, **checked(row, "revision", kind=int))
+    return make(Post, row)
 
 
 def note_of(row: sqlite3.Row) -> ChannelState:
     """Keep also a damaged cursor: without it, what waits would be skipped."""
-    at = row["at"] if isinstance(row["at"], NUMBER) else 0.0
+    at = row["at"] if isinstance(row["at"], int | float) else 0.0
     return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
 
 
