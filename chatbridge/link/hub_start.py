@@ -15,20 +15,10 @@ from chatbridge import runtime_paths
 
 MAX_LOG_BYTES = 5 * 1024 * 1024
 HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-ENVIRONMENT_NAMES = frozenset(
-    (
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "XDG_CONFIG_HOME",
-        "XDG_STATE_HOME",
-        "XDG_RUNTIME_DIR",
-        "CREDENTIALS_DIRECTORY",
-    )
-)
+ENVIRONMENT_NAMES = frozenset((
+    "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR", "CREDENTIALS_DIRECTORY",
+))  # fmt: skip
 PROXY_NAMES = frozenset(
     ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
 )
@@ -118,12 +108,7 @@ def _hub_environment(state: str) -> dict[str, str]:
 
 
 def _is_needed(name: str) -> bool:
-    if (
-        name == "CHATBRIDGE_OPERATION"
-    ):  # set if the client itself runs in a command; a hub refuses it
-        return False
-    return (
-        name in ENVIRONMENT_NAMES
-        or name.lower() in PROXY_NAMES
-        or name.startswith(("CHATBRIDGE_", "LC_"))
-    )
+    if name == "CHATBRIDGE_OPERATION":
+        return False  # the client itself runs in a command; a hub refuses it
+    of_us = name.startswith(("CHATBRIDGE_", "LC_"))
+    return of_us or name in ENVIRONMENT_NAMES or name.lower() in PROXY_NAMES

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable
 
 from chatbridge import safe_json
 from chatbridge.framing import MAX_LINE, Overlong
-from chatbridge.link.outbox import Outbox
 from chatbridge.safe_json import is_request_id
 
 Json = dict[str, object]
-RequestId = str | int
-Monotonic = Callable[[], float]
 
+MAX_CHUNK_BYTES = 4096
+"""A writable pipe takes at least this much, so that no write blocks."""
 _SUBSCRIPTION = "subscriptions/listen"
 _MIN_AGE_SECONDS = 1.0
 """The next hub is told the age of calls that have waited longer: its clock may differ."""
@@ -40,13 +40,52 @@ class Request:
         self.token = _key(_member(message.get("params"), "_meta", "progressToken"))
 
 
-class HubRequest:
-    """A request of a hub that is open at the client."""
+class Outbox:
+    """A queue of lines for the client. A line with a key is an answer whose delivery is
+    confirmed."""
 
-    __slots__ = ("call", "generation", "id")
+    def __init__(self) -> None:
+        self._lines: deque[tuple[bytes, str | None, object]] = deque()
+        """Each with its key and the id of its request."""
+        self._sent = 0
+        self.size = 0
 
-    def __init__(self, *, id: object, call: object, generation: int) -> None:
-        self.id, self.call, self.generation = id, call, generation
+    def put(self, line: bytes, *, key: str | None = None, request_id: object = None) -> None:
+        self._lines.append((line + b"\n", key, request_id))
+        self.size += len(line) + 1
+
+    def chunk(self) -> bytes:
+        """The next bytes to write: at most MAX_CHUNK_BYTES, and of one line only."""
+        line = self._lines[0][0] if self._lines else b""
+        return line[self._sent : self._sent + MAX_CHUNK_BYTES]
+
+    def written(self, count: int) -> tuple[str | None, object]:
+        """Remove written bytes. Return key and id of the answer that this completed, if any."""
+        self._sent += count
+        self.size -= count
+        data, key, request_id = self._lines[0]
+        if self._sent < len(data):
+            return None, None
+        self._lines.popleft()
+        self._sent = 0
+        return key, request_id
+
+    def answers(self) -> list[object]:
+        """The ids of the answers that are not completely written."""
+        return [request_id for _, key, request_id in self._lines if key is not None]
+
+    def withdraw(self, key: str) -> None:
+        """Remove an answer that nobody waits for. A half-written one is completed without
+        confirmation."""
+        for i, (data, of, _) in enumerate(self._lines):
+            if of != key:
+                continue
+            if i == 0 and self._sent:
+                self._lines[0] = data, None, None
+            else:
+                del self._lines[i]
+                self.size -= len(data)
+            return
 
 
 class Relay:
@@ -54,7 +93,11 @@ class Relay:
     other links use the same name, so this one does not report which of its calls have ended."""
 
     def __init__(
-        self, preface: Json, *, shared: bool = False, monotonic: Monotonic = time.monotonic
+        self,
+        preface: Json,
+        *,
+        shared: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._shared, self._monotonic = shared, monotonic
         self.to_client = Outbox()
@@ -71,7 +114,8 @@ class Relay:
         self._ignored_response: str | None = None
         self._progress: dict[str, float] = {}
         self._unacknowledged: dict[str, object] = {}
-        self._hub_requests: dict[str, HubRequest] = {}
+        self._hub_requests: dict[str, tuple[object, object, int]] = {}
+        """Requests of hubs that are open at the client: id, call and generation."""
         self._replies: list[tuple[str, bytes]] = []
         """Replies for calls that are open, or for which no hub was connected."""
 
@@ -121,18 +165,22 @@ class Relay:
         """End the connection and drop what was not sent."""
         self.connected = False
         self.to_hub.clear()
-        for name, request in self._hub_requests.items():
-            if request.generation == self.generation:
-                reason = "chatbridge restarts; the question stays open in the chat"
-                self._notify_client(
-                    "notifications/cancelled", {"requestId": name, "reason": reason}
-                )
+        reason = "chatbridge restarts; the question stays open in the chat"
+        for name, (_, _, generation) in self._hub_requests.items():
+            if generation == self.generation:
+                params: Json = {"requestId": name, "reason": reason}
+                self._notify_client("notifications/cancelled", params)
 
     # Lines of the client
 
     def from_client(self, line: bytes | Overlong) -> None:
         if isinstance(line, Overlong):
-            self._overlong_from_client(line.request_id())
+            request_id = line.request_id()
+            if request_id in self._hub_requests:
+                error = {"code": _INVALID_REQUEST, "message": _TOO_LONG}
+                self._response_from_client({"jsonrpc": "2.0", "id": request_id, "error": error})
+            else:
+                self._reject(request_id, _INVALID_REQUEST, _TOO_LONG)
             return
         try:
             message = safe_json.loads(line.decode())
@@ -176,26 +224,17 @@ class Relay:
         request = self._hub_requests.pop(str(message.get("id")), None)
         if request is None:
             return
-        message["id"] = request.id
-        key = _key(request.call)
-        reply = _dump({"chatbridge": "reply", "call": request.call, "response": message})
-        same_hub = request.generation == self.generation and self.connected
-        if same_hub:
+        message["id"], call, generation = request
+        key, reply = _key(call), _dump({"chatbridge": "reply", "call": call, "response": message})
+        if generation == self.generation and self.connected:
             self._send(message)
-        elif request.call is not None:
+        elif call is not None:
             self._send_line(reply)
         # The hub may crash before it has stored the reply, so keep it. A reply that is too long for
         # a line would make every hub close the connection.
         keep = key in self.requests or not self.connected
-        if keep and request.call is not None and len(reply) <= MAX_LINE:
+        if keep and call is not None and len(reply) <= MAX_LINE:
             self._replies.append((key, reply))
-
-    def _overlong_from_client(self, request_id: RequestId | None) -> None:
-        if request_id in self._hub_requests:
-            error = {"code": _INVALID_REQUEST, "message": _TOO_LONG}
-            self._response_from_client({"jsonrpc": "2.0", "id": request_id, "error": error})
-        else:
-            self._reject(request_id, _INVALID_REQUEST, _TOO_LONG)
 
     # Lines of the hub
 
@@ -238,9 +277,7 @@ class Relay:
     def _request_from_hub(self, message: Json) -> None:
         call = message.pop("chatbridgeCall", None)
         name = f"{self.generation}.{message['id']}"
-        self._hub_requests[name] = HubRequest(
-            id=message["id"], call=call, generation=self.generation
-        )
+        self._hub_requests[name] = message["id"], call, self.generation
         message["id"] = name
         self.to_client.put(_dump(message))
 

@@ -73,7 +73,10 @@ class Search:
         :raises NoHub: the search has failed.
         """
         info = lock_file.read(self.state)
-        self._update_holder(info.pid if info else None, now)
+        if info and info.pid not in (None, self._holder):
+            self._holder = info.pid
+            if self._per_hub and self._limit is not None:
+                self.deadline = min(now + self._limit, self._began + LOST_LIMIT_SECONDS)
         for path in self._socket_paths(info):
             try:
                 if path == MACHINE_SOCKET:
@@ -93,9 +96,8 @@ class Search:
         """Schedule the next attempt, after a longer pause each time."""
         self.next_at = now + self._pause
         early = now - self._began < FIRST_LIMIT
-        self._pause = min(
-            self._pause * 2, max(_SHORT_PAUSE_SECONDS, self._pause) if early else self._longest
-        )
+        longest = max(_SHORT_PAUSE_SECONDS, self._pause) if early else self._longest
+        self._pause = min(self._pause * 2, longest)
 
     def check_deadline(self, now: float) -> None:
         if self.deadline is None or now < self.deadline:
@@ -148,13 +150,6 @@ class Search:
                 os.close(descriptor)
         self.report = self._turn = None
 
-    def _update_holder(self, pid: int | None, now: float) -> None:
-        if pid is None or pid == self._holder:
-            return
-        self._holder = pid
-        if self._per_hub and self._limit is not None:
-            self.deadline = min(now + self._limit, self._began + LOST_LIMIT_SECONDS)
-
     def _socket_paths(self, info: lock_file.LockInfo | None) -> Iterator[str]:
         if is_machine_hub_wanted():
             yield MACHINE_SOCKET
@@ -169,9 +164,8 @@ class Search:
 
     def _start(self, now: float) -> None:
         if self._held and lock_file.find_holder(self.state) is not None:
-            self.start_at = (
-                now + GRACE_SECONDS
-            )  # it is still starting: a rival would only slow it down
+            # It is still starting: a rival would only slow it down.
+            self.start_at = now + GRACE_SECONDS
             return
         if not self._take_turn(now):
             self._held = True
@@ -191,9 +185,8 @@ class Search:
             return True
         if self._turn is None and self._turn_deadline is None:
             self._turn_deadline = now + _MAX_REST_SECONDS
-        return self._turn is not None or (
-            self._turn_deadline is not None and now >= self._turn_deadline
-        )
+        late = self._turn_deadline is not None and now >= self._turn_deadline
+        return self._turn is not None or late
 
     def _retry(self, now: float) -> bool:
         """Schedule another start after a failed one. Return False if there were too many."""

@@ -36,9 +36,8 @@ def answer(
     if version not in (None, _STATELESS_VERSION):
         data = {"supported": [_STATELESS_VERSION], "requested": version}
         return _error(request, -32022, "Unsupported protocol version", data=data)
-    listed = (
-        [_ask_user(problem, client=str(client_named_in(request) or client or ""))] if tools else []
-    )
+    name = str(client_named_in(request) or client or "")
+    listed = [_ask_user(problem, client=name)] if tools else []
     result = _result(str(request.get("method")), params, problem, listed, stateless=bool(version))
     if result is None:
         return _error(request, -32601, "Method not found", data=str(request.get("method")))
@@ -73,11 +72,9 @@ def _result(
     if method == "server/discover" and stateless:
         return {"supportedVersions": [_STATELESS_VERSION], "capabilities": {"tools": {}}, **fresh}
     if method == "initialize" and not stateless:
-        offered = params.get("protocolVersion")
+        offered, known = params.get("protocolVersion"), _HANDSHAKE_VERSIONS
         return {
-            "protocolVersion": offered
-            if offered in _HANDSHAKE_VERSIONS
-            else _HANDSHAKE_VERSIONS[-1],
+            "protocolVersion": offered if offered in known else known[-1],
             "capabilities": {"tools": {"listChanged": True}},
             "serverInfo": _SERVER,
         }
