@@ -27,8 +27,7 @@ from chatbridge.core.text import (
 )
 
 TAB = "⇥"
-LEFT_TO_RIGHT = "\u200e"
-"""An invisible mark. One that is part of the text is shown by its code."""
+LEFT_TO_RIGHT = "\u200e"  # An invisible mark. One that is part of the text is shown by its code.
 _BRACKET = "⟨"
 _INVISIBLE = HIDDEN | LOOKS_BLANK | {_BRACKET, TAB}
 """Includes the signs that this module uses itself."""

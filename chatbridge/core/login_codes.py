@@ -24,11 +24,9 @@ _ADDRESSES = 1024
 
 class CodeUse(Enum):
     ACCEPTED = auto()
-    ACCEPTED_BY_TOKEN = auto()
-    """It was created with the token, so a script may be using it."""
+    ACCEPTED_BY_TOKEN = auto()  # It was created with the token, so a script may be using it
     USED_BEFORE = auto()
-    UNKNOWN = auto()
-    """Never created, or expired."""
+    UNKNOWN = auto()  # Never created, or expired
     TOO_MANY_TRIES = auto()
 
 

@@ -52,8 +52,7 @@ class Answer:
 
     values: tuple[str, ...] = ()
     custom_text: str | None = None
-    decided_by: str | None = None
-    """"timeout" if a declared default was used."""
+    decided_by: str | None = None  # "timeout" if a declared default was used
     ask_back: AskBack | None = None
     """Set if the person asks back; `custom_text` is then what they want to know."""
 
@@ -68,20 +67,17 @@ class Subject:
 
     code: str
     language: str | None = None
-    file: str | None = None
-    """Path of the file to change, as the agent gave it."""
+    file: str | None = None  # Path of the file to change, as the agent gave it
     leads_to: str | None = None
     """The real path, if that path or one in the input resolves to another one."""
-    folder: str | None = None
-    """Working directory of the command."""
+    folder: str | None = None  # Working directory of the command
     started: bool = False
     """The folder is only where the agent was started. It may have changed directory since."""
     whole_first: bool = False
     """It is long and cannot be undone, so all of it has to be shown before it can be allowed."""
     latest: float | None = None
     """Time at which the agent's client gives up. The deadline cannot be moved beyond it."""
-    destructive: bool = False
-    """Marked as destructive by the owner: allowing it takes a second tap."""
+    destructive: bool = False  # Marked as destructive by the owner: allowing it takes a second tap
     beyond: str | None = None
     """What else is allowed with it, as text, if the approval covers more than the subject."""
 
@@ -101,12 +97,9 @@ class Question:
     placeholder: str | None = None
     on_timeout: Answer | None = None
     """The declared default. Used only if the owner's settings allow it, never for a confirm."""
-    title: str | None = None
-    """Short name of this question."""
-    takes_ask_back: bool = False
-    """Asking back answers this question. Otherwise it cancels the ask."""
-    subject: Subject | None = None
-    """Of an approval: what to allow or deny."""
+    title: str | None = None  # Short name of this question
+    takes_ask_back: bool = False  # Asking back answers this question. Otherwise it cancels the ask.
+    subject: Subject | None = None  # Of an approval: what to allow or deny
     channels: tuple[str, ...] = ()
     """Of an approval: channels that could settle it when it was asked. Empty in asks of versions
     that did not store it."""
@@ -143,8 +136,7 @@ class View(StrEnum):
     CANCEL = "cancel"
     EXPLAIN = "explain"
     SESSION = "session"
-    CONFIRM_DESTRUCTIVE = "really"
-    """Asks for the second tap that allows a destructive command."""
+    CONFIRM_DESTRUCTIVE = "really"  # Asks for the second tap that allows a destructive command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +147,10 @@ class Draft:
     view: View = View.QUESTION
     at: int = 0
     step: int = 0
-    editing: bool = False
-    """The question was opened from the review and returns to it."""
-    late: bool = False
-    """The person chose "Answer anyway" after the time-out."""
-    by: Person | None = None
-    """The person who changed it last."""
-    whole: bool = False
-    """The whole subject of the approval was shown."""
+    editing: bool = False  # The question was opened from the review and returns to it
+    late: bool = False  # The person chose "Answer anyway" after the time-out
+    by: Person | None = None  # The person who changed it last
+    whole: bool = False  # The whole subject of the approval was shown
 
 
 def new_draft(questions: tuple[Question, ...]) -> Draft:
@@ -207,8 +195,7 @@ class Person:
 
     name: str
     channel: str
-    place: str = ""
-    """The place on that channel, such as the chat."""
+    place: str = ""  # The place on that channel, such as the chat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,8 +203,7 @@ class Outcome:
     """The end of an ask, or the late answer after its time-out."""
 
     at: float
-    answers: tuple[Answer, ...] = ()
-    """One for each question, in order; empty unless answered."""
+    answers: tuple[Answer, ...] = ()  # One for each question, in order; empty unless answered
     reason: str | None = None
     by: Person | None = None
 
@@ -242,18 +228,13 @@ class Ask:
     revision: int = 1
     settled_at: float | None = None
     outcome: Outcome | None = None
-    late: Outcome | None = None
-    """An answer given after the time-out."""
-    delivered_at: float | None = None
-    """When the answer reached an agent."""
-    kept: bool = False
-    """The answer is kept for the agent's next identical ask."""
+    late: Outcome | None = None  # An answer given after the time-out
+    delivered_at: float | None = None  # When the answer reached an agent
+    kept: bool = False  # The answer is kept for the agent's next identical ask
     kept_until: float | None = None
     discarded: bool = False
-    orphaned_since: float | None = None
-    """Time since which no caller waits."""
-    orphaned: bool = False
-    """No caller has waited for a while, and the card says so."""
+    orphaned_since: float | None = None  # Time since which no caller waits
+    orphaned: bool = False  # No caller has waited for a while, and the card says so
 
     @property
     def open(self) -> bool:
@@ -300,10 +281,8 @@ class Call:
     ended_at: float | None = None
     """When it stopped waiting: it got its outcome, was cancelled, or its link closed."""
     delivered_at: float | None = None
-    ticket: bool = False
-    """Its response was a ticket, so its delivery does not deliver the answer."""
-    late: bool = False
-    """It received a kept answer."""
+    ticket: bool = False  # Its response was a ticket, so its delivery does not deliver the answer
+    late: bool = False  # It received a kept answer
     counts_until: float | None = None
     """A response that is written later reaches nobody, because the client gave up silently."""
 
@@ -343,10 +322,8 @@ class AskRequest:
     dialect: str
     questions: tuple[Question, ...]
     title: str | None = None
-    timeout: float | None = None
-    """None: the owner's default. Infinite: no deadline."""
-    fingerprint: str = ""
-    """Hash of the agent's original texts. `replace` keeps it."""
+    timeout: float | None = None  # None: the owner's default. Infinite: no deadline.
+    fingerprint: str = ""  # Hash of the agent's original texts. `replace` keeps it.
 
     def __post_init__(self) -> None:
         if not self.fingerprint:
@@ -388,23 +365,18 @@ class OperationEnd:
     """The end of an operation that nobody waited for."""
 
     id: str
-    title: str
-    """Display name of the command: `cargo build`."""
+    title: str  # Display name of the command: `cargo build`
     succeeded: bool
-    how: str
-    """How it failed, such as `exit 1` or `timed out`. Empty if it succeeded."""
+    how: str  # How it failed, such as `exit 1` or `timed out`. Empty if it succeeded.
     took: float
-    tail: str = ""
-    """Of a failure: its last lines of output."""
-    whole: bool = False
-    """Whether there is more output than the tail."""
+    tail: str = ""  # Of a failure: its last lines of output
+    whole: bool = False  # Whether there is more output than the tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     id: str
-    call: CallName
-    """A repeated call has the same notice."""
+    call: CallName  # A repeated call has the same notice
     project: Project
     agent: Agent
     message: str

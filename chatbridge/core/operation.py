@@ -38,15 +38,13 @@ class Plan:
     """The exact command to run, and its limits."""
 
     argv: tuple[str, ...]
-    executable: str
-    """The file to run; `argv[0]` is only its name."""
+    executable: str  # The file to run; `argv[0]` is only its name
     folder: str
     environment: tuple[str, ...] = ()
     """Names of additional environment variables. Values are never stored."""
     timeout: float
     output_limit: int
-    concurrency: int | None = None
-    """How many operations of its group may run at once."""
+    concurrency: int | None = None  # How many operations of its group may run at once
     synchronous: bool = False
     destructive: bool = False
 
@@ -58,13 +56,10 @@ class Result:
     exit_code: int | None = None
     """None: it was killed by a signal, did not end by itself, or never started."""
     signal: int | None = None
-    head: str = ""
-    """The beginning of the output; all of it if `tail` is empty."""
+    head: str = ""  # The beginning of the output; all of it if `tail` is empty
     tail: str = ""
-    size: int = 0
-    """Bytes of output."""
-    left_out: int = 0
-    """Bytes of output that were not stored."""
+    size: int = 0  # Bytes of output
+    left_out: int = 0  # Bytes of output that were not stored
     reason: str | None = None
     """Why it did not run or was ended, as text for the agent and its owner."""
 
@@ -76,19 +71,14 @@ class Operation:
     project: Project
     agent: Agent
     tool: str
-    title: str
-    """Display name of the command: `cargo build`."""
-    group: str
-    """Its definition, whose concurrency limit all of its operations share."""
+    title: str  # Display name of the command: `cargo build`
+    group: str  # Its definition, whose concurrency limit all of its operations share
     plan: Plan
     created_at: float
     stage: Stage
-    grant: str | None = None
-    """What a session approval covers, if one is enough."""
-    approved: bool = False
-    """A person allowed it."""
-    ask_id: str | None = None
-    """Its approval."""
+    grant: str | None = None  # What a session approval covers, if one is enough
+    approved: bool = False  # A person allowed it
+    ask_id: str | None = None  # Its approval
     started_at: float | None = None
     ended_at: float | None = None
     delivered: bool = False

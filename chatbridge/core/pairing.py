@@ -64,8 +64,7 @@ class Code:
 class Bot:
     """What a working channel offers for pairing."""
 
-    address: Callable[[str], str]
-    """Returns the link that sends this payload to the bot."""
+    address: Callable[[str], str]  # Returns the link that sends this payload to the bot
     greet: Callable[[int], Awaitable[None]]
     """Tells this chat that it is paired. :raises NotPaired: it is not."""
 

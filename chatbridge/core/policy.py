@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-PARTY_LIMIT_FACTOR = 3
-"""Limit multiplier for all links that share a project, a token or a user."""
-TOTAL_LIMIT_FACTOR = 30
-"""Limit multiplier for all links together."""
+PARTY_LIMIT_FACTOR = 3  # Limit multiplier for all links that share a project, a token or a user
+TOTAL_LIMIT_FACTOR = 30  # Limit multiplier for all links together
 APPROVAL_LIMIT_FACTOR = 2
 """Further multiplier for approvals, so that open questions do not block them."""
 
@@ -19,8 +17,7 @@ class Policy:
     """Times are in seconds."""
 
     default_timeout: float = 300.0
-    min_timeout: float = 10.0
-    """Shorter time-outs are raised to this."""
+    min_timeout: float = 10.0  # Shorter time-outs are raised to this
     max_timeout: float = 1800.0
     max_block: float | None = None
     """A call that waits longer returns a ticket; None: it waits until the ask ends."""
@@ -33,8 +30,7 @@ class Policy:
     """Where an approval can be settled: nowhere that an agent could reach by itself."""
 
     extension: float = 15 * 60.0
-    orphaned_after: float = 120.0
-    """An ask without a caller for this long says so on its card."""
+    orphaned_after: float = 120.0  # An ask without a caller for this long says so on its card
     handover_within: float = 5.0
     """An answer that has not reached its caller after this time counts as kept."""
     return_within: float = 10.0

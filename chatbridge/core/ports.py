@@ -253,21 +253,17 @@ class Shown:
 
     place: str
     handles: tuple[str, ...] = ()
-    messages: int = 0
-    """Number of new messages, including the card; an edit is none."""
+    messages: int = 0  # Number of new messages, including the card; an edit is none
     complete: bool = True
     """If false, there is more to show: record this result and show the same revision again."""
-    cleanup_only: bool = False
-    """The remaining work can wait until other asks have been shown."""
-    seen: bool = True
-    """Whether somebody can see it: it is in a chat, or a page is open."""
+    cleanup_only: bool = False  # The remaining work can wait until other asks have been shown
+    seen: bool = True  # Whether somebody can see it: it is in a chat, or a page is open
 
 
 class Surface(Protocol):
     """A place where a channel shows cards: one chat, or the page."""
 
-    name: str
-    """Unique among the surfaces of all channels. Posts are stored under it."""
+    name: str  # Unique among the surfaces of all channels. Posts are stored under it.
     persistent: bool
     """Whether the service keeps messages (a chat) or shows the current state (a page)."""
     pace: RateLimit
@@ -333,15 +329,12 @@ class Channel(Protocol):
 class Health:
     """The state of the hub. Each part is read when it is shown."""
 
-    agents: Callable[[], Sequence[str]] = tuple
-    """The connected agents."""
-    remarks: Callable[[], Sequence[str]] = tuple
-    """Remarks for the owner about them."""
+    agents: Callable[[], Sequence[str]] = tuple  # The connected agents
+    remarks: Callable[[], Sequence[str]] = tuple  # Remarks for the owner about them
     troubles: Callable[[], Mapping[str, str | None]] = dict
     """Each channel, and why it does not work now."""
 
-    faults: Callable[[], Sequence[str]] = tuple
-    """Problems of the hub itself or its database."""
+    faults: Callable[[], Sequence[str]] = tuple  # Problems of the hub itself or its database
 
     def banners(self) -> list[str]:
         """Everything that should be shown on each page."""

@@ -26,10 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_MAX_BUFFER_BYTES = 16 * 1024 * 1024
-"""If more than this waits for one side, the other is not read."""
-_FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
-"""The same words as in the hub's settings."""
+_MAX_BUFFER_BYTES = 16 * 1024 * 1024  # If more than this waits for one side, the other is not read
+_FALSE_WORDS = ("0", "false", "f", "no", "n", "off")  # The same words as in the hub's settings
 _FLUSH_SECONDS = 1.0
 _CLOSED_EVENTS = select.POLLERR | select.POLLHUP | select.POLLNVAL
 HELP = """\

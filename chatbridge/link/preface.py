@@ -16,8 +16,7 @@ ACCOUNT_SETTINGS = (
 )  # fmt: skip
 """Settings of a chat that say which account and which place it uses. A link knows no channels, so
 the names are the same for all. No password: its digest could be guessed."""
-INBOX = "CHATBRIDGE_WEB__"
-"""The table of no chat."""
+INBOX = "CHATBRIDGE_WEB__"  # The table of no chat
 
 
 def build_preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:

@@ -17,8 +17,7 @@ from chatbridge.safe_json import is_request_id
 
 Json = dict[str, object]
 
-MAX_CHUNK_BYTES = 4096
-"""A writable pipe takes at least this much, so that no write blocks."""
+MAX_CHUNK_BYTES = 4096  # A writable pipe takes at least this much, so that no write blocks
 _SUBSCRIPTION = "subscriptions/listen"
 _MIN_AGE_SECONDS = 1.0
 """The next hub is told the age of calls that have waited longer: its clock may differ."""
@@ -104,13 +103,11 @@ class Relay:
         self.to_hub = bytearray()
         self.connected = False
         self.generation = 0
-        self.requests: dict[str, Request] = {}
-        """Open requests of the client, in order of arrival."""
+        self.requests: dict[str, Request] = {}  # Open requests of the client, in order of arrival
         self._preface = preface
         self._initialize: Request | None = None
         self._initialized: bytes | None = None
-        self._log_level: object = None
-        """Minimum level of log messages that the client wants."""
+        self._log_level: object = None  # Minimum level of log messages that the client wants
         self._ignored_response: str | None = None
         self._progress: dict[str, float] = {}
         self._unacknowledged: dict[str, object] = {}

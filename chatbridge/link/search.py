@@ -17,8 +17,7 @@ from chatbridge.core.errors import ChatbridgeError, SocketUnusable
 from chatbridge.link import hub_start
 
 FIRST_LIMIT = 15.0
-LOST_LIMIT_SECONDS = 600.0
-"""A lost hub usually comes back, but a call must not wait for it forever."""
+LOST_LIMIT_SECONDS = 600.0  # A lost hub usually comes back, but a call must not wait for it forever
 GRACE_SECONDS = 1.0
 """A restarting service takes the lock within this time. Links do not start a hub before."""
 _SHORT_PAUSE_SECONDS = 0.25

@@ -15,8 +15,7 @@ from chatbridge.core.text import one_line, prose, shortened
 from chatbridge.markdown import HEADLINE_SOURCE, headline
 
 MAX_TEXT = 300
-MAX_ANSWERS, MAX_VALUES = 3, 5
-"""How many answers, and how many values of each, are summed up."""
+MAX_ANSWERS, MAX_VALUES = 3, 5  # How many answers, and how many values of each, are summed up
 
 
 def summary_of(ask: Ask) -> Summary:

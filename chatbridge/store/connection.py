@@ -47,8 +47,7 @@ class Connection:
         self._sqlite = sqlite
         self.path = path
         self._closed = False
-        self.replaced = False
-        """Whether the last statement used another text than it was given."""
+        self.replaced = False  # Whether the last statement used another text than it was given
 
     @classmethod
     async def open(cls, path: Path, *, mode: str) -> Connection:
@@ -157,8 +156,7 @@ class DatabaseFile:
         self._names = (str(path), f"{path}-wal")
         self._opened = [_identity(name) for name in self._names]
         self._there = True
-        self.on_lost: Callable[[str], None] = lambda fault: None
-        """Called once when it is gone."""
+        self.on_lost: Callable[[str], None] = lambda fault: None  # Called once when it is gone
 
     def is_there(self) -> bool:
         there = [_identity(name) for name in self._names] == self._opened

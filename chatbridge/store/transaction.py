@@ -34,8 +34,7 @@ from chatbridge.store.rows import (
 K = TypeVar("K")
 T = TypeVar("T")
 
-CACHED = 2_000
-"""Of each kind; an ask takes about 5 KB."""
+CACHED = 2_000  # Of each kind; an ask takes about 5 KB
 MAX_CACHED_CHARACTERS = 20_000
 """A longer ask is read from the file: 2,000 of the longest would take a gigabyte."""
 
@@ -184,8 +183,7 @@ class SqliteTransaction:
 
     connection: Connection
     committed: Cache
-    changes: Cache
-    """Those of the transaction's other works so far; takes up this one's."""
+    changes: Cache  # Those of the transaction's other works so far; takes up this one's
     unreadable: UnreadableRows
     file: DatabaseFile
     wrote: bool = False

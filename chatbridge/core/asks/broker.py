@@ -40,8 +40,7 @@ from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 1.0
-"""Pause before something due is tried again after a store error."""
+RETRY_SECONDS = 1.0  # Pause before something due is tried again after a store error
 _Found = tuple[Ask, Call, Call | None]
 """An ask, the call that waits for it, and the call of the same link that this one supersedes."""
 

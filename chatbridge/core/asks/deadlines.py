@@ -14,8 +14,7 @@ class Due(StrEnum):
     DEADLINE = "deadline"
     ORPHANED = "orphaned"
     HANDOVER = "handover"
-    REDRAW = "redraw"
-    """The card has to be drawn again, because the deadline is near."""
+    REDRAW = "redraw"  # The card has to be drawn again, because the deadline is near
 
 
 def all_due(

@@ -16,21 +16,17 @@ from chatbridge.core.tasks import race
 
 CLOCK_CHECK_SECONDS = 30.0
 """Interval of wall clock checks: a sleep does not count the time of a suspended machine."""
-CLOCK_STEP_SECONDS = 5.0
-"""Difference between wall and monotonic time that counts as a clock step."""
+CLOCK_STEP_SECONDS = 5.0  # Difference between wall and monotonic time that counts as a clock step
 MAX_BATCH = 200
-MAX_STALE_ENTRIES = 100
-"""Replaced entries that are tolerated before the heap is rebuilt."""
+MAX_STALE_ENTRIES = 100  # Replaced entries that are tolerated before the heap is rebuilt
 
 
 class Scheduler:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._entries: list[tuple[float, Due, str]] = []
-        self._live: dict[str, set[tuple[float, Due]]] = {}
-        """Valid entries of each ask."""
-        self._count = 0
-        """Number of valid entries."""
+        self._live: dict[str, set[tuple[float, Due]]] = {}  # Valid entries of each ask
+        self._count = 0  # Number of valid entries
         self._changed = asyncio.Event()
         self._sleeping_until = 0.0
 

@@ -23,8 +23,7 @@ from chatbridge.core.store_port import Store, Transaction
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 1.0
-"""Pause before the end of a link is recorded again after a store error."""
+RETRY_SECONDS = 1.0  # Pause before the end of a link is recorded again after a store error
 HTTP_SESSION_PREFIX = "http-"
 """Id prefix of HTTP sessions, which cannot replay their calls to the next hub."""
 MAX_CANCELLED_REQUESTS = 1000
@@ -41,8 +40,7 @@ class LearnedLimit:
     """The time after which a link's client gives a call up, learned from its calls."""
 
     seconds: float
-    cancels: bool
-    """Whether the client sends a cancellation."""
+    cancels: bool  # Whether the client sends a cancellation
 
 
 class WaitingCalls:
@@ -58,8 +56,7 @@ class WaitingCalls:
         self._absent_expired = asyncio.Event()
         self._cancelled_requests: dict[str, set[str]] = {}
         """Requests of each link that were cancelled before they were processed."""
-        self._limits: dict[str, LearnedLimit] = {}
-        """By link, while it is connected."""
+        self._limits: dict[str, LearnedLimit] = {}  # By link, while it is connected
         self._unexplained_cancels: dict[str, tuple[float, float]] = {}
         """By link: time of the last cancellation without a reason, and how long the call waited."""
 

@@ -305,8 +305,7 @@ LONG_DIFF = FIRST_LINES + LAST_LINES + 1
 MAX_BEYOND_CHARACTERS = 240
 REALLY = "Really run this command?"
 MARKED = "It is marked as destructive, so it takes a second tap."
-COMMANDS = "command"
-"""Dialect of approvals for commands that chatbridge runs itself."""
+COMMANDS = "command"  # Dialect of approvals for commands that chatbridge runs itself
 
 
 def drawn_subject(ask: Ask) -> Subject | None:

@@ -9,8 +9,7 @@ from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import OperationEnd
 from chatbridge.core.text import one_line, visible
 
-LINES, CHARACTERS = 12, 3_000
-"""Limits of the output that is shown after a failure."""
+LINES, CHARACTERS = 12, 3_000  # Limits of the output that is shown after a failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

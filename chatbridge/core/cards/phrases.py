@@ -12,8 +12,7 @@ from chatbridge.core.text import title_of
 
 TIME_ONLY_SECONDS = 20 * 3600.0
 WEEKDAY_ONLY_SECONDS = 6 * 24 * 3600.0
-NOWHERE = ("nowhere",)
-"""Stands for the channels of an approval that no channel can settle any more."""
+NOWHERE = ("nowhere",)  # Stands for the channels of an approval that no channel can settle any more
 REMARK_GLYPH, REMARK_HEADING = "🌉", "Message from chatbridge"
 """The beginning of messages from chatbridge itself. No card or notice starts with this glyph, so
 that no folder or client name can imitate one."""

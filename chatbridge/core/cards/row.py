@@ -14,36 +14,24 @@ from chatbridge.core.model import Agent, Project, Status
 class Summary:
     """The texts of an ask for lists, visible and cut. The store keeps it beside the ask."""
 
-    question: str
-    """The first question as one line."""
-    title: str | None = None
-    """As one line; None if the question repeats it."""
-    subject: str | None = None
-    """Of an approval: the file, or the beginning of the code."""
-    language: str | None = None
-    """Of an approval: the language of its code."""
-    file: bool = False
-    """The subject is the file to change."""
+    question: str  # The first question as one line
+    title: str | None = None  # As one line; None if the question repeats it
+    subject: str | None = None  # Of an approval: the file, or the beginning of the code
+    language: str | None = None  # Of an approval: the language of its code
+    file: bool = False  # The subject is the file to change
     approval: bool = False
     channels: tuple[str, ...] = ()
     """Of an approval: channels that could settle it when it was asked."""
-    count: int = 1
-    """Number of questions."""
-    at: int = 0
-    """Index of the current question."""
-    done: int = 0
-    """Number of answered questions."""
-    review: bool = False
-    """All questions are answered, and the answers are not sent yet."""
+    count: int = 1  # Number of questions
+    at: int = 0  # Index of the current question
+    done: int = 0  # Number of answered questions
+    review: bool = False  # All questions are answered, and the answers are not sent yet
     state: State = State.OPEN
     verdict: str | None = None
-    beyond: bool = False
-    """Of an approval: it covers more than its subject."""
-    said: str | None = None
-    """The answers, or the reason why there are none, as one line."""
+    beyond: bool = False  # Of an approval: it covers more than its subject
+    said: str | None = None  # The answers, or the reason why there are none, as one line
     ended_at: float | None = None
-    by: str | None = None
-    """The channel on which it was ended."""
+    by: str | None = None  # The channel on which it was ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +45,7 @@ class Row:
     deadline: float | None
     settled_at: float | None
     delivered_at: float | None
-    late: bool
-    """Whether it was answered after the time-out."""
+    late: bool  # Whether it was answered after the time-out
     orphaned: bool
     summary: Summary = field(repr=False)
 
@@ -99,8 +86,7 @@ class Rows:
     """A part of a list, and the number of rows in all."""
 
     rows: tuple[Row, ...]
-    total: int
-    """Read after the rows: asks may have opened or ended in between."""
+    total: int  # Read after the rows: asks may have opened or ended in between
 
     @property
     def only(self) -> Row | None:

@@ -102,8 +102,7 @@ class SurfaceQueue:
         """Open asks that are shown, with the draft that the card shows: a person who has tapped
         on it waits for the effect."""
         self._notices: OrderedDict[str, Notice] = OrderedDict()
-        self._passed_over = 0
-        """Asks shown since a notice started to wait."""
+        self._passed_over = 0  # Asks shown since a notice started to wait
         self._work = asyncio.Event()
         self._refused = False
         self._backoff = Backoff()

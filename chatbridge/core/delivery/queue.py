@@ -19,10 +19,8 @@ MAX_PASSED_OVER = 5
 class Urgency(IntEnum):
     """Lower values come first."""
 
-    ANSWERING = 0
-    """A person is filling it in, or it has ended and its card still asks."""
-    APPROVAL = 1
-    """A new approval: its agent cannot continue without it."""
+    ANSWERING = 0  # A person is filling it in, or it has ended and its card still asks
+    APPROVAL = 1  # A new approval: its agent cannot continue without it
     ANYTHING = 2
 
 

@@ -15,8 +15,7 @@ from typing import Any
 from chatbridge.core.model import Answer, AskBack, Draft, Entry, Question, QuestionType, View
 from chatbridge.core.text import encodable
 
-MAX_TEXT = 10_000
-"""Maximum characters of one answer or reason."""
+MAX_TEXT = 10_000  # Maximum characters of one answer or reason
 
 # ── events ────────────────────────────────────────────────────────────────────────────────────────
 

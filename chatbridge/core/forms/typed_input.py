@@ -18,8 +18,7 @@ from chatbridge.core.text import isolated, one_line, shortened, split_recommende
 
 SHORT_YES_NO = {"y": 0, "n": 1}
 
-MIN_PREFIX_CHARACTERS = 2
-"""Minimum length of a label prefix that selects the option."""
+MIN_PREFIX_CHARACTERS = 2  # Minimum length of a label prefix that selects the option
 SAID, LABEL, NAMED = 40, 40, 5
 """Limits of what a reply repeats: characters of the text, characters of a label, and labels."""
 
@@ -52,8 +51,7 @@ _APPROVAL_WORDS = {
 }
 
 Action = Event | AskAction
-Names = Mapping[str, Sequence[int]]
-"""Positions of options by their names."""
+Names = Mapping[str, Sequence[int]]  # Positions of options by their names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
