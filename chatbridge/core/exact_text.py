@@ -86,9 +86,6 @@ def _appearance(label: str) -> str:
     return "".join(sorted(seen)) if LEFT_TO_RIGHT in seen else seen
 
 
-# ── characters ────────────────────────────────────────────────────────────────────────────────────
-
-
 def _display_form(char: str) -> str:
     kind = unicodedata.category(char)[0]
     if char == "\t":
@@ -160,9 +157,6 @@ def _direction(char: str) -> str:
 
 
 _TURNED, _directions = re.compile("R[RM]*"), Kinds(_direction)
-
-
-# ── counts ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _describe_repeated(found: re.Match[str]) -> str:

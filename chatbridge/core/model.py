@@ -348,9 +348,6 @@ def _fingerprint(request: AskRequest) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-# ── notices ───────────────────────────────────────────────────────────────────────────────────────
-
-
 class Level(StrEnum):
     INFO = "info"
     WARNING = "warning"

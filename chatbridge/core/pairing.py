@@ -78,8 +78,6 @@ class Pairing:
         self._bot: Bot | None = None
         self._works = asyncio.Event()
 
-    # ── for the terminal ──────────────────────────────────────────────────────────────────────────
-
     @contextmanager
     def opened(self) -> Iterator[Code]:
         """Create a code that is valid within the block. :raises TooManyCodes:"""
@@ -102,8 +100,6 @@ class Pairing:
         await self._works.wait()
         assert self._bot is not None
         return self._bot
-
-    # ── for the channel ───────────────────────────────────────────────────────────────────────────
 
     @contextmanager
     def works_with(self, bot: Bot) -> Iterator[None]:

@@ -44,9 +44,6 @@ def format_code(char: str) -> str:
     return f"⟨U+{ord(char):04X}⟩"
 
 
-# ── kinds of characters ───────────────────────────────────────────────────────────────────────────
-
-
 class Kinds(dict[int, str]):
     """The kind of each character by its code point, computed on demand; for `str.translate`."""
 
@@ -137,9 +134,6 @@ _TRICKY = re.compile(
 """Characters that could deceive at their position. What a script or an emoji needs there is left
 out, because it changes how its neighbours look."""
 _RUN = re.compile(f"[HSEFJNMV]{{{_MARKS + 1},}}")
-
-
-# ── texts ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def prose(text: str) -> str:

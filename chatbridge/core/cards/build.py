@@ -294,9 +294,6 @@ def _declared(ask: Ask) -> str | None:
     return " · ".join(one_line(t) for t in texts if t) or None
 
 
-# ── approvals ─────────────────────────────────────────────────────────────────────────────────────
-
-
 HEAD, TAIL = 1_500, 800
 FIRST_LINES, LAST_LINES = 14, 8
 """How much of a long subject is shown until the person asks for all of it."""

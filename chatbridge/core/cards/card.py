@@ -31,17 +31,10 @@ class State(StrEnum):
 
 APPROVAL_GLYPH = "🔐"
 GLYPHS = {
+    **dict.fromkeys(State, "🚫"),
+    **dict.fromkeys((State.HANDING_OVER, State.ANSWERED, State.KEPT, State.ALLOWED), "✅"),
+    **dict.fromkeys((State.LATE, State.TIMED_OUT), "⌛"),
     State.OPEN: "❓",
-    State.LATE: "⌛",
-    State.HANDING_OVER: "✅",
-    State.ANSWERED: "✅",
-    State.KEPT: "✅",
-    State.DISCARDED: "🚫",
-    State.CANCELLED: "🚫",
-    State.TIMED_OUT: "⌛",
-    State.WITHDRAWN: "🚫",
-    State.ALLOWED: "✅",
-    State.DENIED: "🚫",
 }
 
 

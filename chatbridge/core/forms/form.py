@@ -17,8 +17,6 @@ from chatbridge.core.text import encodable
 
 MAX_TEXT = 10_000  # Maximum characters of one answer or reason
 
-# ── events ────────────────────────────────────────────────────────────────────────────────────────
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tap:
@@ -121,9 +119,6 @@ Event = (
     Choose | Toggle | DropOther | Done | Text | Other | Skip | Back | Edit | Submit | AskCancel
     | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskSession | ShowAll
 )  # fmt: skip
-
-
-# ── steps ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
