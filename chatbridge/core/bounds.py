@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.exact_text import exact
-from chatbridge.core.model import Ask, AskRequest, Option, Question, is_approval
+from chatbridge.core.model import Ask, AskRequest, Question, is_approval
 from chatbridge.core.text import collapse_runs, count_codes, visible
 
 T = TypeVar("T")
@@ -43,20 +43,16 @@ async def bound_request(request: AskRequest) -> AskRequest:
     _check_size(weight)
     if is_approval(request.questions):
         codes = [question.subject.code for question in request.questions if question.subject]
-        shown = await off_loop(
-            lambda: sum(map(len, map(exact, codes))), weight=sum(map(len, codes))
-        )
-        _check_size(shown, " when visible", path="input")
+        shown = await off_loop(lambda: "".join(map(exact, codes)), weight=sum(map(len, codes)))
+        _check_size(len(shown), " when visible", path="input")
         return request
 
     def bounded() -> AskRequest:
-        title = bound_text(request.title) if request.title else request.title
-        questions = tuple(_bounded_question(question) for question in request.questions)
+        title = request.title and bound_text(request.title)
+        questions = tuple(map(_bounded_question, request.questions))
         _check_size(sum(len(visible(text)) for text in _texts(title, questions)), " when visible")
-        labels = (option.label for question in questions for option in question.options)
-        _check_size(
-            sum(len(visible(label)) for label in labels), " in labels", most=MAX_LABEL_CHARACTERS
-        )
+        labels = (visible(option.label) for question in questions for option in question.options)
+        _check_size(sum(map(len, labels)), " in labels", most=MAX_LABEL_CHARACTERS)
         return replace(request, title=title, questions=questions)
 
     return await off_loop(bounded, weight=weight)
@@ -109,18 +105,13 @@ def _bounded_question(question: Question) -> Question:
     return replace(
         question,
         text=bound_text(question.text),
-        title=bound_text(question.title) if question.title else question.title,
-        placeholder=(
-            bound_text(question.placeholder) if question.placeholder else question.placeholder
+        title=question.title and bound_text(question.title),
+        placeholder=question.placeholder and bound_text(question.placeholder),
+        options=tuple(
+            replace(option, description=option.description and bound_text(option.description))
+            for option in question.options
         ),
-        options=tuple(_bounded_option(option) for option in question.options),
     )
-
-
-def _bounded_option(option: Option) -> Option:
-    if not option.description:
-        return option
-    return replace(option, description=bound_text(option.description))
 
 
 def _texts(title: str | None, questions: Sequence[Question]) -> Iterator[str]:

@@ -73,12 +73,7 @@ class Transaction(Protocol):
         """Store the notice and return it. If its call has one with the same text, return that."""
 
     async def count_notices(
-        self,
-        *,
-        link: str | None = None,
-        party: str | None = None,
-        since: float,
-        until: float,
+        self, *, link: str | None = None, party: str | None = None, since: float, until: float
     ) -> int:
         """Number of notices after `since` and up to `until`, optionally of one link or one party
         (`Project.party`). Notices about operations do not count."""

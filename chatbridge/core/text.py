@@ -13,7 +13,7 @@ from functools import lru_cache
 RECOMMENDED = "(recommended)"
 
 _VIRAMA = 9
-_MARKS = 8
+MAX_MARKS = 8
 """Maximum of combining marks on one letter in any script. A stack of more covers other lines."""
 HIDDEN = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2028\u2029\u2065\u3164\uffa0"
@@ -126,14 +126,14 @@ _TRICKY = re.compile(
     | (?<=J) (?<![Vv]J) (?: (?<![YF]J) | (?!Y) )          # emoji can be several joined symbols
     | (?<=N) (?<![Vv]N) (?: (?<![AB]N) | (?![AB]) )       # Persian and its relatives need it
     | (?<=[MV]) (?<![^_H][MV]) [MV]* [JN]?                # without a base
-    | (?<=[MV]{{{_MARKS + 1}}}) [JN]?                     # too many
+    | (?<=[MV]{{{MAX_MARKS + 1}}}) [JN]?                     # too many
     )
     """,
     re.VERBOSE,
 )
 """Characters that could deceive at their position. What a script or an emoji needs there is left
 out, because it changes how its neighbours look."""
-_RUN = re.compile(f"[HSEFJNMV]{{{_MARKS + 1},}}")
+_RUN = re.compile(f"[HSEFJNMV]{{{MAX_MARKS + 1},}}")
 
 
 def prose(text: str) -> str:

@@ -285,12 +285,7 @@ class SqliteTransaction:
         return self.unreadable.first("notice", known, notice_of) or notice
 
     async def count_notices(
-        self,
-        *,
-        link: str | None = None,
-        party: str | None = None,
-        since: float,
-        until: float,
+        self, *, link: str | None = None, party: str | None = None, since: float, until: float
     ) -> int:
         of = {"link": link, "party": party, "since": since, "until": until}
         ((count,),) = await self.rows(COUNT_NOTICES, of)

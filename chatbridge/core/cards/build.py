@@ -44,11 +44,7 @@ ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to r
 
 
 def build_card(
-    ask: Ask,
-    *,
-    channel: str,
-    latest_deadline: float | None = None,
-    only_on: tuple[str, ...] = (),
+    ask: Ask, *, channel: str, latest_deadline: float | None = None, only_on: tuple[str, ...] = ()
 ) -> Card:
     """Build the card that `channel` should show.
 
