@@ -16,7 +16,7 @@ from uuid import uuid4
 from chatbridge.core.asks import transitions
 from chatbridge.core.cards.operation_summary import strip_escapes
 from chatbridge.core.cards.phrases import NOWHERE
-from chatbridge.core.cards.row import Past, Row, Rows
+from chatbridge.core.cards.row import Row
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
@@ -48,7 +48,8 @@ class _Broker(Protocol):
         self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
     ) -> Ask: ...
 
-    async def show_again(self, ask_id: str) -> None: ...
+    async def show_again(self, ask_id: str) -> None:
+        """Let every surface check whether it shows the current revision, and send it if not."""
 
 
 Outputs = Callable[[str], Awaitable[bytes | None]]
@@ -71,6 +72,9 @@ class AskActions:
         self._clock = clock
         self._policy = broker.policy
         self._outputs = outputs
+        self.open_asks, self.history, self.notices = store.open_asks, store.history, store.notices
+        self.open_rows, self.past_rows = store.open_rows, store.past_rows
+        self.show_again = broker.show_again
 
     async def ask(self, ask_id: str) -> Ask:
         """:raises UnknownAsk:"""
@@ -78,20 +82,6 @@ class AskActions:
         if ask is None:
             raise UnknownAsk(ask_id)
         return ask
-
-    async def open_asks(self) -> Sequence[Ask]:
-        return await self._store.open_asks()
-
-    async def open_rows(self, *, limit: int, skip: int = 0) -> Rows:
-        return await self._store.open_rows(limit=limit, skip=skip)
-
-    async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
-        return await self._store.history(limit=limit, search=search)
-
-    async def past_rows(
-        self, *, limit: int, before: Past | None = None, search: str | None = None
-    ) -> Sequence[Row]:
-        return await self._store.past_rows(limit=limit, before=before, search=search)
 
     async def put(
         self,
@@ -177,10 +167,6 @@ class AskActions:
         with suppress(UnknownAsk, AskEnded):
             await self._broker.change(ask_id, transitions.bump_revision)
 
-    async def show_again(self, ask_id: str) -> None:
-        """Let every surface check whether it shows the current revision, and send it if not."""
-        await self._broker.show_again(ask_id)
-
     async def behind(self, *, surface: str) -> Sequence[Ask]:
         """Asks that this surface may show in an old revision: open ones, and recently ended ones
         with a post there."""
@@ -216,10 +202,6 @@ class AskActions:
         """Delete a stored value, if there is one."""
         if await self._store.note(channel=channel, key=key) is not None:
             await self._store.write(lambda tx: tx.drop_note(channel=channel, key=key))
-
-    async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
-        """Notices after `since`, newest first."""
-        return await self._store.notices(since=since, limit=limit)
 
     async def output(self, operation_id: str) -> bytes | None:
         """The stored output of an operation without escape sequences; it may be long. None: there

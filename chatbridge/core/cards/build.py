@@ -82,7 +82,7 @@ def build_card(
         declared=_declared(ask) if ask.open else None,
         created_at=ask.created_at,
         deadline=ask.deadline,
-        soon_at=soon_at(ask),
+        soon_at=soon_at(created_at=ask.created_at, deadline=ask.deadline),
         orphaned=ask.orphaned and ask.open,
         outcome=outcome,
         by_you=bool(outcome and outcome.by and outcome.by.channel == channel),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from chatbridge.core.asks.deadlines import compute_soon_at
+from chatbridge.core.asks.deadlines import soon_at
 from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, State
 from chatbridge.core.cards.outcome_text import how_it_ended
 from chatbridge.core.model import Agent, Project, Status
@@ -64,7 +64,7 @@ class Row:
 
     @property
     def soon_at(self) -> float | None:
-        return compute_soon_at(created_at=self.created_at, deadline=self.deadline)
+        return soon_at(created_at=self.created_at, deadline=self.deadline)
 
     @property
     def ended_at(self) -> float:

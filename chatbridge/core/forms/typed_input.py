@@ -160,27 +160,20 @@ def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
         return _on_review(card, said)
     if card.view is not View.QUESTION or question is None or not card.choices:
         return (form.Text(text=text, step=card.step),)
-    match question.type:
-        case QuestionType.CONFIRM:
-            pick = _find_option(question, text, names)
-            return YES_OR_NO if pick is None else (card.choices[pick].action,)
-        case QuestionType.MULTI_SELECT:
-            return _set_options(card, names, text)
-        case _:
-            option = _match_option(card, names, _fold_labels(card), text)
-            if isinstance(option, Unclear):
-                return option
-            if option is None:
-                return (form.Text(text=text, step=card.step),)
-            return (form.Choose(step=card.step, option=option),)
+    if question.type is QuestionType.CONFIRM:
+        pick = _find_option(question, text, names)
+        return YES_OR_NO if pick is None else (card.choices[pick].action,)
+    return _pick_options(card, names, text, multi=question.type is QuestionType.MULTI_SELECT)
 
 
 def _find_control(ask: Ask, card: Card, said: str) -> tuple[Action, ...] | Unclear | None:
     """Return the action of a word that stands for a button; None if none does."""
-    if said[:1] == "!" and said[1:] in _ASKING_BACK:
-        return _ask_back_events(ask, card, said[1:]) or _unfit_reply(card, said[1:])
-    if said[:1] == "!" and said[1:] in _WORDS:
-        return _find_word_action(ask, card, said[1:]) or _unfit_reply(card, said[1:])
+    word = said[1:]
+    if said[:1] == "!" and word in (*_WORDS, *_ASKING_BACK):
+        find = _ask_back_events if word in _ASKING_BACK else _find_word_action
+        needed = word == "skip" and card.view is View.QUESTION and card.required
+        why = form.REQUIRED.why if needed else form.UNFIT.why
+        return find(ask, card, word) or Unclear(why=why)
     if card.view is View.CANCEL:
         button = card.button(_CANCEL_WORDS[said]) if said in _CANCEL_WORDS else None
         return (button.action,) if button else None
@@ -206,18 +199,10 @@ def _ask_back_events(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | No
     explain = word == "explain"
     if explain and card.view is View.EXPLAIN:
         return (form.Explain(step=card.step),)
-    way: tuple[Action, ...] = (form.AskCancel(step=card.step),)
-    if card.view is View.CANCEL:
-        way = ()
-    elif card.view is View.EXPLAIN:
-        way = (form.Back(step=card.step),)
+    to_cancel = form.Back if card.view is View.EXPLAIN else form.AskCancel
+    way = () if card.view is View.CANCEL else (to_cancel(step=card.step),)
     step = card.step + len(way)
     return (*way, form.AskExplain(step=step) if explain else form.Rephrase(step=step))
-
-
-def _unfit_reply(card: Card, word: str) -> Unclear:
-    needed = word == "skip" and card.view is View.QUESTION and card.required
-    return Unclear(why=form.REQUIRED.why if needed else form.UNFIT.why)
 
 
 def _on_review(card: Card, said: str) -> tuple[Action, ...] | Unclear:
@@ -229,24 +214,25 @@ def _on_review(card: Card, said: str) -> tuple[Action, ...] | Unclear:
     return SEND_OR_NUMBER
 
 
-def _set_options(card: Card, names: Names, text: str) -> tuple[Action, ...] | Unclear:
+def _pick_options(
+    card: Card, names: Names, text: str, *, multi: bool
+) -> tuple[Action, ...] | Unclear:
     """A list is the complete choice and finishes it. Any other text is added as Other."""
-    labels = _fold_labels(card)
+    labels = [_fold(choice.label) for choice in card.choices]
     picks = [_match_option(card, names, labels, text)]
-    if picks == [None]:
+    if multi and picks == [None]:
         picks = [_match_option(card, names, labels, part) for part in _split_list(text)]
     if not picks or None in picks:
         return (form.Text(text=text, step=card.step),)
     if unclear := next((pick for pick in picks if isinstance(pick, Unclear)), None):
         return unclear
+    chosen = [pick for pick in picks if isinstance(pick, int)]
+    if not multi:
+        return (form.Choose(step=card.step, option=chosen[0]),)
     # Set every option, because another channel may be toggling at the same time.
     options = range(len(card.choices))
-    toggles = [form.Toggle(step=card.step, option=i, on=i in picks) for i in options]
+    toggles = [form.Toggle(step=card.step, option=i, on=i in chosen) for i in options]
     return (*sorted(toggles, key=lambda toggle: toggle.on), form.Done(step=card.step))
-
-
-def _fold_labels(card: Card) -> list[str]:
-    return [_fold(choice.label) for choice in card.choices]
 
 
 def _match_option(
