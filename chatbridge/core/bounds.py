@@ -36,9 +36,7 @@ def bound_text(text: str) -> str:
 
 async def bound_request(request: AskRequest) -> AskRequest:
     """Return the request with its texts in the form in which they are stored.
-
-    :raises ToolInputError: the texts are too long.
-    """
+    :raises ToolInputError: the texts are too long."""
     weight = sum(map(len, _texts(request.title, request.questions)))
     _check_size(weight)
     if is_approval(request.questions):

@@ -98,9 +98,7 @@ class Operation:
 
 class OperationStore(Protocol):
     """Stores operations. Every method is one transaction. A write has been synced when it returns.
-
-    All methods :raises StoreError:
-    """
+    All methods :raises StoreError:"""
 
     async def add(self, operation: Operation) -> Operation:
         """Store the operation and return it. If its call has an undelivered one with the same tool

@@ -57,12 +57,9 @@ Outputs = Callable[[str], Awaitable[bytes | None]]
 
 
 class AskActions:
-    """What a channel may do: read asks, and apply a person's input.
-
-    A cursor is committed in the same transaction as the effect. All methods that change an ask
-    :raises UnknownAsk: :raises AskEnded: :raises NotHere: it is an approval that this channel may
-    not settle.
-    """
+    """What a channel may do: read asks, and apply a person's input. A cursor is committed in the
+    same transaction as the effect. All methods that change an ask :raises UnknownAsk:
+    :raises AskEnded: :raises NotHere: it is an approval that this channel may not settle."""
 
     def __init__(
         self, broker: _Broker, *, store: Store, clock: Clock, outputs: Outputs | None = None
@@ -251,17 +248,12 @@ class Surface(Protocol):
     pace: RateLimit
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
-        """Post the ask's card, or update the one at `place`.
-
-        :raises RetryLater: not done; try again after its pause.
-        :raises PostGone: there is no card at `place` any more.
-        """
+        """Post the ask's card, or update the one at `place`. :raises RetryLater: not done; try
+        again after its pause. :raises PostGone: there is no card at `place` any more."""
 
     async def announce(self, notice: Notice) -> bool:
         """Show a notice, which is never edited. Return whether somebody can see it now.
-
-        :raises RetryLater: not done; try again after its pause.
-        """
+        :raises RetryLater: not done; try again after its pause."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -292,16 +284,12 @@ class Channel(Protocol):
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         """Receive input until cancelled. Call `ready` as soon as cards can be shown.
-
-        :raises ChatbridgeError: the channel does not work now; run it again later.
-        """
+        :raises ChatbridgeError: the channel does not work now; run it again later."""
 
     async def tell(self, remark: Remark) -> None:
         """Send the remark to each chat that does not have it, and add these to `remark.told`. A
-        channel that shows remarks otherwise does nothing.
-
-        :raises RetryLater: some chats do not have it yet; try again after its pause.
-        """
+        channel that shows remarks otherwise does nothing. :raises RetryLater: some chats do not
+        have it yet; try again after its pause."""
 
     async def drain(self) -> None:
         """Return once the backlog of the service has been processed."""

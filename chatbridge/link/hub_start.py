@@ -27,10 +27,8 @@ whoever sets them can intercept that connection."""
 
 
 def start_hub(state: str) -> int:
-    """Start a hub in its own session and return the descriptor of its report.
-
-    The hub becomes a child of init, not of the caller.
-    """
+    """Start a hub in its own session and return the descriptor of its report. The hub becomes a
+    child of init, not of the caller."""
     runtime_paths.make_private(state)
     environment = _hub_environment(state)
     log = _open_log(runtime_paths.log_path(state))
@@ -90,10 +88,9 @@ def _open_log(path: str) -> int:
 
 
 def _hub_environment(state: str) -> dict[str, str]:
-    """Return the variables of the link's environment that a hub needs, with absolute paths.
-
-    The rest belongs to the client, such as a virtual environment or a debugger's variables. It must
-    not affect the other agents."""
+    """Return the variables of the link's environment that a hub needs, with absolute paths. The
+    rest belongs to the client, such as a virtual environment or a debugger's variables. It must not
+    affect the other agents."""
     environment = {name: value for name, value in os.environ.items() if _is_needed(name)}
     environment["CHATBRIDGE_STATE_DIR"] = state
     environment["PATH"] = HUB_PATH

@@ -103,9 +103,7 @@ class Link:
 
     def _step(self) -> bool:
         """Wait for one event or the next attempt to find a hub. Return False at the end.
-
-        :raises NoHub: the search has failed. Other events are reported again.
-        """
+        :raises NoHub: the search has failed. Other events are reported again."""
         self._continue_search(time.monotonic())
         self._answer_without_hub()
         poller, until = self._build_poller()

@@ -67,10 +67,7 @@ class Search:
         self._held = False
 
     def step(self, now: float) -> socket.socket | None:
-        """Try to connect, and start a hub if that is due.
-
-        :raises NoHub: the search has failed.
-        """
+        """Try to connect, and start a hub if that is due. :raises NoHub: the search has failed."""
         info = lock_file.read(self.state)
         if info and info.pid not in (None, self._holder):
             self._holder = info.pid
@@ -117,10 +114,8 @@ class Search:
             raise NoHub(info.error)
 
     def report_ready(self, now: float) -> None:
-        """Read the report of the hub that this search has started.
-
-        :raises NoHub: it cannot start.
-        """
+        """Read the report of the hub that this search has started. :raises NoHub: it cannot
+        start."""
         assert self.report is not None
         piece = os.read(self.report, 65536)
         self._report_data += piece
@@ -227,11 +222,8 @@ def is_machine_hub_wanted() -> bool:
 
 def connect_machine_hub(path: str = MACHINE_SOCKET) -> socket.socket:
     """Open a non-blocking connection to the machine's hub. It runs as another user. The path
-    authenticates it: only root can create a socket there.
-
-    :raises OSError: there is none, or this user may not connect.
-    :raises SocketUnusable: others than root could have created it.
-    """
+    authenticates it: only root can create a socket there. :raises OSError: there is none, or this
+    user may not connect. :raises SocketUnusable: others than root could have created it."""
     folder, place = os.lstat(os.path.dirname(path)), os.lstat(path)
     roots = folder.st_uid == 0 and place.st_uid == 0 and not folder.st_mode & 0o022
     if not (roots and stat.S_ISDIR(folder.st_mode) and stat.S_ISSOCK(place.st_mode)):

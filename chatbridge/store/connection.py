@@ -52,9 +52,7 @@ class Connection:
     @classmethod
     async def open(cls, path: Path, *, mode: str) -> Connection:
         """`mode` is a parameter of SQLite's file addresses, such as "mode=rw".
-
-        :raises StoreError:
-        """
+        :raises StoreError:"""
         address = f"{_uri(path)}?{mode}"
         try:
             sqlite = await aiosqlite.connect(
@@ -144,11 +142,9 @@ def _storable(parameters: Parameters) -> Parameters:
 
 
 class DatabaseFile:
-    """The file that was opened: whether it is still the one under its name.
-
-    A file that was deleted or replaced can still be written, and is lost when its last user closes
-    it. Nothing is watched: whoever writes, or asks, looks.
-    """
+    """The file that was opened: whether it is still the one under its name. A file that was deleted
+    or replaced can still be written, and is lost when its last user closes it. Nothing is watched:
+    whoever writes, or asks, looks."""
 
     def __init__(self, path: Path) -> None:
         """After it was opened, and its log with it: what is not yet in the file is in there."""

@@ -41,11 +41,8 @@ _ADD_SYNCHRONOUS = """
 
 
 async def check(path: Path) -> None:
-    """Look at the file without changing a byte of it.
-
-    :raises NewerDatabase:
-    :raises StoreError: it is not a database, or another program's.
-    """
+    """Look at the file without changing a byte of it. :raises NewerDatabase: :raises StoreError: it
+    is not a database, or another program's."""
     # With a log beside it the version may still be in there, and only a connection that takes
     # part in locking reads it; without one, "immutable" makes sure that none is created.
     log = path.with_name(path.name + "-wal")
@@ -72,11 +69,8 @@ def newest() -> int:
 
 async def upgrade(connection: Connection) -> None:
     """Apply the migrations that the file does not have yet, and mend what an early one left out.
-
     Foreign keys must be off: a migration that rebuilds a table would else lose its children.
-
-    :raises StoreError: the failed migration left nothing behind; those before it stay.
-    """
+    :raises StoreError: the failed migration left nothing behind; those before it stay."""
     if await connection.rows(_FIRST_OPERATIONS):
         await connection.script(_ADD_SYNCHRONOUS)
     ((found,),) = await connection.rows("PRAGMA user_version")

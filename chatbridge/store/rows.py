@@ -99,10 +99,8 @@ def ask_of(row: sqlite3.Row) -> Ask:
 
 
 def make(kind: type[T], row: sqlite3.Row, **parts: Any) -> T:
-    """Build a value from the columns that are called as its fields, and from these parts.
-
-    SQLite keeps a value of any type in any column. :raises ValueError: one of them does not fit.
-    """
+    """Build a value from the columns that are called as its fields, and from these parts. SQLite
+    keeps a value of any type in any column. :raises ValueError: one of them does not fit."""
     hashable: Any = kind
     columns = {name: row[name] for name in _field_names(hashable) if name not in parts}
     return cast("T", adapter(hashable).validate_python({**columns, **parts}))
@@ -266,11 +264,9 @@ def row_name(kind: str, row: sqlite3.Row) -> str:
 
 
 class UnreadableRows:
-    """Rows that this version cannot read: a newer one wrote them, or something damaged them.
-
-    Such a row stays as it is and is left out of what is read, so that everything else goes on. Each
-    is logged once, and all of them are listed for whoever asks how the store is.
-    """
+    """Rows that this version cannot read: a newer one wrote them, or something damaged them. Such a
+    row stays as it is and is left out of what is read, so that everything else goes on. Each is
+    logged once, and all of them are listed for whoever asks how the store is."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], None] = {}

@@ -132,13 +132,9 @@ class SqliteStore:
 
     @classmethod
     async def open(cls, path: Path) -> SqliteStore:
-        """Create the file where there is none, or bring it to this version's schema.
-
-        Close it in the end: its threads would keep the process alive.
-
-        :raises NewerDatabase: the file was left untouched.
-        :raises StoreError: it cannot be opened, or is not chatbridge's.
-        """
+        """Create the file where there is none, or bring it to this version's schema. Close it in
+        the end: its threads would keep the process alive. :raises NewerDatabase: the file was left
+        untouched. :raises StoreError: it cannot be opened, or is not chatbridge's."""
         _create(path)
         await migrate.check(path)
         _make_private(path)

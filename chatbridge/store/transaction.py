@@ -151,11 +151,9 @@ def save_ask_sql(row: Iterable[str]) -> str:
 
 @dataclass(slots=True)
 class Cache:
-    """What was written last, as it is in the file: most reads are of these.
-
-    The hub's lock makes this process the file's only writer, so nothing can change behind its back.
-    None: the file has another text than was given.
-    """
+    """What was written last, as it is in the file: most reads are of these. The hub's lock makes
+    this process the file's only writer, so nothing can change behind its back. None: the file has
+    another text than was given."""
 
     asks: OrderedDict[str, Ask | None] = field(default_factory=OrderedDict)
     calls: OrderedDict[CallName, Call | None] = field(default_factory=OrderedDict)

@@ -159,9 +159,7 @@ class Broker:
         counts_for: float | None = None,
     ) -> tuple[Ask, Call]:
         """Add a caller to an ask, by its id. An approval takes no further callers.
-
-        :raises UnknownAsk: no ask of this project and these tools has this id.
-        """
+        :raises UnknownAsk: no ask of this project and these tools has this id."""
         now = self._clock.time()
 
         def fits(ask: Ask) -> bool:
@@ -259,11 +257,8 @@ class Broker:
         self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
     ) -> Ask:
         """Apply `change` to an ask in one transaction. Notes are saved even if the change is
-        refused, because the input was processed.
-
-        :raises UnknownAsk:
-        :raises AskEnded: another change came first.
-        """
+        refused, because the input was processed. :raises UnknownAsk: :raises AskEnded: another
+        change came first."""
 
         async def work(tx: Transaction) -> tuple[Ask, bool] | ChatbridgeError:
             for note in notes:

@@ -70,10 +70,8 @@ class Scheduler:
         on_clock_step: Callable[[], Awaitable[None]],
         on_wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """Call `on_due` for each due entry, until cancelled.
-
-        `on_clock_step` is called first and after every clock step, `on_wake` at every clock check.
-        """
+        """Call `on_due` for each due entry, until cancelled. `on_clock_step` is called first and
+        after every clock step, `on_wake` at every clock check."""
         offset = self._clock_offset()
         await on_clock_step()
         while True:

@@ -52,10 +52,7 @@ def open_ask(
 
 
 def apply_event(ask: Ask, event: form.Event) -> form.Step:
-    """Apply a form event to the draft of an ask.
-
-    :raises AskEnded: the ask takes no more input.
-    """
+    """Apply a form event to the draft of an ask. :raises AskEnded: the ask takes no more input."""
     anyway = isinstance(event, form.AnswerAnyway)
     if ask.open and ask.approval:
         return approval.advance(ask.questions[0], ask.draft, event)
@@ -74,10 +71,7 @@ def takes_late_answer(ask: Ask) -> bool:
 
 
 def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy) -> Ask:
-    """Answer the ask, in time or after its time-out.
-
-    :raises AskEnded:
-    """
+    """Answer the ask, in time or after its time-out. :raises AskEnded:"""
     outcome = Outcome(at=now, answers=answers, by=by)
     kept_until = None if ask.approval else now + policy.late_answer_ttl
     after = _revised(ask, kept_until=kept_until, delivered_at=None)

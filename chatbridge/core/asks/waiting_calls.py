@@ -153,11 +153,9 @@ class WaitingCalls:
             self._absent_expired.set()
 
     async def wait_for_absent_callers(self, request: AskRequest, name: CallName) -> None:
-        """Wait until it is known whether earlier callers with the same content come back.
-
-        After a start, an ask may have a caller that ended with the hub. The new call then continues
-        that ask instead of asking a second time. Callers over HTTP never come back.
-        """
+        """Wait until it is known whether earlier callers with the same content come back. After a
+        start, an ask may have a caller that ended with the hub. The new call then continues that
+        ask instead of asking a second time. Callers over HTTP never come back."""
 
         async def work(tx: Transaction) -> tuple[bool, list[Ask]]:
             wait = False
@@ -256,9 +254,7 @@ class WaitingCalls:
     ) -> tuple[Ask, Call] | None:
         """Return the ask and the call if this call was made before. A link never repeats a
         delivered call, so the same name then means that the client has reused its id.
-
-        :raises CallCancelled: the client has cancelled this call before it was processed.
-        """
+        :raises CallCancelled: the client has cancelled this call before it was processed."""
         self.check_not_cancelled(name)
         call = await tx.call(name)
         if call is None or call.delivered_at is not None:
@@ -293,10 +289,8 @@ class WaitingCalls:
         self, tx: Transaction, name: CallName, fingerprint: str, *, shared: bool
     ) -> tuple[Ask, Call] | None:
         """Return the open ask with the same content that this link already waits for, and the last
-        call for it. The new call replaces tickets and calls that were given up silently.
-
-        `shared`: several agents use this link, so a waiting call may be another agent's.
-        """
+        call for it. The new call replaces tickets and calls that were given up silently. `shared`:
+        several agents use this link, so a waiting call may be another agent's."""
         found = None
         for call in await tx.live_calls_of(name.link, fingerprint=fingerprint):
             ask = await tx.ask(call.ask_id)

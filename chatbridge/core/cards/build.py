@@ -46,11 +46,9 @@ ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to r
 def build_card(
     ask: Ask, *, channel: str, latest_deadline: float | None = None, only_on: tuple[str, ...] = ()
 ) -> Card:
-    """Build the card that `channel` should show.
-
-    `latest_deadline`: how far the deadline can be moved; without it there is no "+15 min".
-    `only_on`: the channels that can settle this ask, if `channel` cannot.
-    """
+    """Build the card that `channel` should show. `latest_deadline`: how far the deadline can be
+    moved; without it there is no "+15 min". `only_on`: the channels that can settle this ask, if
+    `channel` cannot."""
     state = state_of(ask)
     view = ask.draft.view if state in (State.OPEN, State.LATE) else None
     on_one_question = view is not None and ask.draft.at < len(ask.questions)
