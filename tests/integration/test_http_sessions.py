@@ -78,7 +78,7 @@ async def test_an_idle_session_ends_and_its_calls_wait_no_longer(
 ) -> None:
     session = book.sessions.opened(named, book.token)
     await book.hub.ask(link=session.link, timeout=10 * IDLE)
-    book.hub.broker.waiting_calls._connections[session.link] = (
+    book.hub.broker.waiting_calls._links[session.link] = (
         1  # the world has opened it once more
     )
     await book.tick(IDLE - 1)

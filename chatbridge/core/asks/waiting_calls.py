@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chatbridge.core.asks import transitions
@@ -43,6 +43,18 @@ class LearnedLimit:
     cancels: bool  # Whether the client sends a cancellation
 
 
+@dataclass(slots=True)
+class _Link:
+    """What is known of a link while it is connected."""
+
+    connections: int = 0  # A new one may open before the old one is seen to close
+    cancelled: set[str] = field(default_factory=set)
+    """Requests that were cancelled before they were processed."""
+    limit: LearnedLimit | None = None
+    last_cancel: tuple[float, float] = (math.inf, 0.0)
+    """Time of the last cancellation without a reason, and how long its call had waited."""
+
+
 class WaitingCalls:
     def __init__(
         self, store: Store, *, clock: Clock, policy: Policy, committed: Callable[[Ask], None]
@@ -51,60 +63,46 @@ class WaitingCalls:
         self._clock = clock
         self._policy = policy
         self._committed = committed
-        self._connections: dict[str, int] = {}
-        """Connections of each link: a new one may open before the old one is seen to close."""
+        self._links: dict[str, _Link] = {}
         self._absent_expired = asyncio.Event()
-        self._cancelled_requests: dict[str, set[str]] = {}
-        """Requests of each link that were cancelled before they were processed."""
-        self._limits: dict[str, LearnedLimit] = {}  # By link, while it is connected
-        self._unexplained_cancels: dict[str, tuple[float, float]] = {}
-        """By link: time of the last cancellation without a reason, and how long the call waited."""
 
-    # ── links and calls ───────────────────────────────────────────────────────────────────────────
+    def _link(self, link: str) -> _Link:
+        """What is put into that of an unconnected link is lost."""
+        return self._links.get(link) or _Link()
 
     def link_opened(self, link: str) -> None:
-        self._connections[link] = self._connections.get(link, 0) + 1
+        self._links.setdefault(link, _Link()).connections += 1
 
     async def link_closed(self, link: str) -> None:
         """End the calls of a link. A link that reconnects repeats them. If it has reconnected
         already, `resumed` tells which calls have ended."""
-        left = self._connections.pop(link, 1) - 1
-        if left:
-            self._connections[link] = left
+        self._link(link).connections -= 1
+        if self._link(link).connections > 0:
             return
-        self._cancelled_requests.pop(link, None)
-        self._limits.pop(link, None)
-        self._unexplained_cancels.pop(link, None)
-
+        self._links.pop(link, None)
         await self._write_until_done(
             lambda tx: self._end_link(tx, link),
             f"link {link}: its calls stay live for now",
-            wanted=lambda: link not in self._connections,
+            wanted=lambda: link not in self._links,
         )
 
     def clear_cancelled(self, name: CallName) -> None:
         """Forget an earlier cancellation under this name: a new request uses it."""
-        self._cancelled_requests.get(name.link, set()).discard(name.request)
+        self._link(name.link).cancelled.discard(name.request)
 
     async def cancel(self, name: CallName, *, timed_out: bool | None = False) -> None:
-        """End a call that its client has cancelled. A call that has its response, even a ticket,
-        is left as it is. A call that has not arrived yet will be refused when it does, because
-        nobody would be there for its answer.
-
-        `timed_out`: the client reached its own time limit; None if it does not say.
-        """
+        """End a call that its client has cancelled. One that has its response, even a ticket, is
+        left as it is. One that has not arrived yet will be refused when it does. `timed_out`: the
+        client reached its own time limit; None if it does not say."""
         now = self._clock.time()
         # Before the transaction: the call itself may be the next work in the same commit.
-        cancelled: set[str] = set()
-        if name.link in self._connections:
-            cancelled = self._cancelled_requests.setdefault(name.link, cancelled)
+        cancelled = self._link(name.link).cancelled
         if len(cancelled) < MAX_CANCELLED_REQUESTS:
             cancelled.add(name.request)
 
         async def work(tx: Transaction) -> tuple[Call | None, list[Ask]]:
             call = await tx.call(name)
-            waits = call is not None and call.live and call.delivered_at is None
-            ended = [call] if call is not None and waits else []
+            ended = [call] if call and call.live and call.delivered_at is None else []
             return call, await self._end_calls(tx, ended, for_good=True)
 
         def tell(found: tuple[Call | None, list[Ask]]) -> None:
@@ -119,11 +117,8 @@ class WaitingCalls:
 
     async def resumed(self, link: str, *, repeated: set[str]) -> None:
         """End the calls that a reconnected link has not repeated; their answers are kept.
-
         `repeated` also holds the calls whose response the link has and will confirm. Tickets stay
-        valid, except an approval's that has not reached its client: nobody should allow what was
-        given up.
-        """
+        valid, except an approval's that has not reached its client: that was given up."""
 
         async def work(tx: Transaction) -> list[Ask]:
             gone, back = [], []
@@ -143,7 +138,7 @@ class WaitingCalls:
         """End the calls of links that have not reconnected in time after a start."""
 
         async def work(tx: Transaction) -> list[Ask]:
-            gone = [link for link in await tx.live_links() if link not in self._connections]
+            gone = [link for link in await tx.live_links() if link not in self._links]
             return [ask for link in gone for ask in await self._end_link(tx, link)]
 
         try:
@@ -163,7 +158,7 @@ class WaitingCalls:
             if await tx.call(name) is not None:
                 return wait, changed
             for link in await tx.live_links():
-                if link in self._connections:
+                if link in self._links:
                     continue
                 for call in await tx.live_calls_of(link, fingerprint=request.fingerprint):
                     ask = await tx.ask(call.ask_id)
@@ -246,7 +241,7 @@ class WaitingCalls:
 
     def check_not_cancelled(self, name: CallName) -> None:
         """:raises CallCancelled: the client has cancelled this call before it was processed."""
-        if name.request in self._cancelled_requests.get(name.link, ()):
+        if name.request in self._link(name.link).cancelled:
             raise CallCancelled
 
     async def resume(
@@ -303,16 +298,15 @@ class WaitingCalls:
     # ── how long clients wait ─────────────────────────────────────────────────────────────────────
 
     def learned_limit(self, link: str) -> LearnedLimit | None:
-        return self._limits.get(link)
+        return self._link(link).limit
 
     def note_superseded(self, call: Call) -> None:
         """Learn from a call that its link has repeated: the client gave it up silently, at the
         latest now. An unused ticket came too late for it. A link of which nothing has been learned
         may have had other reasons to ask again."""
-        link = call.name.link
-        if not call.ticket or link in self._limits:
+        if not call.ticket or self.learned_limit(call.name.link):
             until = call.delivered_at or self._clock.time()
-            self._learn_limit(link, until - call.started_at, cancels=False)
+            self._learn_limit(call.name.link, until - call.started_at, cancels=False)
 
     def _reveals_limit(self, call: Call, now: float, timed_out: bool | None) -> bool:
         """Whether a cancellation shows how long its client waits. One without a reason does if the
@@ -320,19 +314,17 @@ class WaitingCalls:
         because a person who stops the agent cancels them all at once."""
         if timed_out is not None:
             return timed_out
-        link, waited = call.name.link, now - call.started_at
-        before, as_long = self._unexplained_cancels.get(link, (math.inf, 0.0))
-        if link in self._connections:
-            self._unexplained_cancels[link] = now, waited
+        link, waited = self._link(call.name.link), now - call.started_at
+        (before, as_long), link.last_cancel = link.last_cancel, (now, waited)
         return before <= call.started_at and abs(waited - as_long) <= LIMIT_TOLERANCE_SECONDS
 
     def _learn_limit(self, link: str, seconds: float, *, cancels: bool) -> None:
         """Remember the shortest time seen: each one includes the time until the client asked
         again."""
-        known = self._limits.get(link)
+        known = self.learned_limit(link)
         shorter = known is None or seconds < known.seconds
-        if shorter and seconds >= MIN_LEARNED_LIMIT_SECONDS and link in self._connections:
-            self._limits[link] = LearnedLimit(seconds=seconds, cancels=cancels)
+        if shorter and seconds >= MIN_LEARNED_LIMIT_SECONDS and link in self._links:
+            self._links[link].limit = LearnedLimit(seconds=seconds, cancels=cancels)
             log.info("link %s: its client gives a call up after %.0f s", link, seconds)
 
     # ── responses ─────────────────────────────────────────────────────────────────────────────────
@@ -359,9 +351,7 @@ class WaitingCalls:
             if ask is None or ask.open:
                 return await self._end_calls(tx, [call])  # it was told of an error
             await tx.save_call(replace(call, ended_at=call.ended_at or now))
-            if ask.delivered_at is not None:
-                return []
-            if ask.late is not None and not call.late:
+            if ask.delivered_at is not None or (ask.late is not None and not call.late):
                 return []  # what it carried was the time-out, not the late answer
             newest = await tx.newest_call(ask.id, link=name.link)
             if newest is not None and newest.name != name:
