@@ -21,8 +21,7 @@ from chatbridge.core.text import collapse_runs, count_codes, visible
 T = TypeVar("T")
 
 MAX_CHARACTERS = 400_000  # Limit for all texts of an ask together, both as received and as shown
-MAX_LABEL_CHARACTERS = 100_000
-"""Limit for all labels of an ask, as shown: they are converted again for each card."""
+MAX_LABEL_CHARACTERS = 100_000  # Of all labels of an ask, which are converted for each card
 MAX_HIDDEN = 1_000  # A text in which more characters are shown by codes is stored with these codes
 THREAD_CHARACTERS = 4_000  # Longer texts are processed in a thread
 SLICE_SECONDS = 0.005  # How long a loop over many asks may block the event loop

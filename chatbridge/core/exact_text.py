@@ -30,8 +30,7 @@ from chatbridge.core.text import (
 TAB = "⇥"
 LEFT_TO_RIGHT = "\u200e"  # An invisible mark. One that is part of the text is shown by its code.
 _BRACKET = "⟨"
-_INVISIBLE = HIDDEN | LOOKS_BLANK | {_BRACKET, TAB}
-"""Includes the signs that this module uses itself."""
+_INVISIBLE = HIDDEN | LOOKS_BLANK | {_BRACKET, TAB}  # With the signs that this module uses
 _HIDDEN_RANGES = (
     ("\u1100", "\u11ff"), ("\ua960", "\ua97f"), ("\ud7b0", "\ud7ff"),
     ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef"),

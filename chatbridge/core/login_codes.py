@@ -13,8 +13,7 @@ from chatbridge.core.ports import Clock
 
 CODE_SECONDS = 600
 
-_ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-"""32 letters and digits that do not look alike: five bits each."""
+_ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # None look alike: five bits each
 _CODE_LETTERS = 12
 _CODES_AT_ONCE = 32
 _TRIES = 10

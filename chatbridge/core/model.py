@@ -53,8 +53,7 @@ class Answer:
     values: tuple[str, ...] = ()
     custom_text: str | None = None
     decided_by: str | None = None  # "timeout" if a declared default was used
-    ask_back: AskBack | None = None
-    """Set if the person asks back; `custom_text` is then what they want to know."""
+    ask_back: AskBack | None = None  # If set, `custom_text` is what the person wants to know
 
     @property
     def skipped(self) -> bool:
@@ -68,18 +67,13 @@ class Subject:
     code: str
     language: str | None = None
     file: str | None = None  # Path of the file to change, as the agent gave it
-    leads_to: str | None = None
-    """The real path, if that path or one in the input resolves to another one."""
+    leads_to: str | None = None  # The real path, if one in the input resolves to another
     folder: str | None = None  # Working directory of the command
-    started: bool = False
-    """The folder is only where the agent was started. It may have changed directory since."""
-    whole_first: bool = False
-    """It is long and cannot be undone, so all of it has to be shown before it can be allowed."""
-    latest: float | None = None
-    """Time at which the agent's client gives up. The deadline cannot be moved beyond it."""
+    started: bool = False  # The agent may have changed its directory since it started
+    whole_first: bool = False  # All of it has to be shown before it can be allowed
+    latest: float | None = None  # When the agent's client gives up: no deadline is later
     destructive: bool = False  # Marked as destructive by the owner: allowing it takes a second tap
-    beyond: str | None = None
-    """What else is allowed with it, as text, if the approval covers more than the subject."""
+    beyond: str | None = None  # What else is allowed with it, as text
 
     @property
     def where(self) -> str:
@@ -95,14 +89,11 @@ class Question:
     options: tuple[Option, ...] = ()
     required: bool = True
     placeholder: str | None = None
-    on_timeout: Answer | None = None
-    """The declared default. Used only if the owner's settings allow it, never for a confirm."""
+    on_timeout: Answer | None = None  # The declared default, if the owner's settings allow it
     title: str | None = None  # Short name of this question
     takes_ask_back: bool = False  # Asking back answers this question. Otherwise it cancels the ask.
     subject: Subject | None = None  # Of an approval: what to allow or deny
-    channels: tuple[str, ...] = ()
-    """Of an approval: channels that could settle it when it was asked. Empty in asks of versions
-    that did not store it."""
+    channels: tuple[str, ...] = ()  # Of an approval: where it could be settled when it was asked
 
     @property
     def choices(self) -> tuple[Option, ...]:
@@ -122,8 +113,7 @@ class Entry:
 
     picked: tuple[int, ...] = ()
     text: str | None = None
-    done: bool = False
-    """The person has moved on from this question. It is skipped if the entry is empty."""
+    done: bool = False  # The person has moved on. It is skipped if the entry is empty.
     ask_back: AskBack | None = None
 
 
@@ -216,8 +206,7 @@ class Ask:
     project: Project
     agent: Agent
     tool: str
-    dialect: str
-    """The input format of the tool that was used. It determines the format of the result."""
+    dialect: str  # The input format that was used, and so the format of the result
     title: str | None
     questions: tuple[Question, ...]
     fingerprint: str
@@ -278,13 +267,11 @@ class Call:
     ask_id: str
     question_ids: tuple[str, ...]
     started_at: float
-    ended_at: float | None = None
-    """When it stopped waiting: it got its outcome, was cancelled, or its link closed."""
+    ended_at: float | None = None  # It got its outcome, was cancelled, or its link closed
     delivered_at: float | None = None
     ticket: bool = False  # Its response was a ticket, so its delivery does not deliver the answer
     late: bool = False  # It received a kept answer
-    counts_until: float | None = None
-    """A response that is written later reaches nobody, because the client gave up silently."""
+    counts_until: float | None = None  # A later response reaches nobody: the client gave up
 
     @property
     def live(self) -> bool:

@@ -19,15 +19,13 @@ class Stage(StrEnum):
 
     AWAITING_APPROVAL = "awaiting_approval"
     QUEUED = "queued"
-    RUNNING = "running"
-    """Handed to the runner, or about to be. It may have started, and is never started twice."""
+    RUNNING = "running"  # It may have started, and is never started twice
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
     DENIED = "denied"
-    INTERRUPTED = "interrupted"
-    """Ended together with chatbridge or the machine; the result is unknown."""
+    INTERRUPTED = "interrupted"  # Ended with chatbridge or the machine; the result is unknown
 
 
 UNENDED = frozenset((Stage.AWAITING_APPROVAL, Stage.QUEUED, Stage.RUNNING))
@@ -40,8 +38,7 @@ class Plan:
     argv: tuple[str, ...]
     executable: str  # The file to run; `argv[0]` is only its name
     folder: str
-    environment: tuple[str, ...] = ()
-    """Names of additional environment variables. Values are never stored."""
+    environment: tuple[str, ...] = ()  # Names of additional variables. Values are never stored.
     timeout: float
     output_limit: int
     concurrency: int | None = None  # How many operations of its group may run at once
@@ -53,15 +50,13 @@ class Plan:
 class Result:
     """The result, with the beginning and the end of the output; a file has all of it."""
 
-    exit_code: int | None = None
-    """None: it was killed by a signal, did not end by itself, or never started."""
+    exit_code: int | None = None  # None: killed by a signal, ended by us, or never started
     signal: int | None = None
     head: str = ""  # The beginning of the output; all of it if `tail` is empty
     tail: str = ""
     size: int = 0  # Bytes of output
     left_out: int = 0  # Bytes of output that were not stored
-    reason: str | None = None
-    """Why it did not run or was ended, as text for the agent and its owner."""
+    reason: str | None = None  # Why it did not run or was ended, as text for people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +76,7 @@ class Operation:
     ask_id: str | None = None  # Its approval
     started_at: float | None = None
     ended_at: float | None = None
-    delivered: bool = False
-    """The client has the call's response. From then on, the same name means another call."""
+    delivered: bool = False  # From then on, the same name means another call
     result: Result = field(default_factory=Result)
 
     @property

@@ -21,8 +21,7 @@ from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 
-CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Without characters that look alike, and without vowels, so that no words appear."""
+CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # No look-alikes, and no vowels, so no words
 CODE_LENGTH = 8
 CODE_SECONDS = 600.0
 MAX_OPEN_CODES = 3
@@ -65,8 +64,7 @@ class Bot:
     """What a working channel offers for pairing."""
 
     address: Callable[[str], str]  # Returns the link that sends this payload to the bot
-    greet: Callable[[int], Awaitable[None]]
-    """Tells this chat that it is paired. :raises NotPaired: it is not."""
+    greet: Callable[[int], Awaitable[None]]  # Tells this chat that it is paired. :raises NotPaired:
 
 
 class Pairing:

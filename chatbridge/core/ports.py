@@ -24,8 +24,7 @@ from chatbridge.core.model import Answer, Ask, ChannelState, Notice, Person, Pos
 from chatbridge.core.policy import DAY, Policy
 from chatbridge.core.store_port import Store, Transaction
 
-REPAIR_SECONDS = 2 * DAY
-"""After a start, cards of asks that ended within this time are still updated."""
+REPAIR_SECONDS = 2 * DAY  # Cards of asks that ended since are updated after a start
 
 
 class Clock(Protocol):
@@ -52,8 +51,7 @@ class _Broker(Protocol):
         """Let every surface check whether it shows the current revision, and send it if not."""
 
 
-Outputs = Callable[[str], Awaitable[bytes | None]]
-"""Reads the output of an operation by its id, which may be any text; None if there is none."""
+Outputs = Callable[[str], Awaitable[bytes | None]]  # By the id of an operation; None if none
 
 
 class AskActions:
@@ -233,8 +231,7 @@ class Shown:
     place: str
     handles: tuple[str, ...] = ()
     messages: int = 0  # Number of new messages, including the card; an edit is none
-    complete: bool = True
-    """If false, there is more to show: record this result and show the same revision again."""
+    complete: bool = True  # If false, record this and show the same revision again
     cleanup_only: bool = False  # The remaining work can wait until other asks have been shown
     seen: bool = True  # Whether somebody can see it: it is in a chat, or a page is open
 
@@ -243,8 +240,7 @@ class Surface(Protocol):
     """A place where a channel shows cards: one chat, or the page."""
 
     name: str  # Unique among the surfaces of all channels. Posts are stored under it.
-    persistent: bool
-    """Whether the service keeps messages (a chat) or shows the current state (a page)."""
+    persistent: bool  # Whether it keeps messages (a chat) or shows the current state
     pace: RateLimit
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
@@ -262,8 +258,7 @@ class Remark:
 
     text: str
     id: str = field(default_factory=lambda: uuid4().hex)
-    told: set[str] = field(default_factory=set)
-    """The surfaces that have it already; kept when a channel is rebuilt."""
+    told: set[str] = field(default_factory=set)  # Surfaces that have it; kept across restarts
 
 
 class Channel(Protocol):
@@ -301,8 +296,7 @@ class Health:
 
     agents: Callable[[], Sequence[str]] = tuple  # The connected agents
     remarks: Callable[[], Sequence[str]] = tuple  # Remarks for the owner about them
-    troubles: Callable[[], Mapping[str, str | None]] = dict
-    """Each channel, and why it does not work now."""
+    troubles: Callable[[], Mapping[str, str | None]] = dict  # Each channel, and what is wrong
 
     faults: Callable[[], Sequence[str]] = tuple  # Problems of the hub itself or its database
 

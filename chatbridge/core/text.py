@@ -13,8 +13,7 @@ from functools import lru_cache
 RECOMMENDED = "(recommended)"
 
 _VIRAMA = 9
-MAX_MARKS = 8
-"""Maximum of combining marks on one letter in any script. A stack of more covers other lines."""
+MAX_MARKS = 8  # On one letter in any script. A stack of more covers other lines.
 HIDDEN = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2028\u2029\u2065\u3164\uffa0"
     "\ufff0\ufff1\ufff2\ufff3\ufff4\ufff5\ufff6\ufff7\ufff8"
@@ -25,8 +24,7 @@ LOOKS_BLANK = frozenset("\u2800\u303f\ufffc\U00013441\U00013442\U00016fe4\U0001d
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){3,}")
 _LONG_SPACES = re.compile(r"[ \t]{80,}")
 CACHE_SIZE = 4_096
-LONG_CHARACTERS, CARD_CACHE_SIZE = 4_000, 32
-"""A card is drawn several times while it is open, so results for long texts are cached."""
+LONG_CHARACTERS, CARD_CACHE_SIZE = 4_000, 32  # A card is drawn several times while it is open
 SLICE_CHARACTERS, CUT_SEARCH_CHARACTERS = 16_000, 1_000
 
 
@@ -206,8 +204,7 @@ def _describe_run(run: str) -> str:
     return f"⟨{names}{', …' if len(kinds) > 3 else ''} ×{len(run)}⟩"
 
 
-OTHER_TITLES = {"web": "web inbox", "terminal": "terminal"}
-"""Of channels whose title is not their name with a capital."""
+OTHER_TITLES = {"web": "web inbox", "terminal": "terminal"}  # Others: the name with a capital
 
 
 def title_of(channel: str) -> str:

@@ -19,8 +19,7 @@ Json = dict[str, object]
 
 MAX_CHUNK_BYTES = 4096  # A writable pipe takes at least this much, so that no write blocks
 _SUBSCRIPTION = "subscriptions/listen"
-_MIN_AGE_SECONDS = 1.0
-"""The next hub is told the age of calls that have waited longer: its clock may differ."""
+_MIN_AGE_SECONDS = 1.0  # The next hub is told the age of calls that waited longer
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _TOO_LONG = (
     f"the message is longer than {MAX_LINE // 1024 // 1024} MiB, which chatbridge takes at most"
@@ -113,8 +112,7 @@ class Relay:
         self._unacknowledged: dict[str, object] = {}
         self._hub_requests: dict[str, tuple[object, object, int]] = {}
         """Requests of hubs that are open at the client: id, call and generation."""
-        self._replies: list[tuple[str, bytes]] = []
-        """Replies for calls that are open, or for which no hub was connected."""
+        self._replies: list[tuple[str, bytes]] = []  # For open calls, or while there is no hub
 
     @property
     def has_waiting_requests(self) -> bool:

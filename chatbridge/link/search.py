@@ -18,8 +18,7 @@ from chatbridge.link import hub_start
 
 FIRST_LIMIT = 15.0
 LOST_LIMIT_SECONDS = 600.0  # A lost hub usually comes back, but a call must not wait for it forever
-GRACE_SECONDS = 1.0
-"""A restarting service takes the lock within this time. Links do not start a hub before."""
+GRACE_SECONDS = 1.0  # A restarting service takes the lock meanwhile, so no link starts a hub
 _SHORT_PAUSE_SECONDS = 0.25
 _MAX_FAILURES, _MAX_PATIENT_FAILURES = 3, 10
 """Failed starts before the search ends. More are allowed after a hub was lost: somebody waits, and

@@ -16,8 +16,7 @@ from chatbridge.store.connection import Connection
 
 SCHEMA: Traversable = files("chatbridge.store") / "schema"
 
-APPLICATION = 0x63627267
-"""What `0001_initial.sql` writes as application_id: this file is chatbridge's."""
+APPLICATION = 0x63627267  # The application_id that `0001_initial.sql` writes
 
 _HEADER = """
     SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master) AS objects

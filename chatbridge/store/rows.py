@@ -254,8 +254,7 @@ NAMES = {
     "command": ("id",),
 }
 """Columns that identify a row of each kind."""
-UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
-"""What making a value from a row may raise."""
+UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)  # Raised by unreadable rows
 
 
 def row_name(kind: str, row: sqlite3.Row) -> str:

@@ -50,8 +50,7 @@ from chatbridge.store.writer import Writer
 
 T = TypeVar("T")
 
-SWEPT_AT_ONCE = 200
-"""Asks removed in one work: a sweep of any size lets an answer pass within milliseconds."""
+SWEPT_AT_ONCE = 200  # In one work, so that an answer passes within milliseconds
 
 NAMED = 3
 BY_PREFIX = """

@@ -35,8 +35,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 CACHED = 2_000  # Of each kind; an ask takes about 5 KB
-MAX_CACHED_CHARACTERS = 20_000
-"""A longer ask is read from the file: 2,000 of the longest would take a gigabyte."""
+MAX_CACHED_CHARACTERS = 20_000  # Longer asks are read from the file
 
 ASK = "SELECT * FROM asks WHERE id = ?"
 OPEN_TWIN = """

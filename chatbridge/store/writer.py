@@ -20,8 +20,7 @@ from chatbridge.store.transaction import Cache, SqliteTransaction
 T = TypeVar("T")
 Work = Callable[[SqliteTransaction], Awaitable[T]]
 
-SHARED_BY_AT_MOST = 100
-"""Works in one commit: more would save little and keep the first of them waiting."""
+SHARED_BY_AT_MOST = 100  # More would save little and keep the first of them waiting
 
 log = logging.getLogger(__name__)
 

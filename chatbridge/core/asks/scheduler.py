@@ -14,8 +14,7 @@ from chatbridge.core.asks.deadlines import Due
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import race
 
-CLOCK_CHECK_SECONDS = 30.0
-"""Interval of wall clock checks: a sleep does not count the time of a suspended machine."""
+CLOCK_CHECK_SECONDS = 30.0  # A sleep does not count the time of a suspended machine
 CLOCK_STEP_SECONDS = 5.0  # Difference between wall and monotonic time that counts as a clock step
 MAX_BATCH = 200
 MAX_STALE_ENTRIES = 100  # Replaced entries that are tolerated before the heap is rebuilt

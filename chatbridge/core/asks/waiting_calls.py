@@ -24,10 +24,8 @@ from chatbridge.core.store_port import Store, Transaction
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0  # Pause before the end of a link is recorded again after a store error
-HTTP_SESSION_PREFIX = "http-"
-"""Id prefix of HTTP sessions, which cannot replay their calls to the next hub."""
-MAX_CANCELLED_REQUESTS = 1000
-"""Cancelled requests remembered for each link: invented ids must not fill the memory."""
+HTTP_SESSION_PREFIX = "http-"  # Of HTTP sessions, which cannot replay calls to the next hub
+MAX_CANCELLED_REQUESTS = 1000  # For each link: invented ids must not fill the memory
 APPROVAL_FETCH_SECONDS = 600.0
 """A link waits this long for a hub. A later call for an approved ask is not that link's."""
 MIN_LEARNED_LIMIT_SECONDS = 4.0
@@ -48,8 +46,7 @@ class _Link:
     """What is known of a link while it is connected."""
 
     connections: int = 0  # A new one may open before the old one is seen to close
-    cancelled: set[str] = field(default_factory=set)
-    """Requests that were cancelled before they were processed."""
+    cancelled: set[str] = field(default_factory=set)  # Requests cancelled before they came
     limit: LearnedLimit | None = None
     last_cancel: tuple[float, float] = (math.inf, 0.0)
     """Time of the last cancellation without a reason, and how long its call had waited."""

@@ -289,10 +289,8 @@ def _declared(ask: Ask) -> str | None:
 
 
 HEAD, TAIL = 1_500, 800
-FIRST_LINES, LAST_LINES = 14, 8
-"""How much of a long subject is shown until the person asks for all of it."""
-LONG_DIFF = FIRST_LINES + LAST_LINES + 1
-"""A subject with more lines is cut. The line that replaces the others counts, too."""
+FIRST_LINES, LAST_LINES = 14, 8  # Shown of a long subject until the person asks for all
+LONG_DIFF = FIRST_LINES + LAST_LINES + 1  # Longer ones are cut, to so many lines
 MAX_BEYOND_CHARACTERS = 240
 REALLY = "Really run this command?"
 MARKED = "It is marked as destructive, so it takes a second tap."

@@ -123,8 +123,7 @@ class Card:
     choices: tuple[Choice, ...] = ()
     lines: tuple[Line, ...] = ()
     buttons: tuple[Button, ...] = ()
-    declared: str | None = None
-    """The declared default, which is used if nobody answers and the owner allows it."""
+    declared: str | None = None  # The declared default, used if the owner allows it
     created_at: float = 0.0
     deadline: float | None = None
     soon_at: float | None = None  # When the card starts to say that time is running out
@@ -136,8 +135,7 @@ class Card:
     handed_over_late: bool = False
     unheard: bool = False  # No caller was waiting when it ended
     approval: bool = False
-    subject: Subject | None = None
-    """The subject of an approval, cut in the middle until the person asks for all of it."""
+    subject: Subject | None = None  # Cut in the middle until the person asks for all of it
     verdict: str | None = None  # The verdict label of an approval
     ours_to_run: bool = False  # chatbridge runs the command itself once it is allowed
     only_on: tuple[str, ...] = ()  # The channels that can settle this approval, if this one cannot

@@ -20,8 +20,7 @@ class Summary:
     language: str | None = None  # Of an approval: the language of its code
     file: bool = False  # The subject is the file to change
     approval: bool = False
-    channels: tuple[str, ...] = ()
-    """Of an approval: channels that could settle it when it was asked."""
+    channels: tuple[str, ...] = ()  # Of an approval: where it could be settled when it was asked
     count: int = 1  # Number of questions
     at: int = 0  # Index of the current question
     done: int = 0  # Number of answered questions
@@ -94,5 +93,4 @@ class Rows:
         return self.rows[0] if self.total == len(self.rows) == 1 else None
 
 
-Past = tuple[float, int]
-"""A position in the history: the end time of an ask, and its `seq` to break ties."""
+Past = tuple[float, int]  # A position in the history: end time, and `seq` to break ties

@@ -42,8 +42,7 @@ class Delivery:
         self._store = store
         self._clock = clock
         self._queues: list[SurfaceQueue] = []
-        self._unrecorded: dict[str, Unrecorded] = {}
-        """By surface: it outlives the queue of a channel that is restarted."""
+        self._unrecorded: dict[str, Unrecorded] = {}  # By surface: outlives a channel's restart
 
     def changed(self, ask: Ask) -> None:
         """Queue the new revision of an ask. Returns at once."""
@@ -106,8 +105,7 @@ class SurfaceQueue:
         self._work = asyncio.Event()
         self._refused = False
         self._backoff = Backoff()
-        self._ask_backoffs: dict[str, Backoff] = {}
-        """Of single asks that fail, while others are shown."""
+        self._ask_backoffs: dict[str, Backoff] = {}  # Of single asks that fail, not of all
 
     def add(self, ask: Ask) -> None:
         """Queue an ask. Several changes while the surface is busy become one."""

@@ -22,8 +22,7 @@ MAX_NOTICES_PER_MINUTE = 20
 class Announcer(Protocol):
     """The part of delivery that shows notices."""
 
-    on_notice_tried: Callable[[str], None]
-    """Called with the id after a surface has tried to show a notice."""
+    on_notice_tried: Callable[[str], None]  # Called with the id of a notice after each attempt
 
     def announce(self, notice: Notice) -> None: ...
 

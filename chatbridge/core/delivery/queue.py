@@ -12,8 +12,7 @@ from enum import IntEnum
 
 from chatbridge.core.model import Ask
 
-MAX_PASSED_OVER = 5
-"""How many times more urgent asks may go first before a less urgent one has its turn."""
+MAX_PASSED_OVER = 5  # How often more urgent asks may go before a less urgent one
 
 
 class Urgency(IntEnum):

@@ -19,8 +19,7 @@ from chatbridge.core.text import isolated, one_line, shortened, split_recommende
 SHORT_YES_NO = {"y": 0, "n": 1}
 
 MIN_PREFIX_CHARACTERS = 2  # Minimum length of a label prefix that selects the option
-SAID, LABEL, NAMED = 40, 40, 5
-"""Limits of what a reply repeats: characters of the text, characters of a label, and labels."""
+SAID, LABEL, NAMED = 40, 40, 5  # Characters of a text and a label, and labels, in a reply
 
 _MORE_TIME = re.compile(r"\+ ?15( ?(m|min|minutes))?", re.IGNORECASE)
 _WORDS = {
