@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.exact_text import exact
-from chatbridge.core.model import Ask, AskRequest, Question, is_approval
+from chatbridge.core.model import Ask, AskRequest, Question
 from chatbridge.core.text import collapse_runs, count_codes, visible
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ async def bound_request(request: AskRequest) -> AskRequest:
     :raises ToolInputError: the texts are too long."""
     weight = sum(map(len, _texts(request.title, request.questions)))
     _check_size(weight)
-    if is_approval(request.questions):
+    if request.approval:
         codes = [question.subject.code for question in request.questions if question.subject]
         shown = await off_loop(lambda: "".join(map(exact, codes)), weight=sum(map(len, codes)))
         _check_size(len(shown), " when visible", path="input")

@@ -316,6 +316,10 @@ class AskRequest:
         if not self.fingerprint:
             object.__setattr__(self, "fingerprint", _fingerprint(self))
 
+    @property
+    def approval(self) -> bool:
+        return is_approval(self.questions)
+
 
 def _fingerprint(request: AskRequest) -> str:
     """Hash the project, the tool and the texts. Ids and the time-out do not count."""

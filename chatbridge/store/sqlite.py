@@ -22,7 +22,6 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, ChannelState, Notice, Post
 from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
-from chatbridge.store.ask_summary import summary_of
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.rows import (
@@ -35,6 +34,7 @@ from chatbridge.store.rows import (
     post_of,
     row_of,
     summary_in,
+    summary_of,
     texts,
 )
 from chatbridge.store.transaction import (

@@ -26,7 +26,7 @@ from chatbridge.core.errors import (
     TooManyOpenAsks,
     UnknownAsk,
 )
-from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState, is_approval
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState
 from chatbridge.core.policy import (
     APPROVAL_LIMIT_FACTOR,
     PARTY_LIMIT_FACTOR,
@@ -244,7 +244,7 @@ class Broker:
                 texts = ((ask.id, one_line(ask.questions[0].text[:200])) for ask in mine)
                 listed = tuple(f"{ask_id}: {shortened(text, 60)}" for ask_id, text in texts)
                 raise TooManyOpenAsks(limit=limit, open_asks=listed)
-        if is_approval(request.questions) and not project.outsider:
+        if request.approval and not project.outsider:
             limit *= APPROVAL_LIMIT_FACTOR
         if of_party >= PARTY_LIMIT_FACTOR * limit:
             raise TooManyOpenAsks(limit=PARTY_LIMIT_FACTOR * limit)

@@ -12,16 +12,7 @@ from typing import Any
 
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import approval, form
-from chatbridge.core.model import (
-    Answer,
-    Ask,
-    AskRequest,
-    Outcome,
-    Person,
-    Status,
-    is_approval,
-    new_draft,
-)
+from chatbridge.core.model import Answer, Ask, AskRequest, Outcome, Person, Status, new_draft
 from chatbridge.core.policy import Policy
 
 
@@ -33,7 +24,7 @@ def open_ask(
     approval_channels: Collection[str] = (),
 ) -> Ask:
     questions = request.questions
-    if is_approval(questions):
+    if request.approval:
         channels = tuple(sorted(approval_channels))
         questions = tuple(replace(question, channels=channels) for question in questions)
     return Ask(

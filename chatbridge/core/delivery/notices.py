@@ -52,11 +52,9 @@ class Notices:
         shared_link: bool = False,
     ) -> Notice:
         """Store and announce the notice of this call. A repeated call returns the earlier one.
-        `shared_link`: several agents use the call's link.
-
-        :raises TooManyNotices: a looping agent must not flood a phone. Notices about operations do
-            not count: chatbridge sends them itself, once each.
-        """
+        `shared_link`: several agents use the call's link. :raises TooManyNotices: a looping agent
+        must not flood a phone. Notices about operations do not count: chatbridge sends them itself,
+        once each."""
         fresh = Notice(
             id=str(uuid.uuid4()),
             call=name,

@@ -10,17 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chatbridge.core.forms import form
-from chatbridge.core.model import (
-    ALLOW,
-    ALLOW_SESSION,
-    DENY,
-    VERDICTS,
-    Answer,
-    Draft,
-    Entry,
-    Question,
-    View,
-)
+from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Draft, Entry, Question, View
 from chatbridge.core.text import encodable
 
 UNREAD = form.Refused(why="Tap Show all first, so that you see what you allow.")
@@ -33,17 +23,17 @@ def advance(question: Question, draft: Draft, event: form.Event) -> form.Step:
         return form.STALE
     match draft.view, event:
         case _, form.Choose(option=option) if option == DENY:
-            return _decide(draft, DENY)
+            return _decide(question, draft, DENY)
         case View.QUESTION, form.Choose(option=option) if option == ALLOW:
             if unread(question, draft):
                 return UNREAD
             if question.subject and question.subject.destructive:
                 return form.show(draft, view=View.CONFIRM_DESTRUCTIVE)
-            return _decide(draft, ALLOW)
+            return _decide(question, draft, ALLOW)
         case View.CONFIRM_DESTRUCTIVE, form.Choose(option=option) if option == ALLOW:
-            return _decide(draft, ALLOW)
+            return _decide(question, draft, ALLOW)
         case View.SESSION, form.Choose(option=option) if option == ALLOW_SESSION:
-            return _decide(draft, ALLOW_SESSION)
+            return _decide(question, draft, ALLOW_SESSION)
         case View.QUESTION, form.AskSession() if not goes_beyond(question):
             return UNREAD if unread(question, draft) else form.show(draft, view=View.SESSION)
         case _, form.ShowAll() if unread(question, draft):
@@ -54,7 +44,7 @@ def advance(question: Question, draft: Draft, event: form.Event) -> form.Step:
             return form.show(draft, view=View.QUESTION)
         case View.OTHER, form.Text(text=text):
             reason = encodable(text).strip()
-            return form.check_text(reason) or _decide(draft, DENY, reason)
+            return form.check_text(reason) or _decide(question, draft, DENY, reason)
         case _, form.Text():
             return TAP_IT
     return form.UNFIT
@@ -77,8 +67,9 @@ def goes_beyond(question: Question) -> bool:
     return bool(question.subject and question.subject.beyond)
 
 
-def _decide(draft: Draft, verdict: int, reason: str | None = None) -> form.Answered:
+def _decide(
+    question: Question, draft: Draft, verdict: int, reason: str | None = None
+) -> form.Answered:
     entry = Entry(picked=(verdict,), text=reason, done=True)
     after = replace(draft, entries=(entry,), step=draft.step + 1)
-    answer = Answer(values=(VERDICTS[verdict].label,), custom_text=reason)
-    return form.Answered(draft=after, answers=(answer,))
+    return form.Answered(draft=after, answers=(form.entry_answer(question, entry),))
