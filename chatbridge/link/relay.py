@@ -35,7 +35,7 @@ class Request:
         self.message, self.line, self.received_at = message, line, received_at
         self.method = message["method"]
         self.id = message["id"]
-        self.token = _key(_member(message.get("params"), "_meta", "progressToken"))
+        self.token = _key(member(message.get("params"), "_meta", "progressToken"))
 
 
 class Outbox:
@@ -125,7 +125,7 @@ class Relay:
         """The client's name from its handshake."""
         if self._initialize is None:
             return None
-        return _member(self._initialize.message, "params", "clientInfo", "name")
+        return member(self._initialize.message, "params", "clientInfo", "name")
 
     # The connection
 
@@ -210,7 +210,7 @@ class Relay:
         if message["method"] == "notifications/initialized":
             self._initialized = line
         elif message["method"] == "notifications/cancelled":
-            key = _key(_member(message.get("params"), "requestId"))
+            key = _key(member(message.get("params"), "requestId"))
             self._remove_request(key)
             self.to_client.withdraw(key)
         self._send_line(line)
@@ -320,7 +320,7 @@ class Relay:
         if request.method == "initialize" and "result" in message:
             self._initialize = request
         elif request.method == "logging/setLevel" and "result" in message:
-            self._log_level = _member(request.message.get("params"), "level")
+            self._log_level = member(request.message.get("params"), "level")
         self.to_client.put(line, key=_key(request.id) if confirm else None, request_id=request.id)
 
     def _remove_request(self, key: str) -> Request | None:
@@ -378,7 +378,7 @@ def _key(value: object) -> str:
     return json.dumps(value)
 
 
-def _member(value: object, *names: str) -> object:
+def member(value: object, *names: str) -> object:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

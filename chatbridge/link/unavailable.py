@@ -7,6 +7,7 @@ fails to initialize, and then their agents never learn why.
 from __future__ import annotations
 
 from chatbridge import __version__, safe_json
+from chatbridge.link.relay import member
 from chatbridge.safe_json import is_request_id
 from chatbridge.tool_names import ASK_USER, offered_name
 
@@ -30,9 +31,9 @@ def answer(
     the handshake."""
     if not is_request_id(request.get("id")):
         return _error({}, -32600, safe_json.PROBLEM)
-    given = request.get("params")
-    params: dict[str, object] = given if isinstance(given, dict) else {}
-    version = _stateless_version(params)
+    params = request.get("params")
+    stated = member(params, "_meta", _VERSION_KEY)
+    version = stated if isinstance(stated, str) else None  # None in the handshake era
     if version not in (None, _STATELESS_VERSION):
         data = {"supported": [_STATELESS_VERSION], "requested": version}
         return _error(request, -32022, "Unsupported protocol version", data=data)
@@ -49,16 +50,13 @@ def answer(
 def client_named_in(request: dict[str, object]) -> object:
     """The client's name in `initialize` or, in the stateless era, in any request."""
     params = request.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    info = meta.get(_CLIENT_KEY) if isinstance(meta, dict) else None
-    if info is None and isinstance(params, dict):
-        info = params.get("clientInfo")
-    return info.get("name") if isinstance(info, dict) else None
+    info = member(params, "_meta", _CLIENT_KEY)
+    return member(member(params, "clientInfo") if info is None else info, "name")
 
 
 def _result(
     method: str,
-    params: dict[str, object],
+    params: object,
     problem: str,
     tools: list[dict[str, object]],
     *,
@@ -72,7 +70,7 @@ def _result(
     if method == "server/discover" and stateless:
         return {"supportedVersions": [_STATELESS_VERSION], "capabilities": {"tools": {}}, **fresh}
     if method == "initialize" and not stateless:
-        offered, known = params.get("protocolVersion"), _HANDSHAKE_VERSIONS
+        offered, known = member(params, "protocolVersion"), _HANDSHAKE_VERSIONS
         return {
             "protocolVersion": offered if offered in known else known[-1],
             "capabilities": {"tools": {"listChanged": True}},
@@ -87,13 +85,6 @@ def _ask_user(problem: str, *, client: str) -> dict[str, object]:
         "description": f"Asks the owner a question on their phone. Not possible now: {problem}",
         "inputSchema": {"type": "object", "additionalProperties": True},
     }
-
-
-def _stateless_version(params: dict[str, object]) -> str | None:
-    """The protocol version in a request of the stateless era; None in the handshake era."""
-    meta = params.get("_meta")
-    version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
-    return version if isinstance(version, str) else None
 
 
 def _error(

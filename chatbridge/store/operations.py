@@ -50,9 +50,7 @@ _OF_PROJECT = """
     ORDER BY ended_at IS NULL DESC, NOT synchronous DESC, seq DESC LIMIT ?
 """
 _UNENDED = "SELECT * FROM operations WHERE ended_at IS NULL ORDER BY seq"
-_GRANTED = """
-    SELECT 1 FROM operations WHERE link = ? AND grant_key = ? AND approved = 1 LIMIT 1
-"""
+_GRANTED = "SELECT 1 FROM operations WHERE link = ? AND grant_key = ? AND approved = 1 LIMIT 1"
 _OLD = """
     SELECT id, seq FROM operations WHERE ended_at < :before OR (ended_at IS NOT NULL AND seq <=
         (SELECT seq FROM operations ORDER BY seq DESC LIMIT 1 OFFSET :keep))
@@ -80,7 +78,7 @@ class SqliteOperations:
                         "again"
                     )
                 return known
-            tx.check_file()
+            tx.file.check()
             await tx.change(insert("operations", row), row)
             return operation
 

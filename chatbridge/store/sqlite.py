@@ -57,9 +57,7 @@ BY_PREFIX = """
     SELECT * FROM asks WHERE id >= :prefix AND id < :prefix || char(1114111)
     AND project = :project ORDER BY id
 """
-OPEN_ASKS = """
-    SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq
-"""
+OPEN_ASKS = "SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq"
 HISTORY = """
     SELECT * FROM asks WHERE settled_at IS NOT NULL
     AND (:search IS NULL OR instr(words, :search))

@@ -193,7 +193,7 @@ class SqliteTransaction:
         return known or self._one(await self.rows(ASK, (ask_id,)))
 
     async def add_ask(self, ask: Ask) -> None:
-        self.check_file()
+        self.file.check()
         row = ask_row(ask)
         await self.change(insert("asks", row), row)
         self.changes.asks[ask.id] = self._to_keep(ask)
@@ -290,10 +290,6 @@ class SqliteTransaction:
 
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None:
         await self.change(_SAVE_NOTICE_POST, (surface, notice_id))
-
-    def check_file(self) -> None:
-        """Before something new is promised. :raises StoreError: the file is gone."""
-        self.file.check()
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         with self._checked():

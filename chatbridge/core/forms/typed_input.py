@@ -72,9 +72,6 @@ def takes_text(ask: Ask) -> bool:
     return draft.view in (View.OTHER, View.CANCEL, View.EXPLAIN)
 
 
-# ── beside buttons ────────────────────────────────────────────────────────────────────────────────
-
-
 def interpret_beside_buttons(ask: Ask, text: str) -> tuple[Event, ...]:
     """Return the events that this text stands for on the current screen: at least one."""
     step = ask.draft.step
@@ -130,9 +127,6 @@ def _map_names(question: Question) -> Names:
         for name in {label, split_recommended(label)[0]}:
             names.setdefault(name, []).append(i)
     return names
-
-
-# ── instead of buttons ────────────────────────────────────────────────────────────────────────────
 
 
 def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
@@ -278,11 +272,9 @@ def _format_choice(choice: Choice) -> str:
     return f"{choice.number} {isolated(shortened(choice.label, LABEL))}"
 
 
-# ── approvals: only exact words decide ────────────────────────────────────────────────────────────
-
-
 def interpret_approval(card: Card, text: str) -> tuple[Event, ...] | None:
-    """Return the events that this text stands for; None if there are none."""
+    """Return the events that this text stands for; None if there are none. Only exact words
+    decide."""
     word = _fold(text).removeprefix("!")
     if word == "deny":
         return (form.Choose(step=card.step, option=DENY),)
