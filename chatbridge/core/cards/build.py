@@ -51,8 +51,8 @@ def build_card(
     `channel` cannot."""
     state = state_of(ask)
     view = ask.draft.view if state in (State.OPEN, State.LATE) else None
-    on_one_question = view is not None and ask.draft.at < len(ask.questions)
-    question = ask.questions[ask.draft.at] if on_one_question else None
+    on_question = view is not None and ask.draft.at < len(ask.questions)
+    question = ask.questions[ask.draft.at] if on_question else None
     outcome = ask.late or ask.outcome
     return Card(
         ask_id=ask.id,
@@ -76,7 +76,7 @@ def build_card(
         changed_by=ask.draft.by,
         choices=_choices(ask, question) if question and view is View.QUESTION else (),
         lines=_lines(ask, view),
-        buttons=() if only_on else _buttons(ask, state, view, question, latest_deadline),
+        buttons=() if only_on else _buttons(ask, state, latest_deadline),
         declared=_declared(ask) if ask.open else None,
         created_at=ask.created_at,
         deadline=ask.deadline,
@@ -229,21 +229,15 @@ def _tap(ask: Ask, role: Role, label: str = "") -> Button:
     return Button(role=role, label=label or usual, action=event(step=ask.draft.step))
 
 
-def _buttons(
-    ask: Ask,
-    state: State,
-    view: View | None,
-    question: Question | None,
-    latest_deadline: float | None,
-) -> tuple[Button, ...]:
+def _buttons(ask: Ask, state: State, latest_deadline: float | None) -> tuple[Button, ...]:
     if state is State.TIMED_OUT and takes_late_answer(ask):
         return (_tap(ask, Role.ANYWAY),)
     if state is State.KEPT:
         return (Button(role=Role.DISCARD, label="Discard", action=AskAction.DISCARD),)
-    if view is None:
+    if state not in (State.OPEN, State.LATE):
         return ()
-    buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask, view, question)
-    if state is not State.OPEN or view in SIDE_VIEWS:
+    buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask)
+    if state is not State.OPEN or ask.draft.view in SIDE_VIEWS:
         return tuple(buttons)
     if not ask.approval:
         buttons.append(_tap(ask, Role.CANCEL))
@@ -252,9 +246,9 @@ def _buttons(
     return tuple(buttons)
 
 
-def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Button]:
+def _form_buttons(ask: Ask) -> list[Button]:
     draft = ask.draft
-    match view:
+    match draft.view:
         case View.CANCEL:
             can_ask_back = form.can_ask_back(ask.questions, draft)
             asking = (Role.EXPLAIN, Role.REPHRASE) if can_ask_back else ()
@@ -266,8 +260,7 @@ def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Butto
             return [_tap(ask, Role.BACK), _tap(ask, Role.SEND)]
         case View.OTHER:
             return [_tap(ask, Role.BACK, "Back to the options")]
-    assert question is not None
-    buttons = []
+    question, buttons = ask.questions[draft.at], []
     if question.takes_other:
         buttons.append(_tap(ask, Role.OTHER))
     if draft.at or draft.editing:
