@@ -199,17 +199,28 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """The questions of a tool call and their state. `revision` counts the visible changes."""
+class _Content:
+    """What is asked, and by whom."""
 
-    id: str
     project: Project
     agent: Agent
     tool: str
     dialect: str  # The input format that was used, and so the format of the result
-    title: str | None
+    title: str | None = None
     questions: tuple[Question, ...]
-    fingerprint: str
+    fingerprint: str = ""  # Hash of the agent's original texts. `replace` keeps it.
+
+    @property
+    def approval(self) -> bool:
+        """Whether this asks for a permission instead of an answer."""
+        return is_approval(self.questions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask(_Content):
+    """The questions of a tool call and their state. `revision` counts the visible changes."""
+
+    id: str
     created_at: float
     deadline: float | None
     draft: Draft
@@ -235,11 +246,6 @@ class Ask:
         if self.status is Status.ANSWERED:
             return self.outcome
         return self.late
-
-    @property
-    def approval(self) -> bool:
-        """Whether this asks for a permission instead of an answer."""
-        return is_approval(self.questions)
 
     @property
     def approval_channels(self) -> tuple[str, ...]:
@@ -300,25 +306,14 @@ class ChannelState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskRequest:
+class AskRequest(_Content):
     """A request for an ask, before it has a row, a deadline or a caller."""
 
-    project: Project
-    agent: Agent
-    tool: str
-    dialect: str
-    questions: tuple[Question, ...]
-    title: str | None = None
     timeout: float | None = None  # None: the owner's default. Infinite: no deadline.
-    fingerprint: str = ""  # Hash of the agent's original texts. `replace` keeps it.
 
     def __post_init__(self) -> None:
         if not self.fingerprint:
             object.__setattr__(self, "fingerprint", _fingerprint(self))
-
-    @property
-    def approval(self) -> bool:
-        return is_approval(self.questions)
 
 
 def _fingerprint(request: AskRequest) -> str:
