@@ -1,8 +1,7 @@
 """Limits on the work that an agent's text can cause in the hub.
 
 Text is limited once, where it enters, and otherwise stored unchanged, because it may go back to the
-agent. A long run of hidden characters becomes one counted marker. In a text with many of them, each
-becomes a code. Labels, declared defaults and the subject of an approval are never changed.
+agent. Labels, declared defaults and the subject of an approval are never changed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Unambiguous display of text, for the subjects of approvals: no two texts look the same.
 
-Only characters that are known to be visible are shown as they are. Others become a code such as
-`⟨U+00A0⟩` or a description such as `⟨80 spaces⟩`. The opening bracket of these is itself shown by
-its code, so that no text can imitate one. Right-to-left letters are enclosed in direction marks, so
-that they reorder nothing. Letters of two scripts that look alike are not distinguished.
+Characters that are not known to be visible become a code such as `⟨U+00A0⟩` or a description such
+as `⟨80 spaces⟩`, and so does a bracket of the text itself. Right-to-left letters are enclosed in
+direction marks. Letters of two scripts that look alike are not distinguished.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The `chatbridge mcp` process: relays between a client's stdio and the hub's Unix socket.
 
-Has the descriptors, the event loop and the state of the connection. `relay` handles the messages,
-`search` finds hubs. Standard library only, without threads and asyncio, because a client waits for
-this process to start. Standard output carries nothing but MCP.
+Standard library only, without threads and asyncio, because a client waits for this process to
+start. Standard output carries nothing but MCP.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Schema versions: which one a file has, and the way up from it.
+"""Schema versions: which one a file has, and the way up from it. There is no way down.
 
-A migration is `schema/NNNN_name.sql`; it is applied in one transaction together with its number,
-which SQLite keeps as `user_version`. There is no way down. A migration that was committed is never
-changed: a test holds their digests.
+A migration is `schema/NNNN_name.sql`, applied in one transaction together with its number, which
+SQLite keeps as `user_version`. One that was committed is never changed: a test holds their digests.
 """
 
 from __future__ import annotations

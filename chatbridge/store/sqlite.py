@@ -1,8 +1,7 @@
-"""The store in one SQLite file, for one hub.
+"""The store in one SQLite file, for one hub: its two connections, and reads outside transactions.
 
-Owns the file, its two connections and what is read outside of transactions. One connection
-writes, through the writer; the other one only reads, so that a read never sees what is not yet
-committed.
+One connection writes, through the writer. The other one only reads, so that a read never sees what
+is not yet committed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The broker: opens asks for calls, applies every change to them, and wakes the waiting calls.
 
 Each change is decided inside one store transaction. Its effects follow the commit. The broker knows
-no tool and no channel: `transitions` has the changes, `waiting_calls` the callers, `deadlines` what
-is due when.
+no tool and no channel.
 """
 
 from __future__ import annotations

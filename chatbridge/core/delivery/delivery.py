@@ -1,8 +1,7 @@
 """Delivery: makes each surface show the current revision of every ask.
 
 A reconciler: it compares the revision that a surface shows with the ask's, and posts or edits until
-they agree. Nothing else sends messages. Rate limits, pauses that a service asks for and back-off
-are handled here for all channels.
+they agree. Nothing else sends messages.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The form of an approval: allow once, allow for the session with a second tap, or deny.
 
-A destructive command takes a second tap even to allow it once. Pure like `form`, with the same
-events and steps. An approval cannot be cancelled, only denied. Text beside the buttons allows
-nothing.
+Pure like `form`, with the same events and steps. A destructive command takes a second tap even to
+allow it once. Text beside the buttons allows nothing.
 """
 
 from __future__ import annotations

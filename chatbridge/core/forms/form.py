@@ -1,6 +1,4 @@
-"""The form: a pure state machine for the input to an ask.
-
-`advance(questions, draft, event)` applies an event to a draft. It knows no channel, clock or store.
+"""The form: a pure state machine for the input to an ask. Knows no channel, clock or store.
 
 A tap carries the step for which it was drawn. A tap of another step is stale and changes nothing. A
 toggle does not change the step, so that quick toggles are not stale.
