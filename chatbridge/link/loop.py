@@ -152,8 +152,6 @@ class Link:
             poller.register(search.report, select.POLLIN)
         return poller, search.next_at if self._socket is None else search.deadline
 
-    # The client
-
     def _read_client(self) -> bool:
         try:
             data = os.read(0, 65536)
@@ -195,8 +193,6 @@ class Link:
                 request.message, problem, tools=self._tools, client=self._relay.client
             )
             self._relay.answer(request, response)
-
-    # The hub
 
     def _start_search(self, **how: Any) -> Search:
         self._drop_search()

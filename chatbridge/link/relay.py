@@ -127,8 +127,6 @@ class Relay:
             return None
         return member(self._initialize.message, "params", "clientInfo", "name")
 
-    # The connection
-
     def hub_found(self) -> None:
         """Start a new connection: repeat what the hub has to know."""
         self.generation += 1
@@ -165,8 +163,6 @@ class Relay:
             if generation == self.generation:
                 params: Json = {"requestId": name, "reason": reason}
                 self._notify_client("notifications/cancelled", params)
-
-    # Lines of the client
 
     def from_client(self, line: bytes | Overlong) -> None:
         if isinstance(line, Overlong):
@@ -231,8 +227,6 @@ class Relay:
         if keep and call is not None and len(reply) <= MAX_LINE:
             self._replies.append((key, reply))
 
-    # Lines of the hub
-
     def from_hub(self, line: bytes | Overlong) -> Json | None:
         """Handle one line. Return a message about the connection itself."""
         if isinstance(line, Overlong):
@@ -294,8 +288,6 @@ class Relay:
             params["requestId"] = name
             line = _dump(message)
         self.to_client.put(line)
-
-    # Between the two
 
     def answer(self, request: Request, response: Json) -> None:
         """Answer a request without the hub. Its delivery is not reported to the hub."""
