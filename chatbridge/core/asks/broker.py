@@ -65,8 +65,6 @@ class Broker:
         self._scheduler = Scheduler(clock)
         self._waiting: dict[str, set[asyncio.Future[Ask]]] = {}
 
-    # ── calls ─────────────────────────────────────────────────────────────────────────────────────
-
     async def ask(
         self,
         request: AskRequest,
@@ -250,8 +248,6 @@ class Broker:
         if not project.outsider and await tx.count_open_asks() >= TOTAL_LIMIT_FACTOR * limit:
             raise TooManyOpenAsks(limit=TOTAL_LIMIT_FACTOR * limit)
 
-    # ── one change ────────────────────────────────────────────────────────────────────────────────
-
     async def change(
         self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
     ) -> Ask:
@@ -301,8 +297,6 @@ class Broker:
             for future in self._waiting.pop(ask.id, ()):
                 if not future.done():
                     future.set_result(ask)
-
-    # ── time ──────────────────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
         """Apply what is due until cancelled, also to asks of before the start."""

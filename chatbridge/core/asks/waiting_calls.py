@@ -234,8 +234,6 @@ class WaitingCalls:
         for ask in changed:
             self._committed(ask)
 
-    # ── inside the broker's transactions ──────────────────────────────────────────────────────────
-
     def check_not_cancelled(self, name: CallName) -> None:
         """:raises CallCancelled: the client has cancelled this call before it was processed."""
         if name.request in self._link(name.link).cancelled:
@@ -292,8 +290,6 @@ class WaitingCalls:
                 await tx.save_call(replace(call, ended_at=self._clock.time()))
         return found
 
-    # ── how long clients wait ─────────────────────────────────────────────────────────────────────
-
     def learned_limit(self, link: str) -> LearnedLimit | None:
         return self._link(link).limit
 
@@ -323,8 +319,6 @@ class WaitingCalls:
         if shorter and seconds >= MIN_LEARNED_LIMIT_SECONDS and link in self._links:
             self._links[link].limit = LearnedLimit(seconds=seconds, cancels=cancels)
             log.info("link %s: its client gives a call up after %.0f s", link, seconds)
-
-    # ── responses ─────────────────────────────────────────────────────────────────────────────────
 
     async def ticket(self, name: CallName) -> None:
         """Record that the call's response is a ticket. Its holder still counts as a caller."""

@@ -243,14 +243,10 @@ class SurfaceQueue:
         self._put_back(ask, first=False)
         backoff = self._ask_backoffs.setdefault(ask.id, Backoff())
         backoff.until = self._clock.monotonic() + backoff.grow()
-        log.log(
-            logging.ERROR if backoff.is_new(error) else logging.DEBUG,
-            "%s: ask %s cannot be shown: %s",
-            self._surface.name,
-            ask.id,
-            error,
-            exc_info=None if isinstance(error, ChatbridgeError) else error,
-        )
+        level = logging.ERROR if backoff.is_new(error) else logging.DEBUG
+        fault = None if isinstance(error, ChatbridgeError) else error
+        shown = (self._surface.name, ask.id, error)
+        log.log(level, "%s: ask %s cannot be shown: %s", *shown, exc_info=fault)
 
     async def _show(self, ask: Ask) -> bool:
         """Show the ask if needed. Return whether something was shown."""
