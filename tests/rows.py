@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from chatbridge.core.cards.row import Row, Rows
 from chatbridge.core.model import Ask
-from chatbridge.store.ask_summary import summary_of
+from chatbridge.store.rows import summary_of
 
 
 def a_row(ask: Ask, *, seq: int = 1) -> Row:

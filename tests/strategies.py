@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, ShowAll
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import (
     Agent,
     Answer,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chatbridge.channels.telegram.render.card import Seen
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, ShowAll
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,

@@ -6,7 +6,7 @@ Modules and sub-packages:
     operation: runs of command-line tools, and their store
     policy: the owner's limits for asks
     errors: every error that chatbridge raises on purpose
-    ports: protocols for channels, surfaces and the clock
+    ports: what channels and the clock implement
     store_port: protocols for the store and its transactions
     asks: opening, changing and ending asks
     forms: a person's input to an ask

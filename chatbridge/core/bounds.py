@@ -1,8 +1,7 @@
 """Limits on the work that an agent's text can cause in the hub.
 
 Text is limited once, where it enters, and otherwise stored unchanged, because it may go back to the
-agent. A long run of hidden characters becomes one counted marker. In a text with many of them, each
-becomes a code. Labels, declared defaults and the subject of an approval are never changed.
+agent. Labels, declared defaults and the subject of an approval are never changed.
 """
 
 from __future__ import annotations
@@ -15,52 +14,41 @@ from typing import TypeVar
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.exact_text import exact
-from chatbridge.core.model import Ask, AskRequest, Option, Question, is_approval
-from chatbridge.core.text import collapse_runs, count_hidden, visible
+from chatbridge.core.model import Ask, AskRequest, Question
+from chatbridge.core.text import collapse_runs, count_codes, visible
 
 T = TypeVar("T")
 
-MAX_CHARACTERS = 400_000
-"""Limit for all texts of an ask together, both as received and as shown."""
-MAX_LABEL_CHARACTERS = 100_000
-"""Limit for all labels of an ask, as shown: they are converted again for each card."""
-MAX_HIDDEN = 1_000
-"""A text with more hidden characters is stored with their codes."""
-THREAD_CHARACTERS = 4_000
-"""Longer texts are processed in a thread."""
-SLICE_SECONDS = 0.005
-"""How long a loop over many asks may block the event loop."""
+MAX_CHARACTERS = 400_000  # Limit for all texts of an ask together, both as received and as shown
+MAX_LABEL_CHARACTERS = 100_000  # Of all labels of an ask, which are converted for each card
+MAX_HIDDEN = 1_000  # A text in which more characters are shown by codes is stored with these codes
+THREAD_CHARACTERS = 4_000  # Longer texts are processed in a thread
+SLICE_SECONDS = 0.005  # How long a loop over many asks may block the event loop
 
 
 def bound_text(text: str) -> str:
     """Return `text` in the form in which it is stored."""
     text = collapse_runs(text)
-    return visible(text) if count_hidden(text) > MAX_HIDDEN else text
+    return visible(text) if count_codes(text) > MAX_HIDDEN else text
 
 
 async def bound_request(request: AskRequest) -> AskRequest:
     """Return the request with its texts in the form in which they are stored.
-
-    :raises ToolInputError: the texts are too long.
-    """
+    :raises ToolInputError: the texts are too long."""
     weight = sum(map(len, _texts(request.title, request.questions)))
     _check_size(weight)
-    if is_approval(request.questions):
+    if request.approval:
         codes = [question.subject.code for question in request.questions if question.subject]
-        shown = await off_loop(
-            lambda: sum(map(len, map(exact, codes))), weight=sum(map(len, codes))
-        )
-        _check_size(shown, " when visible", path="input")
+        shown = await off_loop(lambda: "".join(map(exact, codes)), weight=sum(map(len, codes)))
+        _check_size(len(shown), " when visible", path="input")
         return request
 
     def bounded() -> AskRequest:
-        title = bound_text(request.title) if request.title else request.title
-        questions = tuple(_bounded_question(question) for question in request.questions)
+        title = request.title and bound_text(request.title)
+        questions = tuple(map(_bounded_question, request.questions))
         _check_size(sum(len(visible(text)) for text in _texts(title, questions)), " when visible")
-        labels = (option.label for question in questions for option in question.options)
-        _check_size(
-            sum(len(visible(label)) for label in labels), " in labels", most=MAX_LABEL_CHARACTERS
-        )
+        labels = (visible(option.label) for question in questions for option in question.options)
+        _check_size(sum(map(len, labels)), " in labels", most=MAX_LABEL_CHARACTERS)
         return replace(request, title=title, questions=questions)
 
     return await off_loop(bounded, weight=weight)
@@ -113,18 +101,13 @@ def _bounded_question(question: Question) -> Question:
     return replace(
         question,
         text=bound_text(question.text),
-        title=bound_text(question.title) if question.title else question.title,
-        placeholder=(
-            bound_text(question.placeholder) if question.placeholder else question.placeholder
+        title=question.title and bound_text(question.title),
+        placeholder=question.placeholder and bound_text(question.placeholder),
+        options=tuple(
+            replace(option, description=option.description and bound_text(option.description))
+            for option in question.options
         ),
-        options=tuple(_bounded_option(option) for option in question.options),
     )
-
-
-def _bounded_option(option: Option) -> Option:
-    if not option.description:
-        return option
-    return replace(option, description=bound_text(option.description))
 
 
 def _texts(title: str | None, questions: Sequence[Question]) -> Iterator[str]:

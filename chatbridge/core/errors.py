@@ -9,8 +9,7 @@ from __future__ import annotations
 class ChatbridgeError(Exception):
     """chatbridge cannot do this."""
 
-    passing = False
-    """Whether the error may go away by itself soon."""
+    passing = False  # Whether the error may go away by itself soon
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").strip())

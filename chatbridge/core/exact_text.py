@@ -1,9 +1,8 @@
 """Unambiguous display of text, for the subjects of approvals: no two texts look the same.
 
-Only characters that are known to be visible are shown as they are. Others become a code such as
-`⟨U+00A0⟩` or a description such as `⟨80 spaces⟩`. The opening bracket of these is itself shown by
-its code, so that no text can imitate one. Right-to-left letters are enclosed in direction marks, so
-that they reorder nothing. Letters of two scripts that look alike are not distinguished.
+Characters that are not known to be visible become a code such as `⟨U+00A0⟩` or a description such
+as `⟨80 spaces⟩`, and so does a bracket of the text itself. Right-to-left letters are enclosed in
+direction marks. Letters of two scripts that look alike are not distinguished.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from chatbridge.core.text import (
     CARD_CACHE_SIZE,
     HIDDEN,
     LOOKS_BLANK,
+    MAX_MARKS,
     Kinds,
     format_code,
     one_line,
@@ -27,17 +27,17 @@ from chatbridge.core.text import (
 )
 
 TAB = "⇥"
-LEFT_TO_RIGHT = "\u200e"
-"""An invisible mark. One that is part of the text is shown by its code."""
+LEFT_TO_RIGHT = "\u200e"  # An invisible mark. One that is part of the text is shown by its code.
 _BRACKET = "⟨"
-_INVISIBLE = HIDDEN | LOOKS_BLANK | {_BRACKET, TAB}
-"""Includes the signs that this module uses itself."""
-_JAMO = (("\u1100", "\u11ff"), ("\ua960", "\ua97f"), ("\ud7b0", "\ud7ff"))
+_INVISIBLE = HIDDEN | LOOKS_BLANK | {_BRACKET, TAB}  # With the signs that this module uses
+_HIDDEN_RANGES = (
+    ("\u1100", "\u11ff"), ("\ua960", "\ua97f"), ("\ud7b0", "\ud7ff"),
+    ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef"),
+)  # fmt: skip
+"""Parts of Hangul syllables, which have precomposed characters, and variation selectors."""
 _MARK = "\ufdd0"
 """Stands before each combining mark until its base is known. A noncharacter: one that is part of
 the text is shown by its code."""
-_MARKS = 8
-"""Maximum of combining marks on one letter in any script. A stack of more covers other lines."""
 _MAX_SPACES, _MAX_LINE_BREAKS = 80, 11
 MAX_COMPARED_CHARACTERS = 200
 
@@ -87,32 +87,20 @@ def _appearance(label: str) -> str:
     return "".join(sorted(seen)) if LEFT_TO_RIGHT in seen else seen
 
 
-# ── characters ────────────────────────────────────────────────────────────────────────────────────
-
-
 def _display_form(char: str) -> str:
     kind = unicodedata.category(char)[0]
     if char == "\t":
         return TAB
     if char in " \n":
         return char
-    if kind not in "LNPSM" or char in _INVISIBLE or _is_selector(char) or _is_jamo(char):
-        return format_code(char)
-    if unicodedata.normalize("NFC", char) != char:  # a duplicate, as U+037E of the semicolon
+    hidden = char in _INVISIBLE or any(first <= char <= last for first, last in _HIDDEN_RANGES)
+    # A character that is not normal is a duplicate, as U+037E of the semicolon.
+    if kind not in "LNPSM" or hidden or unicodedata.normalize("NFC", char) != char:
         return format_code(char)
     return f"{_MARK}{char}" if kind == "M" else char
 
 
 _display_forms = Kinds(_display_form)
-
-
-def _is_selector(char: str) -> bool:
-    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
-
-
-def _is_jamo(char: str) -> bool:
-    """Whether this is part of a Hangul syllable, which has a precomposed character."""
-    return any(first <= char <= last for first, last in _JAMO)
 
 
 def _encode_characters(text: str, *, kept: str = "\n") -> str:
@@ -122,8 +110,10 @@ def _encode_characters(text: str, *, kept: str = "\n") -> str:
         text = text.replace("\n", format_code("\n"))
     if _MARK in text:
         text = _MARKED.sub(_filter_marks, text)
-    if not text.isascii():
-        text = _isolate_right_to_left(text)
+    if not text.isascii():  # right-to-left letters must not move the rest: `א/1` looks like `1/א`
+        text = replace_matches(
+            _TURNED, text, _directions, lambda run: f"{LEFT_TO_RIGHT}{run}{LEFT_TO_RIGHT}"
+        )
     return _REPEATED.sub(_describe_repeated, text) if _BRACKET in text else text
 
 
@@ -135,7 +125,7 @@ def _filter_marks(found: re.Match[str]) -> str:
     kept = 0
     if before.isalpha() and not before.isascii():
         scripts = "COMBINING", _script(before)
-        kept = len(list(takewhile(lambda mark: _script(mark) in scripts, marks[:_MARKS])))
+        kept = len(list(takewhile(lambda mark: _script(mark) in scripts, marks[:MAX_MARKS])))
         if not unicodedata.is_normalized("NFC", before + marks[:kept]):
             kept = 0
     return before + marks[:kept] + "".join(map(format_code, marks[kept:]))
@@ -147,23 +137,12 @@ def _script(char: str) -> str:
     return unicodedata.name(char, "?").split()[0]
 
 
-def _isolate_right_to_left(text: str) -> str:
-    """Enclose runs of right-to-left letters in marks, so that everything else keeps its place.
-    Otherwise `א/1` would look like `1/א`."""
-    return replace_matches(
-        _TURNED, text, _directions, lambda run: f"{LEFT_TO_RIGHT}{run}{LEFT_TO_RIGHT}"
-    )
-
-
 def _direction(char: str) -> str:
     kind = unicodedata.bidirectional(char)
     return "R" if kind in ("R", "AL", "AN") else "M" if kind == "NSM" else "."
 
 
 _TURNED, _directions = re.compile("R[RM]*"), Kinds(_direction)
-
-
-# ── counts ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _describe_repeated(found: re.Match[str]) -> str:

@@ -13,8 +13,7 @@ from chatbridge.core.ports import Clock
 
 CODE_SECONDS = 600
 
-_ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-"""32 letters and digits that do not look alike: five bits each."""
+_ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # None look alike: five bits each
 _CODE_LETTERS = 12
 _CODES_AT_ONCE = 32
 _TRIES = 10
@@ -24,11 +23,9 @@ _ADDRESSES = 1024
 
 class CodeUse(Enum):
     ACCEPTED = auto()
-    ACCEPTED_BY_TOKEN = auto()
-    """It was created with the token, so a script may be using it."""
+    ACCEPTED_BY_TOKEN = auto()  # It was created with the token, so a script may be using it
     USED_BEFORE = auto()
-    UNKNOWN = auto()
-    """Never created, or expired."""
+    UNKNOWN = auto()  # Never created, or expired
     TOO_MANY_TRIES = auto()
 
 

@@ -52,10 +52,8 @@ class Answer:
 
     values: tuple[str, ...] = ()
     custom_text: str | None = None
-    decided_by: str | None = None
-    """"timeout" if a declared default was used."""
-    ask_back: AskBack | None = None
-    """Set if the person asks back; `custom_text` is then what they want to know."""
+    decided_by: str | None = None  # "timeout" if a declared default was used
+    ask_back: AskBack | None = None  # If set, `custom_text` is what the person wants to know
 
     @property
     def skipped(self) -> bool:
@@ -68,22 +66,14 @@ class Subject:
 
     code: str
     language: str | None = None
-    file: str | None = None
-    """Path of the file to change, as the agent gave it."""
-    leads_to: str | None = None
-    """The real path, if that path or one in the input resolves to another one."""
-    folder: str | None = None
-    """Working directory of the command."""
-    started: bool = False
-    """The folder is only where the agent was started. It may have changed directory since."""
-    whole_first: bool = False
-    """It is long and cannot be undone, so all of it has to be shown before it can be allowed."""
-    latest: float | None = None
-    """Time at which the agent's client gives up. The deadline cannot be moved beyond it."""
-    destructive: bool = False
-    """Marked as destructive by the owner: allowing it takes a second tap."""
-    beyond: str | None = None
-    """What else is allowed with it, as text, if the approval covers more than the subject."""
+    file: str | None = None  # Path of the file to change, as the agent gave it
+    leads_to: str | None = None  # The real path, if one in the input resolves to another
+    folder: str | None = None  # Working directory of the command
+    started: bool = False  # The agent may have changed its directory since it started
+    whole_first: bool = False  # All of it has to be shown before it can be allowed
+    latest: float | None = None  # When the agent's client gives up: no deadline is later
+    destructive: bool = False  # Marked as destructive by the owner: allowing it takes a second tap
+    beyond: str | None = None  # What else is allowed with it, as text
 
     @property
     def where(self) -> str:
@@ -99,17 +89,11 @@ class Question:
     options: tuple[Option, ...] = ()
     required: bool = True
     placeholder: str | None = None
-    on_timeout: Answer | None = None
-    """The declared default. Used only if the owner's settings allow it, never for a confirm."""
-    title: str | None = None
-    """Short name of this question."""
-    takes_ask_back: bool = False
-    """Asking back answers this question. Otherwise it cancels the ask."""
-    subject: Subject | None = None
-    """Of an approval: what to allow or deny."""
-    channels: tuple[str, ...] = ()
-    """Of an approval: channels that could settle it when it was asked. Empty in asks of versions
-    that did not store it."""
+    on_timeout: Answer | None = None  # The declared default, if the owner's settings allow it
+    title: str | None = None  # Short name of this question
+    takes_ask_back: bool = False  # Asking back answers this question. Otherwise it cancels the ask.
+    subject: Subject | None = None  # Of an approval: what to allow or deny
+    channels: tuple[str, ...] = ()  # Of an approval: where it could be settled when it was asked
 
     @property
     def choices(self) -> tuple[Option, ...]:
@@ -129,8 +113,7 @@ class Entry:
 
     picked: tuple[int, ...] = ()
     text: str | None = None
-    done: bool = False
-    """The person has moved on from this question. It is skipped if the entry is empty."""
+    done: bool = False  # The person has moved on. It is skipped if the entry is empty.
     ask_back: AskBack | None = None
 
 
@@ -143,8 +126,7 @@ class View(StrEnum):
     CANCEL = "cancel"
     EXPLAIN = "explain"
     SESSION = "session"
-    CONFIRM_DESTRUCTIVE = "really"
-    """Asks for the second tap that allows a destructive command."""
+    CONFIRM_DESTRUCTIVE = "really"  # Asks for the second tap that allows a destructive command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +137,10 @@ class Draft:
     view: View = View.QUESTION
     at: int = 0
     step: int = 0
-    editing: bool = False
-    """The question was opened from the review and returns to it."""
-    late: bool = False
-    """The person chose "Answer anyway" after the time-out."""
-    by: Person | None = None
-    """The person who changed it last."""
-    whole: bool = False
-    """The whole subject of the approval was shown."""
+    editing: bool = False  # The question was opened from the review and returns to it
+    late: bool = False  # The person chose "Answer anyway" after the time-out
+    by: Person | None = None  # The person who changed it last
+    whole: bool = False  # The whole subject of the approval was shown
 
 
 def new_draft(questions: tuple[Question, ...]) -> Draft:
@@ -207,8 +185,7 @@ class Person:
 
     name: str
     channel: str
-    place: str = ""
-    """The place on that channel, such as the chat."""
+    place: str = ""  # The place on that channel, such as the chat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,25 +193,34 @@ class Outcome:
     """The end of an ask, or the late answer after its time-out."""
 
     at: float
-    answers: tuple[Answer, ...] = ()
-    """One for each question, in order; empty unless answered."""
+    answers: tuple[Answer, ...] = ()  # One for each question, in order; empty unless answered
     reason: str | None = None
     by: Person | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """The questions of a tool call and their state. `revision` counts the visible changes."""
+class _Content:
+    """What is asked, and by whom."""
 
-    id: str
     project: Project
     agent: Agent
     tool: str
-    dialect: str
-    """The input format of the tool that was used. It determines the format of the result."""
-    title: str | None
+    dialect: str  # The input format that was used, and so the format of the result
+    title: str | None = None
     questions: tuple[Question, ...]
-    fingerprint: str
+    fingerprint: str = ""  # Hash of the agent's original texts. `replace` keeps it.
+
+    @property
+    def approval(self) -> bool:
+        """Whether this asks for a permission instead of an answer."""
+        return is_approval(self.questions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask(_Content):
+    """The questions of a tool call and their state. `revision` counts the visible changes."""
+
+    id: str
     created_at: float
     deadline: float | None
     draft: Draft
@@ -242,18 +228,13 @@ class Ask:
     revision: int = 1
     settled_at: float | None = None
     outcome: Outcome | None = None
-    late: Outcome | None = None
-    """An answer given after the time-out."""
-    delivered_at: float | None = None
-    """When the answer reached an agent."""
-    kept: bool = False
-    """The answer is kept for the agent's next identical ask."""
+    late: Outcome | None = None  # An answer given after the time-out
+    delivered_at: float | None = None  # When the answer reached an agent
+    kept: bool = False  # The answer is kept for the agent's next identical ask
     kept_until: float | None = None
     discarded: bool = False
-    orphaned_since: float | None = None
-    """Time since which no caller waits."""
-    orphaned: bool = False
-    """No caller has waited for a while, and the card says so."""
+    orphaned_since: float | None = None  # Time since which no caller waits
+    orphaned: bool = False  # No caller has waited for a while, and the card says so
 
     @property
     def open(self) -> bool:
@@ -265,11 +246,6 @@ class Ask:
         if self.status is Status.ANSWERED:
             return self.outcome
         return self.late
-
-    @property
-    def approval(self) -> bool:
-        """Whether this asks for a permission instead of an answer."""
-        return is_approval(self.questions)
 
     @property
     def approval_channels(self) -> tuple[str, ...]:
@@ -297,15 +273,11 @@ class Call:
     ask_id: str
     question_ids: tuple[str, ...]
     started_at: float
-    ended_at: float | None = None
-    """When it stopped waiting: it got its outcome, was cancelled, or its link closed."""
+    ended_at: float | None = None  # It got its outcome, was cancelled, or its link closed
     delivered_at: float | None = None
-    ticket: bool = False
-    """Its response was a ticket, so its delivery does not deliver the answer."""
-    late: bool = False
-    """It received a kept answer."""
-    counts_until: float | None = None
-    """A response that is written later reaches nobody, because the client gave up silently."""
+    ticket: bool = False  # Its response was a ticket, so its delivery does not deliver the answer
+    late: bool = False  # It received a kept answer
+    counts_until: float | None = None  # A later response reaches nobody: the client gave up
 
     @property
     def live(self) -> bool:
@@ -334,19 +306,10 @@ class ChannelState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskRequest:
+class AskRequest(_Content):
     """A request for an ask, before it has a row, a deadline or a caller."""
 
-    project: Project
-    agent: Agent
-    tool: str
-    dialect: str
-    questions: tuple[Question, ...]
-    title: str | None = None
-    timeout: float | None = None
-    """None: the owner's default. Infinite: no deadline."""
-    fingerprint: str = ""
-    """Hash of the agent's original texts. `replace` keeps it."""
+    timeout: float | None = None  # None: the owner's default. Infinite: no deadline.
 
     def __post_init__(self) -> None:
         if not self.fingerprint:
@@ -371,9 +334,6 @@ def _fingerprint(request: AskRequest) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-# ── notices ───────────────────────────────────────────────────────────────────────────────────────
-
-
 class Level(StrEnum):
     INFO = "info"
     WARNING = "warning"
@@ -388,23 +348,18 @@ class OperationEnd:
     """The end of an operation that nobody waited for."""
 
     id: str
-    title: str
-    """Display name of the command: `cargo build`."""
+    title: str  # Display name of the command: `cargo build`
     succeeded: bool
-    how: str
-    """How it failed, such as `exit 1` or `timed out`. Empty if it succeeded."""
+    how: str  # How it failed, such as `exit 1` or `timed out`. Empty if it succeeded.
     took: float
-    tail: str = ""
-    """Of a failure: its last lines of output."""
-    whole: bool = False
-    """Whether there is more output than the tail."""
+    tail: str = ""  # Of a failure: its last lines of output
+    whole: bool = False  # Whether there is more output than the tail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     id: str
-    call: CallName
-    """A repeated call has the same notice."""
+    call: CallName  # A repeated call has the same notice
     project: Project
     agent: Agent
     message: str

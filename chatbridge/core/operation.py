@@ -19,15 +19,13 @@ class Stage(StrEnum):
 
     AWAITING_APPROVAL = "awaiting_approval"
     QUEUED = "queued"
-    RUNNING = "running"
-    """Handed to the runner, or about to be. It may have started, and is never started twice."""
+    RUNNING = "running"  # It may have started, and is never started twice
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
     DENIED = "denied"
-    INTERRUPTED = "interrupted"
-    """Ended together with chatbridge or the machine; the result is unknown."""
+    INTERRUPTED = "interrupted"  # Ended with chatbridge or the machine; the result is unknown
 
 
 UNENDED = frozenset((Stage.AWAITING_APPROVAL, Stage.QUEUED, Stage.RUNNING))
@@ -38,15 +36,12 @@ class Plan:
     """The exact command to run, and its limits."""
 
     argv: tuple[str, ...]
-    executable: str
-    """The file to run; `argv[0]` is only its name."""
+    executable: str  # The file to run; `argv[0]` is only its name
     folder: str
-    environment: tuple[str, ...] = ()
-    """Names of additional environment variables. Values are never stored."""
+    environment: tuple[str, ...] = ()  # Names of additional variables. Values are never stored.
     timeout: float
     output_limit: int
-    concurrency: int | None = None
-    """How many operations of its group may run at once."""
+    concurrency: int | None = None  # How many operations of its group may run at once
     synchronous: bool = False
     destructive: bool = False
 
@@ -55,18 +50,13 @@ class Plan:
 class Result:
     """The result, with the beginning and the end of the output; a file has all of it."""
 
-    exit_code: int | None = None
-    """None: it was killed by a signal, did not end by itself, or never started."""
+    exit_code: int | None = None  # None: killed by a signal, ended by us, or never started
     signal: int | None = None
-    head: str = ""
-    """The beginning of the output; all of it if `tail` is empty."""
+    head: str = ""  # The beginning of the output; all of it if `tail` is empty
     tail: str = ""
-    size: int = 0
-    """Bytes of output."""
-    left_out: int = 0
-    """Bytes of output that were not stored."""
-    reason: str | None = None
-    """Why it did not run or was ended, as text for the agent and its owner."""
+    size: int = 0  # Bytes of output
+    left_out: int = 0  # Bytes of output that were not stored
+    reason: str | None = None  # Why it did not run or was ended, as text for people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,23 +66,17 @@ class Operation:
     project: Project
     agent: Agent
     tool: str
-    title: str
-    """Display name of the command: `cargo build`."""
-    group: str
-    """Its definition, whose concurrency limit all of its operations share."""
+    title: str  # Display name of the command: `cargo build`
+    group: str  # Its definition, whose concurrency limit all of its operations share
     plan: Plan
     created_at: float
     stage: Stage
-    grant: str | None = None
-    """What a session approval covers, if one is enough."""
-    approved: bool = False
-    """A person allowed it."""
-    ask_id: str | None = None
-    """Its approval."""
+    grant: str | None = None  # What a session approval covers, if one is enough
+    approved: bool = False  # A person allowed it
+    ask_id: str | None = None  # Its approval
     started_at: float | None = None
     ended_at: float | None = None
-    delivered: bool = False
-    """The client has the call's response. From then on, the same name means another call."""
+    delivered: bool = False  # From then on, the same name means another call
     result: Result = field(default_factory=Result)
 
     @property
@@ -108,43 +92,33 @@ class Operation:
 
 class OperationStore(Protocol):
     """Stores operations. Every method is one transaction. A write has been synced when it returns.
-
-    All methods :raises StoreError:
-    """
+    All methods :raises StoreError:"""
 
     async def add(self, operation: Operation) -> Operation:
         """Store the operation and return it. If its call has an undelivered one with the same tool
         and plan, return that one."""
-        ...
 
     async def save(self, operation: Operation, *, was: Stage) -> bool:
         """Replace the row if its stage is still `was`, in one statement. Return whether it was."""
-        ...
 
     async def delivered(self, call: CallName) -> None:
         """Record that the client has the response to this call."""
-        ...
 
     async def get(self, operation_id: str) -> Operation | None: ...
 
     async def by_prefix(self, *, project: str, prefix: str) -> Sequence[Operation]:
         """Up to ten operations of the project whose id has this prefix, newest first."""
-        ...
 
     async def of_project(self, *, project: str, limit: int) -> Sequence[Operation]:
         """Active operations first, then the newest ended ones. Synchronous ones come last, because
         their caller most likely has the result."""
-        ...
 
     async def unended(self) -> Sequence[Operation]:
         """All active operations, oldest first. Unreadable ones are skipped."""
-        ...
 
     async def granted(self, *, link: str, grant: str) -> bool:
         """Whether a person has approved an operation of this link with this grant."""
-        ...
 
     async def remove(self, *, before: float, keep: int, limit: int) -> Sequence[str]:
         """Remove at most `limit` operations and return their ids: those that ended before that
         time, and all but the newest `keep`."""
-        ...

@@ -21,8 +21,7 @@ from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 
-CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""Without characters that look alike, and without vowels, so that no words appear."""
+CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # No look-alikes, and no vowels, so no words
 CODE_LENGTH = 8
 CODE_SECONDS = 600.0
 MAX_OPEN_CODES = 3
@@ -64,10 +63,8 @@ class Code:
 class Bot:
     """What a working channel offers for pairing."""
 
-    address: Callable[[str], str]
-    """Returns the link that sends this payload to the bot."""
-    greet: Callable[[int], Awaitable[None]]
-    """Tells this chat that it is paired. :raises NotPaired: it is not."""
+    address: Callable[[str], str]  # Returns the link that sends this payload to the bot
+    greet: Callable[[int], Awaitable[None]]  # Tells this chat that it is paired. :raises NotPaired:
 
 
 class Pairing:
@@ -79,19 +76,14 @@ class Pairing:
         self._bot: Bot | None = None
         self._works = asyncio.Event()
 
-    # ── for the terminal ──────────────────────────────────────────────────────────────────────────
-
     @contextmanager
     def opened(self) -> Iterator[Code]:
         """Create a code that is valid within the block. :raises TooManyCodes:"""
         now = self._clock.time()
-        living = [code for code in self._codes if now < code.until]
-        if len(living) >= MAX_OPEN_CODES:
+        if sum(now < code.until for code in self._codes) >= MAX_OPEN_CODES:
             raise TooManyCodes(limit=MAX_OPEN_CODES)
-        code = Code(
-            text="".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH)),
-            until=now + CODE_SECONDS,
-        )
+        text = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
+        code = Code(text=text, until=now + CODE_SECONDS)
         self._codes.append(code)
         try:
             yield code
@@ -103,8 +95,6 @@ class Pairing:
         await self._works.wait()
         assert self._bot is not None
         return self._bot
-
-    # ── for the channel ───────────────────────────────────────────────────────────────────────────
 
     @contextmanager
     def works_with(self, bot: Bot) -> Iterator[None]:
@@ -119,41 +109,32 @@ class Pairing:
 
     def claim(self, payload: str, claim: Claim) -> bool:
         """Use up an open code and return True. Otherwise nothing has changed, and the sender should
-        be treated like any stranger.
-
-        A repeated update finds its code used, so a claim counts at most once.
-        """
+        be treated like any stranger."""
         found = _PAYLOAD.fullmatch(payload)
         if found is None:
             return False
         now = self._clock.time()
-        self._drop_old_guesses(now)
-        if self._guesses_too_often(claim.person):
-            return False
-        # Compare all of them completely, so that the time reveals nothing.
-        given = found[1].encode()
-        fitting = [code for code in self._codes if hmac.compare_digest(code.text.encode(), given)]
-        open_ones = [code for code in fitting if now < code.until]
-        if not open_ones:
-            self._guesses.append((now, claim.person))
-            return False
-        self._drop(open_ones[0])
-        open_ones[0].claim = claim
-        open_ones[0].claimed.set()
-        return True
-
-    def _drop(self, code: Code) -> None:
-        self._codes = [it for it in self._codes if it is not code]
-
-    def _drop_old_guesses(self, now: float) -> None:
         # A clock that was set back must not keep guesses forever.
         while self._guesses and not 0 <= now - self._guesses[0][0] < GUESS_WINDOW_SECONDS:
             self._guesses.popleft()
-
-    def _guesses_too_often(self, person: int) -> bool:
         many = len(self._guesses) >= MAX_GUESSES
         if many and not self._warned:
             log.warning("many people guess pairing codes; each has one try for some minutes")
         self._warned = many
-        own = sum(guesser == person for _, guesser in self._guesses)
-        return own >= (1 if many else MAX_GUESSES_PER_PERSON)
+        own = sum(guesser == claim.person for _, guesser in self._guesses)
+        if own >= (1 if many else MAX_GUESSES_PER_PERSON):
+            return False
+        # Compare all of them completely, so that the time reveals nothing.
+        given = found[1].encode()
+        fitting = [code for code in self._codes if hmac.compare_digest(code.text.encode(), given)]
+        code = next((code for code in fitting if now < code.until), None)
+        if code is None:
+            self._guesses.append((now, claim.person))
+            return False
+        self._drop(code)
+        code.claim = claim
+        code.claimed.set()
+        return True
+
+    def _drop(self, code: Code) -> None:
+        self._codes = [it for it in self._codes if it is not code]

@@ -13,8 +13,7 @@ from functools import lru_cache
 RECOMMENDED = "(recommended)"
 
 _VIRAMA = 9
-_MARKS = 8
-"""Maximum of combining marks on one letter in any script. A stack of more covers other lines."""
+MAX_MARKS = 8  # On one letter in any script. A stack of more covers other lines.
 HIDDEN = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2028\u2029\u2065\u3164\uffa0"
     "\ufff0\ufff1\ufff2\ufff3\ufff4\ufff5\ufff6\ufff7\ufff8"
@@ -25,8 +24,7 @@ LOOKS_BLANK = frozenset("\u2800\u303f\ufffc\U00013441\U00013442\U00016fe4\U0001d
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){3,}")
 _LONG_SPACES = re.compile(r"[ \t]{80,}")
 CACHE_SIZE = 4_096
-LONG_CHARACTERS, CARD_CACHE_SIZE = 4_000, 32
-"""A card is drawn several times while it is open, so results for long texts are cached."""
+LONG_CHARACTERS, CARD_CACHE_SIZE = 4_000, 32  # A card is drawn several times while it is open
 SLICE_CHARACTERS, CUT_SEARCH_CHARACTERS = 16_000, 1_000
 
 
@@ -42,9 +40,6 @@ def visible(text: str) -> str:
 
 def format_code(char: str) -> str:
     return f"⟨U+{ord(char):04X}⟩"
-
-
-# ── kinds of characters ───────────────────────────────────────────────────────────────────────────
 
 
 class Kinds(dict[int, str]):
@@ -129,18 +124,14 @@ _TRICKY = re.compile(
     | (?<=J) (?<![Vv]J) (?: (?<![YF]J) | (?!Y) )          # emoji can be several joined symbols
     | (?<=N) (?<![Vv]N) (?: (?<![AB]N) | (?![AB]) )       # Persian and its relatives need it
     | (?<=[MV]) (?<![^_H][MV]) [MV]* [JN]?                # without a base
-    | (?<=[MV]{{{_MARKS + 1}}}) [JN]?                     # too many
+    | (?<=[MV]{{{MAX_MARKS + 1}}}) [JN]?                     # too many
     )
     """,
     re.VERBOSE,
 )
 """Characters that could deceive at their position. What a script or an emoji needs there is left
 out, because it changes how its neighbours look."""
-_HIDDEN_KINDS = "HSEFJN"
-_RUN = re.compile(f"[{_HIDDEN_KINDS}MV]{{{_MARKS + 1},}}")
-
-
-# ── texts ─────────────────────────────────────────────────────────────────────────────────────────
+_RUN = re.compile(f"[HSEFJNMV]{{{MAX_MARKS + 1},}}")
 
 
 def prose(text: str) -> str:
@@ -201,10 +192,10 @@ def collapse_runs(text: str) -> str:
     return replace_matches(_RUN, text, _kinds, _describe_run)
 
 
-def count_hidden(text: str) -> int:
-    """Number of characters that may have to be shown by a code."""
-    kinds = text.translate(_kinds)
-    return sum(map(kinds.count, _HIDDEN_KINDS))
+def count_codes(text: str) -> int:
+    """Number of characters that `visible` replaces by a code."""
+    kinds = text.replace("\r\n", "\n").translate(_kinds)
+    return sum(len(found[0]) for found in _TRICKY.finditer(kinds))
 
 
 def _describe_run(run: str) -> str:
@@ -213,8 +204,7 @@ def _describe_run(run: str) -> str:
     return f"⟨{names}{', …' if len(kinds) > 3 else ''} ×{len(run)}⟩"
 
 
-OTHER_TITLES = {"web": "web inbox", "terminal": "terminal"}
-"""Of channels whose title is not their name with a capital."""
+OTHER_TITLES = {"web": "web inbox", "terminal": "terminal"}  # Others: the name with a capital
 
 
 def title_of(channel: str) -> str:

@@ -4,7 +4,6 @@ Modules:
 
     loop: the `chatbridge mcp` process and its event loop
     relay: the state of requests between one client and successive hubs
-    outbox: lines that wait to be written to the client
     preface: the first line to a hub, which describes the link
     root: the root folder of a project
     search: finds a hub, or starts one

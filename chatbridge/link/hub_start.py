@@ -15,20 +15,10 @@ from chatbridge import runtime_paths
 
 MAX_LOG_BYTES = 5 * 1024 * 1024
 HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-ENVIRONMENT_NAMES = frozenset(
-    (
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "XDG_CONFIG_HOME",
-        "XDG_STATE_HOME",
-        "XDG_RUNTIME_DIR",
-        "CREDENTIALS_DIRECTORY",
-    )
-)
+ENVIRONMENT_NAMES = frozenset((
+    "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR", "CREDENTIALS_DIRECTORY",
+))  # fmt: skip
 PROXY_NAMES = frozenset(
     ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
 )
@@ -37,10 +27,8 @@ whoever sets them can intercept that connection."""
 
 
 def start_hub(state: str) -> int:
-    """Start a hub in its own session and return the descriptor of its report.
-
-    The hub becomes a child of init, not of the caller.
-    """
+    """Start a hub in its own session and return the descriptor of its report. The hub becomes a
+    child of init, not of the caller."""
     runtime_paths.make_private(state)
     environment = _hub_environment(state)
     log = _open_log(runtime_paths.log_path(state))
@@ -100,10 +88,9 @@ def _open_log(path: str) -> int:
 
 
 def _hub_environment(state: str) -> dict[str, str]:
-    """Return the variables of the link's environment that a hub needs, with absolute paths.
-
-    The rest belongs to the client, such as a virtual environment or a debugger's variables. It must
-    not affect the other agents."""
+    """Return the variables of the link's environment that a hub needs, with absolute paths. The
+    rest belongs to the client, such as a virtual environment or a debugger's variables. It must not
+    affect the other agents."""
     environment = {name: value for name, value in os.environ.items() if _is_needed(name)}
     environment["CHATBRIDGE_STATE_DIR"] = state
     environment["PATH"] = HUB_PATH
@@ -118,12 +105,7 @@ def _hub_environment(state: str) -> dict[str, str]:
 
 
 def _is_needed(name: str) -> bool:
-    if (
-        name == "CHATBRIDGE_OPERATION"
-    ):  # set if the client itself runs in a command; a hub refuses it
-        return False
-    return (
-        name in ENVIRONMENT_NAMES
-        or name.lower() in PROXY_NAMES
-        or name.startswith(("CHATBRIDGE_", "LC_"))
-    )
+    if name == "CHATBRIDGE_OPERATION":
+        return False  # the client itself runs in a command; a hub refuses it
+    of_us = name.startswith(("CHATBRIDGE_", "LC_"))
+    return of_us or name in ENVIRONMENT_NAMES or name.lower() in PROXY_NAMES

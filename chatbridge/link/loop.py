@@ -1,8 +1,7 @@
 """The `chatbridge mcp` process: relays between a client's stdio and the hub's Unix socket.
 
-Has the descriptors, the event loop and the state of the connection. `relay` handles the messages,
-`search` finds hubs. Standard library only, without threads and asyncio, because a client waits for
-this process to start. Standard output carries nothing but MCP.
+Standard library only, without threads and asyncio, because a client waits for this process to
+start. Standard output carries nothing but MCP.
 """
 
 from __future__ import annotations
@@ -22,10 +21,12 @@ from chatbridge.link.preface import build_preface, parse_limit
 from chatbridge.link.relay import Json, Relay
 from chatbridge.link.search import FIRST_LIMIT, GRACE_SECONDS, LOST_LIMIT_SECONDS, NoHub, Search
 
-_MAX_BUFFER_BYTES = 16 * 1024 * 1024
-"""If more than this waits for one side, the other is not read."""
-_FALSE_WORDS = ("0", "false", "f", "no", "n", "off")
-"""The same words as in the hub's settings."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_MAX_BUFFER_BYTES = 16 * 1024 * 1024  # If more than this waits for one side, the other is not read
+_FALSE_WORDS = ("0", "false", "f", "no", "n", "off")  # The same words as in the hub's settings
 _FLUSH_SECONDS = 1.0
 _CLOSED_EVENTS = select.POLLERR | select.POLLHUP | select.POLLNVAL
 HELP = """\
@@ -93,22 +94,34 @@ class Link:
         """Run until the client closes its side or a signal arrives."""
         self._start()
         while True:
-            now = time.monotonic()
-            self._continue_search(now)
-            self._answer_without_hub()
-            poller, until = self._build_poller()
-            timeout = None if until is None else max(0.0, until - time.monotonic()) * 1000
-            for descriptor, events in poller.poll(timeout):
-                if descriptor == self._wake:
+            try:
+                if not self._step():
                     return self._end()
-                if descriptor == 1 and not self._write_client(events):
-                    return self._end()
-                if descriptor == 0 and not self._read_client():
-                    return self._end()
-                if self._search is not None and descriptor == self._search.report:
-                    self._read_report()
-                elif self._socket is not None and descriptor == self._socket.fileno():
-                    self._serve_socket(events)
+            except NoHub as reason:
+                self._give_up(str(reason))
+
+    def _step(self) -> bool:
+        """Wait for one event or the next attempt to find a hub. Return False at the end.
+        :raises NoHub: the search has failed. Other events are reported again."""
+        self._continue_search(time.monotonic())
+        self._answer_without_hub()
+        poller, until = self._build_poller()
+        timeout = None if until is None else max(0.0, until - time.monotonic()) * 1000
+        for descriptor, events in poller.poll(timeout):
+            if (
+                descriptor == self._wake
+                or (descriptor == 1 and not self._write_client(events))
+                or (descriptor == 0 and not self._read_client())
+            ):
+                return False
+            if self._search is not None and descriptor == self._search.report:
+                self._search.report_ready(time.monotonic())
+            elif self._socket is not None and descriptor == self._socket.fileno():
+                if events & select.POLLOUT:
+                    self._send(self._socket)
+                if events & (select.POLLIN | _CLOSED_EVENTS):
+                    self._receive(self._socket)
+        return True
 
     def _start(self) -> None:
         if os.environ.get("CHATBRIDGE_ENABLED", "").lower() in _FALSE_WORDS:
@@ -138,8 +151,6 @@ class Link:
         if search.report is not None:
             poller.register(search.report, select.POLLIN)
         return poller, search.next_at if self._socket is None else search.deadline
-
-    # The client
 
     def _read_client(self) -> bool:
         try:
@@ -183,29 +194,9 @@ class Link:
             )
             self._relay.answer(request, response)
 
-    # The hub
-
-    def _start_search(
-        self,
-        *,
-        start_after: float | None,
-        limit: float | None,
-        pause: float = 0.02,
-        longest_pause: float = 1.0,
-        patient: bool = False,
-        per_hub: bool = False,
-    ) -> Search:
+    def _start_search(self, **how: Any) -> Search:
         self._drop_search()
-        self._search = search = Search(
-            self._state,
-            time.monotonic(),
-            start_after=start_after,
-            limit=limit,
-            pause=pause,
-            longest_pause=longest_pause,
-            patient=patient,
-            per_hub=per_hub,
-        )
+        self._search = search = Search(self._state, time.monotonic(), **how)
         return search
 
     def _drop_search(self) -> None:
@@ -221,22 +212,12 @@ class Link:
         search = self._search
         if search is None:
             return
-        try:
+        if self._socket is not None:
+            search.check_deadline(now)
+        elif now >= search.next_at:
+            self._socket = search.step(now)
             if self._socket is not None:
-                search.check_deadline(now)
-            elif now >= search.next_at:
-                self._socket = search.step(now)
-                if self._socket is not None:
-                    self._relay.hub_found()
-        except NoHub as reason:
-            self._give_up(str(reason))
-
-    def _read_report(self) -> None:
-        assert self._search is not None
-        try:
-            self._search.report_ready(time.monotonic())
-        except NoHub as reason:
-            self._give_up(str(reason))
+                self._relay.hub_found()
 
     def _give_up(self, problem: str) -> None:
         self._disconnect()
@@ -247,18 +228,10 @@ class Link:
         self._answer_all(problem)
         if self._state:
             # Keep looking: a person may start a hub, and then the client gets the tools.
-            search = self._start_search(
-                start_after=None, limit=None, pause=self._watch_pause_seconds, longest_pause=60.0
-            )
+            pause = self._watch_pause_seconds
+            search = self._start_search(start_after=None, limit=None, pause=pause, longest_pause=60)
             search.delay(time.monotonic())
             self._watch_pause_seconds = min(self._watch_pause_seconds * 2, 60.0)
-
-    def _serve_socket(self, events: int) -> None:
-        assert self._socket is not None
-        if events & select.POLLOUT:
-            self._send(self._socket)
-        if events & (select.POLLIN | _CLOSED_EVENTS):
-            self._receive(self._socket)
 
     def _send(self, sock: socket.socket) -> None:
         buffer = self._relay.to_hub
@@ -309,9 +282,7 @@ class Link:
         short_lived = now - self._greeted_at <= GRACE_SECONDS
         pause = 0.25 if short_lived else 0.02
         if self._idle:
-            search = self._start_search(
-                start_after=None, limit=None, pause=pause, longest_pause=5.0
-            )
+            search = self._start_search(start_after=None, limit=None, pause=pause, longest_pause=5)
         else:
             search = self._start_search(
                 start_after=GRACE_SECONDS, limit=LOST_LIMIT_SECONDS, pause=pause, patient=True

@@ -12,19 +12,11 @@ PROTOCOL = 1
 MAX_LIMIT_SECONDS = 3650 * 24 * 3600
 STORE = "CHATBRIDGE_STORE"
 ACCOUNT_SETTINGS = (
-    "TOKEN",
-    "ACCESS_TOKEN",
-    "HOMESERVER",
-    "SERVER",
-    "USER_ID",
-    "CHAT_ID",
-    "ROOM_ID",
-    "CHANNEL_ID",
-)
+    "TOKEN", "ACCESS_TOKEN", "HOMESERVER", "SERVER", "USER_ID", "CHAT_ID", "ROOM_ID", "CHANNEL_ID",
+)  # fmt: skip
 """Settings of a chat that say which account and which place it uses. A link knows no channels, so
 the names are the same for all. No password: its digest could be guessed."""
-INBOX = "CHATBRIDGE_WEB__"
-"""The table of no chat."""
+INBOX = "CHATBRIDGE_WEB__"  # The table of no chat
 
 
 def build_preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:

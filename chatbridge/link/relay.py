@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable
 
 from chatbridge import safe_json
 from chatbridge.framing import MAX_LINE, Overlong
-from chatbridge.link.outbox import Outbox
 from chatbridge.safe_json import is_request_id
 
 Json = dict[str, object]
-RequestId = str | int
-Monotonic = Callable[[], float]
 
+MAX_CHUNK_BYTES = 4096  # A writable pipe takes at least this much, so that no write blocks
 _SUBSCRIPTION = "subscriptions/listen"
-_MIN_AGE_SECONDS = 1.0
-"""The next hub is told the age of calls that have waited longer: its clock may differ."""
+_MIN_AGE_SECONDS = 1.0  # The next hub is told the age of calls that waited longer
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _TOO_LONG = (
     f"the message is longer than {MAX_LINE // 1024 // 1024} MiB, which chatbridge takes at most"
@@ -37,16 +35,55 @@ class Request:
         self.message, self.line, self.received_at = message, line, received_at
         self.method = message["method"]
         self.id = message["id"]
-        self.token = _key(_member(message.get("params"), "_meta", "progressToken"))
+        self.token = _key(member(message.get("params"), "_meta", "progressToken"))
 
 
-class HubRequest:
-    """A request of a hub that is open at the client."""
+class Outbox:
+    """A queue of lines for the client. A line with a key is an answer whose delivery is
+    confirmed."""
 
-    __slots__ = ("call", "generation", "id")
+    def __init__(self) -> None:
+        self._lines: deque[tuple[bytes, str | None, object]] = deque()
+        """Each with its key and the id of its request."""
+        self._sent = 0
+        self.size = 0
 
-    def __init__(self, *, id: object, call: object, generation: int) -> None:
-        self.id, self.call, self.generation = id, call, generation
+    def put(self, line: bytes, *, key: str | None = None, request_id: object = None) -> None:
+        self._lines.append((line + b"\n", key, request_id))
+        self.size += len(line) + 1
+
+    def chunk(self) -> bytes:
+        """The next bytes to write: at most MAX_CHUNK_BYTES, and of one line only."""
+        line = self._lines[0][0] if self._lines else b""
+        return line[self._sent : self._sent + MAX_CHUNK_BYTES]
+
+    def written(self, count: int) -> tuple[str | None, object]:
+        """Remove written bytes. Return key and id of the answer that this completed, if any."""
+        self._sent += count
+        self.size -= count
+        data, key, request_id = self._lines[0]
+        if self._sent < len(data):
+            return None, None
+        self._lines.popleft()
+        self._sent = 0
+        return key, request_id
+
+    def answers(self) -> list[object]:
+        """The ids of the answers that are not completely written."""
+        return [request_id for _, key, request_id in self._lines if key is not None]
+
+    def withdraw(self, key: str) -> None:
+        """Remove an answer that nobody waits for. A half-written one is completed without
+        confirmation."""
+        for i, (data, of, _) in enumerate(self._lines):
+            if of != key:
+                continue
+            if i == 0 and self._sent:
+                self._lines[0] = data, None, None
+            else:
+                del self._lines[i]
+                self.size -= len(data)
+            return
 
 
 class Relay:
@@ -54,26 +91,28 @@ class Relay:
     other links use the same name, so this one does not report which of its calls have ended."""
 
     def __init__(
-        self, preface: Json, *, shared: bool = False, monotonic: Monotonic = time.monotonic
+        self,
+        preface: Json,
+        *,
+        shared: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._shared, self._monotonic = shared, monotonic
         self.to_client = Outbox()
         self.to_hub = bytearray()
         self.connected = False
         self.generation = 0
-        self.requests: dict[str, Request] = {}
-        """Open requests of the client, in order of arrival."""
+        self.requests: dict[str, Request] = {}  # Open requests of the client, in order of arrival
         self._preface = preface
         self._initialize: Request | None = None
         self._initialized: bytes | None = None
-        self._log_level: object = None
-        """Minimum level of log messages that the client wants."""
+        self._log_level: object = None  # Minimum level of log messages that the client wants
         self._ignored_response: str | None = None
         self._progress: dict[str, float] = {}
         self._unacknowledged: dict[str, object] = {}
-        self._hub_requests: dict[str, HubRequest] = {}
-        self._replies: list[tuple[str, bytes]] = []
-        """Replies for calls that are open, or for which no hub was connected."""
+        self._hub_requests: dict[str, tuple[object, object, int]] = {}
+        """Requests of hubs that are open at the client: id, call and generation."""
+        self._replies: list[tuple[str, bytes]] = []  # For open calls, or while there is no hub
 
     @property
     def has_waiting_requests(self) -> bool:
@@ -86,9 +125,7 @@ class Relay:
         """The client's name from its handshake."""
         if self._initialize is None:
             return None
-        return _member(self._initialize.message, "params", "clientInfo", "name")
-
-    # The connection
+        return member(self._initialize.message, "params", "clientInfo", "name")
 
     def hub_found(self) -> None:
         """Start a new connection: repeat what the hub has to know."""
@@ -121,18 +158,20 @@ class Relay:
         """End the connection and drop what was not sent."""
         self.connected = False
         self.to_hub.clear()
-        for name, request in self._hub_requests.items():
-            if request.generation == self.generation:
-                reason = "chatbridge restarts; the question stays open in the chat"
-                self._notify_client(
-                    "notifications/cancelled", {"requestId": name, "reason": reason}
-                )
-
-    # Lines of the client
+        reason = "chatbridge restarts; the question stays open in the chat"
+        for name, (_, _, generation) in self._hub_requests.items():
+            if generation == self.generation:
+                params: Json = {"requestId": name, "reason": reason}
+                self._notify_client("notifications/cancelled", params)
 
     def from_client(self, line: bytes | Overlong) -> None:
         if isinstance(line, Overlong):
-            self._overlong_from_client(line.request_id())
+            request_id = line.request_id()
+            if request_id in self._hub_requests:
+                error = {"code": _INVALID_REQUEST, "message": _TOO_LONG}
+                self._response_from_client({"jsonrpc": "2.0", "id": request_id, "error": error})
+            else:
+                self._reject(request_id, _INVALID_REQUEST, _TOO_LONG)
             return
         try:
             message = safe_json.loads(line.decode())
@@ -167,7 +206,7 @@ class Relay:
         if message["method"] == "notifications/initialized":
             self._initialized = line
         elif message["method"] == "notifications/cancelled":
-            key = _key(_member(message.get("params"), "requestId"))
+            key = _key(member(message.get("params"), "requestId"))
             self._remove_request(key)
             self.to_client.withdraw(key)
         self._send_line(line)
@@ -176,28 +215,17 @@ class Relay:
         request = self._hub_requests.pop(str(message.get("id")), None)
         if request is None:
             return
-        message["id"] = request.id
-        key = _key(request.call)
-        reply = _dump({"chatbridge": "reply", "call": request.call, "response": message})
-        same_hub = request.generation == self.generation and self.connected
-        if same_hub:
+        message["id"], call, generation = request
+        key, reply = _key(call), _dump({"chatbridge": "reply", "call": call, "response": message})
+        if generation == self.generation and self.connected:
             self._send(message)
-        elif request.call is not None:
+        elif call is not None:
             self._send_line(reply)
         # The hub may crash before it has stored the reply, so keep it. A reply that is too long for
         # a line would make every hub close the connection.
         keep = key in self.requests or not self.connected
-        if keep and request.call is not None and len(reply) <= MAX_LINE:
+        if keep and call is not None and len(reply) <= MAX_LINE:
             self._replies.append((key, reply))
-
-    def _overlong_from_client(self, request_id: RequestId | None) -> None:
-        if request_id in self._hub_requests:
-            error = {"code": _INVALID_REQUEST, "message": _TOO_LONG}
-            self._response_from_client({"jsonrpc": "2.0", "id": request_id, "error": error})
-        else:
-            self._reject(request_id, _INVALID_REQUEST, _TOO_LONG)
-
-    # Lines of the hub
 
     def from_hub(self, line: bytes | Overlong) -> Json | None:
         """Handle one line. Return a message about the connection itself."""
@@ -238,9 +266,7 @@ class Relay:
     def _request_from_hub(self, message: Json) -> None:
         call = message.pop("chatbridgeCall", None)
         name = f"{self.generation}.{message['id']}"
-        self._hub_requests[name] = HubRequest(
-            id=message["id"], call=call, generation=self.generation
-        )
+        self._hub_requests[name] = message["id"], call, self.generation
         message["id"] = name
         self.to_client.put(_dump(message))
 
@@ -262,8 +288,6 @@ class Relay:
             params["requestId"] = name
             line = _dump(message)
         self.to_client.put(line)
-
-    # Between the two
 
     def answer(self, request: Request, response: Json) -> None:
         """Answer a request without the hub. Its delivery is not reported to the hub."""
@@ -288,7 +312,7 @@ class Relay:
         if request.method == "initialize" and "result" in message:
             self._initialize = request
         elif request.method == "logging/setLevel" and "result" in message:
-            self._log_level = _member(request.message.get("params"), "level")
+            self._log_level = member(request.message.get("params"), "level")
         self.to_client.put(line, key=_key(request.id) if confirm else None, request_id=request.id)
 
     def _remove_request(self, key: str) -> Request | None:
@@ -346,7 +370,7 @@ def _key(value: object) -> str:
     return json.dumps(value)
 
 
-def _member(value: object, *names: str) -> object:
+def member(value: object, *names: str) -> object:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

@@ -17,10 +17,8 @@ from chatbridge.core.errors import ChatbridgeError, SocketUnusable
 from chatbridge.link import hub_start
 
 FIRST_LIMIT = 15.0
-LOST_LIMIT_SECONDS = 600.0
-"""A lost hub usually comes back, but a call must not wait for it forever."""
-GRACE_SECONDS = 1.0
-"""A restarting service takes the lock within this time. Links do not start a hub before."""
+LOST_LIMIT_SECONDS = 600.0  # A lost hub usually comes back, but a call must not wait for it forever
+GRACE_SECONDS = 1.0  # A restarting service takes the lock meanwhile, so no link starts a hub
 _SHORT_PAUSE_SECONDS = 0.25
 _MAX_FAILURES, _MAX_PATIENT_FAILURES = 3, 10
 """Failed starts before the search ends. More are allowed after a hub was lost: somebody waits, and
@@ -68,12 +66,12 @@ class Search:
         self._held = False
 
     def step(self, now: float) -> socket.socket | None:
-        """Try to connect, and start a hub if that is due.
-
-        :raises NoHub: the search has failed.
-        """
+        """Try to connect, and start a hub if that is due. :raises NoHub: the search has failed."""
         info = lock_file.read(self.state)
-        self._update_holder(info.pid if info else None, now)
+        if info and info.pid not in (None, self._holder):
+            self._holder = info.pid
+            if self._per_hub and self._limit is not None:
+                self.deadline = min(now + self._limit, self._began + LOST_LIMIT_SECONDS)
         for path in self._socket_paths(info):
             try:
                 if path == MACHINE_SOCKET:
@@ -93,9 +91,8 @@ class Search:
         """Schedule the next attempt, after a longer pause each time."""
         self.next_at = now + self._pause
         early = now - self._began < FIRST_LIMIT
-        self._pause = min(
-            self._pause * 2, max(_SHORT_PAUSE_SECONDS, self._pause) if early else self._longest
-        )
+        longest = max(_SHORT_PAUSE_SECONDS, self._pause) if early else self._longest
+        self._pause = min(self._pause * 2, longest)
 
     def check_deadline(self, now: float) -> None:
         if self.deadline is None or now < self.deadline:
@@ -116,10 +113,8 @@ class Search:
             raise NoHub(info.error)
 
     def report_ready(self, now: float) -> None:
-        """Read the report of the hub that this search has started.
-
-        :raises NoHub: it cannot start.
-        """
+        """Read the report of the hub that this search has started. :raises NoHub: it cannot
+        start."""
         assert self.report is not None
         piece = os.read(self.report, 65536)
         self._report_data += piece
@@ -148,13 +143,6 @@ class Search:
                 os.close(descriptor)
         self.report = self._turn = None
 
-    def _update_holder(self, pid: int | None, now: float) -> None:
-        if pid is None or pid == self._holder:
-            return
-        self._holder = pid
-        if self._per_hub and self._limit is not None:
-            self.deadline = min(now + self._limit, self._began + LOST_LIMIT_SECONDS)
-
     def _socket_paths(self, info: lock_file.LockInfo | None) -> Iterator[str]:
         if is_machine_hub_wanted():
             yield MACHINE_SOCKET
@@ -169,9 +157,8 @@ class Search:
 
     def _start(self, now: float) -> None:
         if self._held and lock_file.find_holder(self.state) is not None:
-            self.start_at = (
-                now + GRACE_SECONDS
-            )  # it is still starting: a rival would only slow it down
+            # It is still starting: a rival would only slow it down.
+            self.start_at = now + GRACE_SECONDS
             return
         if not self._take_turn(now):
             self._held = True
@@ -191,9 +178,8 @@ class Search:
             return True
         if self._turn is None and self._turn_deadline is None:
             self._turn_deadline = now + _MAX_REST_SECONDS
-        return self._turn is not None or (
-            self._turn_deadline is not None and now >= self._turn_deadline
-        )
+        late = self._turn_deadline is not None and now >= self._turn_deadline
+        return self._turn is not None or late
 
     def _retry(self, now: float) -> bool:
         """Schedule another start after a failed one. Return False if there were too many."""
@@ -235,11 +221,8 @@ def is_machine_hub_wanted() -> bool:
 
 def connect_machine_hub(path: str = MACHINE_SOCKET) -> socket.socket:
     """Open a non-blocking connection to the machine's hub. It runs as another user. The path
-    authenticates it: only root can create a socket there.
-
-    :raises OSError: there is none, or this user may not connect.
-    :raises SocketUnusable: others than root could have created it.
-    """
+    authenticates it: only root can create a socket there. :raises OSError: there is none, or this
+    user may not connect. :raises SocketUnusable: others than root could have created it."""
     folder, place = os.lstat(os.path.dirname(path)), os.lstat(path)
     roots = folder.st_uid == 0 and place.st_uid == 0 and not folder.st_mode & 0o022
     if not (roots and stat.S_ISDIR(folder.st_mode) and stat.S_ISSOCK(place.st_mode)):

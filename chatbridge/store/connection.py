@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiosqlite
 
@@ -19,6 +19,8 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.text import encodable
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -45,15 +47,12 @@ class Connection:
         self._sqlite = sqlite
         self.path = path
         self._closed = False
-        self.replaced = False
-        """Whether the last change has stored another text than it was given."""
+        self.replaced = False  # Whether the last statement used another text than it was given
 
     @classmethod
     async def open(cls, path: Path, *, mode: str) -> Connection:
         """`mode` is a parameter of SQLite's file addresses, such as "mode=rw".
-
-        :raises StoreError:
-        """
+        :raises StoreError:"""
         address = f"{_uri(path)}?{mode}"
         try:
             sqlite = await aiosqlite.connect(
@@ -67,29 +66,26 @@ class Connection:
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """:raises StoreError:"""
-        self.check_open()
-        try:
-            try:
-                found = await self._sqlite.execute_fetchall(sql, parameters)
-            except UnicodeEncodeError:
-                found = await self._sqlite.execute_fetchall(sql, _storable(parameters))
-        except sqlite3.Error as error:
-            raise _translated(error, self.path) from error
-        return list(found)
+        return list(await self._run(self._sqlite.execute_fetchall, sql, parameters))
 
     async def change(self, sql: str, parameters: Parameters = ()) -> int:
         """How many rows it changed. :raises StoreError:"""
+        cursor = await self._run(self._sqlite.execute, sql, parameters)
+        return cursor.rowcount
+
+    async def _run(
+        self, run: Callable[[str, Any], Awaitable[T]], sql: str, parameters: Parameters
+    ) -> T:
         self.check_open()
         self.replaced = False
         try:
             try:
-                cursor = await self._sqlite.execute(sql, parameters)
+                return await run(sql, parameters)
             except UnicodeEncodeError:
                 self.replaced = True
-                cursor = await self._sqlite.execute(sql, _storable(parameters))
+                return await run(sql, _storable(parameters))
         except sqlite3.Error as error:
             raise _translated(error, self.path) from error
-        return cursor.rowcount
 
     async def script(self, sql: str) -> None:
         """Several statements, rolled back if one fails. :raises StoreError:"""
@@ -135,22 +131,20 @@ def _translated(error: sqlite3.Error, path: Path) -> StoreError:
 
 
 def _storable(parameters: Parameters) -> Parameters:
-    if isinstance(parameters, Mapping):
-        return {name: _replaced(value) for name, value in parameters.items()}
-    return [_replaced(value) for value in parameters]
-
-
-def _replaced(value: Any) -> Any:
     """A question with half a surrogate pair is asked with a replacement sign, not refused."""
-    return encodable(value) if isinstance(value, str) else value
+
+    def stored(value: Any) -> Any:
+        return encodable(value) if isinstance(value, str) else value
+
+    if isinstance(parameters, Mapping):
+        return {name: stored(value) for name, value in parameters.items()}
+    return [stored(value) for value in parameters]
 
 
 class DatabaseFile:
-    """The file that was opened: whether it is still the one under its name.
-
-    A file that was deleted or replaced can still be written, and is lost when its last user closes
-    it. Nothing is watched: whoever writes, or asks, looks.
-    """
+    """The file that was opened: whether it is still the one under its name. A file that was deleted
+    or replaced can still be written, and is lost when its last user closes it. Nothing is watched:
+    whoever writes, or asks, looks."""
 
     def __init__(self, path: Path) -> None:
         """After it was opened, and its log with it: what is not yet in the file is in there."""
@@ -158,8 +152,7 @@ class DatabaseFile:
         self._names = (str(path), f"{path}-wal")
         self._opened = [_identity(name) for name in self._names]
         self._there = True
-        self.on_lost: Callable[[str], None] = lambda fault: None
-        """Called once when it is gone."""
+        self.on_lost: Callable[[str], None] = lambda fault: None  # Called once when it is gone
 
     def is_there(self) -> bool:
         there = [_identity(name) for name in self._names] == self._opened

@@ -13,17 +13,15 @@ from chatbridge.core.model import CallName
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 from chatbridge.store.connection import Connection, Parameters
 from chatbridge.store.rows import (
-    NUMBER,
     UnreadableRows,
-    adapter,
     agent_of,
     agent_row,
     as_json,
     assignments,
     attributes,
     call_name_of,
-    checked,
     insert,
+    make,
     row_name,
     texts,
 )
@@ -52,9 +50,7 @@ _OF_PROJECT = """
     ORDER BY ended_at IS NULL DESC, NOT synchronous DESC, seq DESC LIMIT ?
 """
 _UNENDED = "SELECT * FROM operations WHERE ended_at IS NULL ORDER BY seq"
-_GRANTED = """
-    SELECT 1 FROM operations WHERE link = ? AND grant_key = ? AND approved = 1 LIMIT 1
-"""
+_GRANTED = "SELECT 1 FROM operations WHERE link = ? AND grant_key = ? AND approved = 1 LIMIT 1"
 _OLD = """
     SELECT id, seq FROM operations WHERE ended_at < :before OR (ended_at IS NOT NULL AND seq <=
         (SELECT seq FROM operations ORDER BY seq DESC LIMIT 1 OFFSET :keep))
@@ -82,7 +78,7 @@ class SqliteOperations:
                         "again"
                     )
                 return known
-            tx.check_file()
+            tx.file.check()
             await tx.change(insert("operations", row), row)
             return operation
 
@@ -146,22 +142,13 @@ def _row(operation: Operation) -> dict[str, Any]:
 
 def operation_of(row: sqlite3.Row) -> Operation:
     """:raises ValueError: :raises TypeError: it is not as this version writes it."""
-    return Operation(
+    return make(
+        Operation,
+        row,
         **agent_of(row),
         call=call_name_of(row),
-        **checked(row, "tool", "title", kind=str),
-        **checked(row, "created_at", kind=NUMBER),
-        **checked(row, "started_at", "ended_at", kind=NUMBER | None),
-        **checked(row, "ask_id", kind=str | None),
-        group=checked(row, "group_name", kind=str)["group_name"],
-        plan=_parsed(Plan, row, "plan"),
-        stage=Stage(row["stage"]),
-        grant=checked(row, "grant_key", kind=str | None)["grant_key"],
-        approved=bool(row["approved"]),
-        delivered=bool(row["delivered"]),
-        result=_parsed(Result, row, "result"),
+        group=row["group_name"],
+        plan=json.loads(row["plan"]),
+        grant=row["grant_key"],
+        result=json.loads(row["result"]),
     )
-
-
-def _parsed(kind: Any, row: sqlite3.Row, column: str) -> Any:
-    return adapter(kind).validate_python(json.loads(checked(row, column, kind=str)[column]))

@@ -1,7 +1,7 @@
 """Asks, calls and notices as rows of the schema, and back.
 
-Owns which field goes into which column, and what becomes of rows that cannot be read. The
-statements are in `transaction`, `sqlite` and `operations`.
+Owns which field goes into which column, the summary beside each ask, and what becomes of rows that
+cannot be read. The statements are in `transaction`, `sqlite` and `operations`.
 """
 
 from __future__ import annotations
@@ -10,36 +10,39 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from chatbridge.core.cards.build import drawn_subject, said_to, state_of, verdict_of
+from chatbridge.core.cards.card import State
 from chatbridge.core.cards.row import Row, Summary
 from chatbridge.core.model import (
-    Agent,
+    Answer,
     Ask,
     Call,
-    CallName,
     ChannelState,
     Draft,
-    Level,
     Notice,
     OperationEnd,
     Outcome,
     Post,
-    Project,
     Question,
     Status,
+    View,
 )
 from chatbridge.core.operation import Operation
-from chatbridge.store.ask_summary import as_text, summary_of
+from chatbridge.core.text import one_line, prose, shortened
+from chatbridge.markdown import HEADLINE_SOURCE, headline
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
+MAX_SUMMARY = 300
+MAX_ANSWERS, MAX_VALUES = 3, 5  # How many answers, and how many values of each, are summed up
 
-NUMBER = int | float
+T = TypeVar("T")
 
 _TIMES = ("deadline", "settled_at", "delivered_at")
 _CALL_TIMES = ("ended_at", "delivered_at", "counts_until")
@@ -63,15 +66,11 @@ def assignments(row: Iterable[str]) -> str:
 
 
 def ask_row(ask: Ask) -> dict[str, Any]:
-    return {**_content_row(ask), **state_row(ask)}
-
-
-def _content_row(ask: Ask) -> dict[str, Any]:
-    """What never changes."""
     return {
         **agent_row(ask),
         **attributes(ask, "fingerprint", "created_at", "tool", "dialect", "title"),
         "questions": as_json(_QUESTIONS, ask.questions),
+        **state_row(ask),
     }
 
 
@@ -83,7 +82,7 @@ def state_row(ask: Ask) -> dict[str, Any]:
         "alone_since": ask.orphaned_since,
         "alone": ask.orphaned,
         "words": _words(ask),
-        "summary": as_text(summary_of(ask)),
+        "summary": adapter(Summary).dump_json(summary_of(ask), exclude_defaults=True).decode(),
         "draft": as_json(Draft, ask.draft),
         "outcome": ask.outcome and as_json(Outcome, ask.outcome),
         "late": ask.late and as_json(Outcome, ask.late),
@@ -91,38 +90,38 @@ def state_row(ask: Ask) -> dict[str, Any]:
 
 
 def ask_of(row: sqlite3.Row) -> Ask:
-    """:raises ValueError: :raises TypeError: it is not as this version writes it."""
-    ask = Ask(
+    """:raises ValueError: it is not as this version writes it."""
+    ask = make(
+        Ask,
+        row,
         **agent_of(row),
-        **checked(row, "created_at", "revision", kind=NUMBER),
-        **checked(row, *_TIMES, "kept_until", kind=NUMBER | None),
-        **checked(row, "fingerprint", "tool", "dialect", kind=str),
-        **checked(row, "title", kind=str | None),
         questions=adapter(_QUESTIONS).validate_json(row["questions"]),
         draft=adapter(Draft).validate_json(row["draft"]),
-        status=Status(row["status"]),
         outcome=optional_json(Outcome, row["outcome"]),
         late=optional_json(Outcome, row["late"]),
-        kept=bool(row["kept"]),
-        discarded=bool(row["discarded"]),
-        orphaned_since=checked(row, "alone_since", kind=NUMBER | None)["alone_since"],
-        orphaned=bool(row["alone"]),
+        orphaned_since=row["alone_since"],
+        orphaned=row["alone"],
     )
     _check_parts(ask)
     return ask
 
 
+def make(kind: type[T], row: sqlite3.Row, **parts: Any) -> T:
+    """Build a value from the columns that are called as its fields, and from these parts. SQLite
+    keeps a value of any type in any column. :raises ValueError: one of them does not fit."""
+    hashable: Any = kind
+    columns = {name: row[name] for name in _field_names(hashable) if name not in parts}
+    return cast("T", adapter(hashable).validate_python({**columns, **parts}))
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
 def attributes(value: object, *names: str) -> dict[str, Any]:
     """Those that are columns of the same name."""
     return {name: getattr(value, name) for name in names}
-
-
-def checked(row: sqlite3.Row, *columns: str, kind: Any) -> dict[str, Any]:
-    """These columns. SQLite keeps a value of any type in any column. :raises TypeError:"""
-    for column in columns:
-        if not isinstance(row[column], kind):
-            raise TypeError(column)
-    return {column: row[column] for column in columns}
 
 
 def agent_row(of: Ask | Notice | Operation) -> dict[str, Any]:
@@ -138,21 +137,13 @@ def agent_row(of: Ask | Notice | Operation) -> dict[str, Any]:
 
 
 def agent_of(row: sqlite3.Row) -> dict[str, Any]:
-    """`agent_row` backwards. :raises TypeError:"""
-    checked(row, "id", "project", "project_name", "client", "agent_name", kind=str)
-    checked(row, "project_label", kind=str | None)
-    return {
-        "id": row["id"],
-        "project": Project(
-            key=row["project"], name=row["project_name"], label=row["project_label"]
-        ),
-        "agent": Agent(client=row["client"], name=row["agent_name"]),
-    }
+    """`agent_row` backwards, but for the id."""
+    names = {"key": row["project"], "name": row["project_name"], "label": row["project_label"]}
+    return {"project": names, "agent": {"client": row["client"], "name": row["agent_name"]}}
 
 
-def call_name_of(row: sqlite3.Row) -> CallName:
-    """:raises TypeError:"""
-    return CallName(**checked(row, "link", "request", kind=str))
+def call_name_of(row: sqlite3.Row) -> dict[str, Any]:
+    return {"link": row["link"], "request": row["request"]}
 
 
 def texts(rows: Iterable[sqlite3.Row]) -> list[str]:
@@ -184,17 +175,86 @@ ROW_COLUMNS = (
 """What a row of a list is made of."""
 
 
-def row_of(row: sqlite3.Row, summary: Summary) -> Row:
-    return Row(
-        **agent_of(row),
-        **checked(row, "created_at", kind=NUMBER),
-        **checked(row, *_TIMES, kind=NUMBER | None),
-        seq=row["seq"],
-        status=Status(row["status"]),
-        late=bool(row["is_late"]),
-        orphaned=bool(row["alone"]),
-        summary=summary,
+def summary_in(text: str | None) -> Summary | None:
+    """None if there is none, or another version of chatbridge has written it."""
+    try:
+        return None if text is None else cast("Summary", adapter(Summary).validate_json(text))
+    except ValidationError:
+        return None
+
+
+def summary_of(ask: Ask) -> Summary:
+    """The texts of an ask for lists. Every text is cut before it is looked at, so that a summary
+    costs the same for a short ask and a long one."""
+    if not ask.questions:  # no tool asks nothing, but the store keeps whatever it is given
+        return Summary(question="", count=0)
+    first, draft, state = ask.questions[0], ask.draft, state_of(ask)
+    subject, outcome = first.subject, ask.late or ask.outcome
+    question = shortened(headline(prose(first.text[:HEADLINE_SOURCE])), MAX_SUMMARY)
+    return Summary(
+        question=question,
+        title=_title(ask, question),
+        subject=_subject(ask),
+        language=subject.language if subject else None,
+        file=bool(subject and subject.file),
+        approval=ask.approval,
+        channels=ask.approval_channels,
+        count=len(ask.questions),
+        at=draft.at,
+        done=sum(entry.done for entry in draft.entries),
+        review=draft.view is View.REVIEW,
+        state=state,
+        verdict=verdict_of(ask),
+        beyond=bool(subject and subject.beyond),
+        said=_said(ask, state),
+        ended_at=outcome.at if outcome else None,
+        by=outcome.by.channel if outcome and outcome.by else None,
     )
+
+
+def _subject(ask: Ask) -> str | None:
+    first = ask.questions[0]
+    if first.subject is None:
+        return None
+    code = first.subject.code.strip()[:MAX_SUMMARY]
+    short = replace(first, subject=replace(first.subject, code=code))
+    drawn = drawn_subject(replace(ask, questions=(short,)))
+    return (drawn.file or drawn.code)[:MAX_SUMMARY] if drawn else None
+
+
+def _title(ask: Ask, question: str) -> str | None:
+    title = shortened(one_line((ask.title or ask.questions[0].title or "")[:1_000]), MAX_SUMMARY)
+    repeated = len(ask.questions) == 1 and title.casefold() in question.casefold()
+    return None if not title or repeated else title
+
+
+def _said(ask: Ask, state: State) -> str | None:
+    outcome = ask.late or ask.outcome
+    if outcome is None:
+        return None
+    if state is State.CANCELLED:
+        said = outcome.reason
+    elif ask.approval:
+        said = outcome.answers[0].custom_text if outcome.answers else None
+    else:
+        pairs = zip(ask.questions, outcome.answers[:MAX_ANSWERS], strict=False)
+        texts = (said_to(question, _cut(answer)) for question, answer in pairs)
+        said = " · ".join(text for text in texts if text)
+    return shortened(one_line(said[: 4 * MAX_SUMMARY]), MAX_SUMMARY) if said else None
+
+
+def _cut(answer: Answer) -> Answer:
+    own = answer.custom_text
+    return replace(
+        answer,
+        values=tuple(value[:MAX_SUMMARY] for value in answer.values[:MAX_VALUES]),
+        custom_text=None if own is None else own[:MAX_SUMMARY],
+    )
+
+
+def row_of(row: sqlite3.Row, summary: Summary) -> Row:
+    parts = agent_of(row)
+    return make(Row, row, **parts, late=row["is_late"], orphaned=row["alone"], summary=summary)
 
 
 def call_row(call: Call) -> dict[str, Any]:
@@ -207,15 +267,8 @@ def call_row(call: Call) -> dict[str, Any]:
 
 
 def call_of(row: sqlite3.Row) -> Call:
-    return Call(
-        name=call_name_of(row),
-        **checked(row, "ask_id", kind=str),
-        **checked(row, "started_at", kind=NUMBER),
-        **checked(row, *_CALL_TIMES, kind=NUMBER | None),
-        question_ids=adapter(_QUESTION_IDS).validate_json(row["question_ids"]),
-        ticket=bool(row["ticket"]),
-        late=bool(row["late"]),
-    )
+    question_ids = adapter(_QUESTION_IDS).validate_json(row["question_ids"])
+    return make(Call, row, name=call_name_of(row), question_ids=question_ids)
 
 
 def notice_row(notice: Notice) -> dict[str, Any]:
@@ -230,24 +283,17 @@ def notice_row(notice: Notice) -> dict[str, Any]:
 
 
 def notice_of(row: sqlite3.Row) -> Notice:
-    return Notice(
-        **agent_of(row),
-        call=call_name_of(row),
-        **checked(row, "title", "message", kind=str),
-        **checked(row, "at", kind=NUMBER),
-        level=Level(row["level"]),
-        operation=optional_json(OperationEnd, row["operation"]),
-    )
+    operation = optional_json(OperationEnd, row["operation"])
+    return make(Notice, row, **agent_of(row), call=call_name_of(row), operation=operation)
 
 
 def post_of(row: sqlite3.Row) -> Post:
-    texts = checked(row, "ask_id", "surface", "place", kind=str)
-    return Post(**texts, **checked(row, "revision", kind=int))
+    return make(Post, row)
 
 
 def note_of(row: sqlite3.Row) -> ChannelState:
     """Keep also a damaged cursor: without it, what waits would be skipped."""
-    at = row["at"] if isinstance(row["at"], NUMBER) else 0.0
+    at = row["at"] if isinstance(row["at"], int | float) else 0.0
     return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
 
 
@@ -285,8 +331,7 @@ NAMES = {
     "command": ("id",),
 }
 """Columns that identify a row of each kind."""
-UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
-"""What making a value from a row may raise."""
+UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)  # Raised by unreadable rows
 
 
 def row_name(kind: str, row: sqlite3.Row) -> str:
@@ -295,11 +340,9 @@ def row_name(kind: str, row: sqlite3.Row) -> str:
 
 
 class UnreadableRows:
-    """Rows that this version cannot read: a newer one wrote them, or something damaged them.
-
-    Such a row stays as it is and is left out of what is read, so that everything else goes on. Each
-    is logged once, and all of them are listed for whoever asks how the store is.
-    """
+    """Rows that this version cannot read: a newer one wrote them, or something damaged them. Such a
+    row stays as it is and is left out of what is read, so that everything else goes on. Each is
+    logged once, and all of them are listed for whoever asks how the store is."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], None] = {}

@@ -1,8 +1,7 @@
-"""The store in one SQLite file, for one hub.
+"""The store in one SQLite file, for one hub: its two connections, and reads outside transactions.
 
-Owns the file, its two connections and what is read outside of transactions. One connection
-writes, through the writer; the other one only reads, so that a read never sees what is not yet
-committed.
+One connection writes, through the writer. The other one only reads, so that a read never sees what
+is not yet committed.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, ChannelState, Notice, Post
 from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
-from chatbridge.store.ask_summary import from_text, summary_of
-from chatbridge.store.cache import Recent
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.rows import (
@@ -35,24 +32,31 @@ from chatbridge.store.rows import (
     notice_of,
     post_of,
     row_of,
+    summary_in,
+    summary_of,
     texts,
 )
-from chatbridge.store.transaction import ASK, COUNT_OPEN_ASKS, POST, READABLE
+from chatbridge.store.transaction import (
+    ASK,
+    COUNT_OPEN_ASKS,
+    POST,
+    READABLE,
+    REMOVE_ENDED,
+    REMOVE_NOTICES,
+    Cache,
+)
 from chatbridge.store.writer import Writer
 
 T = TypeVar("T")
 
-SWEPT_AT_ONCE = 200
-"""Asks removed in one work: a sweep of any size lets an answer pass within milliseconds."""
+SWEPT_AT_ONCE = 200  # In one work, so that an answer passes within milliseconds
 
 NAMED = 3
 BY_PREFIX = """
     SELECT * FROM asks WHERE id >= :prefix AND id < :prefix || char(1114111)
     AND project = :project ORDER BY id
 """
-OPEN_ASKS = """
-    SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq
-"""
+OPEN_ASKS = "SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq"
 HISTORY = """
     SELECT * FROM asks WHERE settled_at IS NOT NULL
     AND (:search IS NULL OR instr(words, :search))
@@ -114,23 +118,19 @@ class SqliteStore:
     def __init__(self, *, reading: Connection, writing: Connection) -> None:
         self._reading = reading
         self._writing = writing
-        self._recent = Recent()
+        self._cache = Cache()
         self._unreadable = UnreadableRows()
         self.file = DatabaseFile(writing.path)
-        self._writer = Writer(writing, self._recent, self._unreadable, self.file)
+        self._writer = Writer(writing, self._cache, self._unreadable, self.file)
         self.operations = SqliteOperations(
             reading=reading, writer=self._writer, unreadable=self._unreadable
         )
 
     @classmethod
     async def open(cls, path: Path) -> SqliteStore:
-        """Create the file where there is none, or bring it to this version's schema.
-
-        Close it in the end: its threads would keep the process alive.
-
-        :raises NewerDatabase: the file was left untouched.
-        :raises StoreError: it cannot be opened, or is not chatbridge's.
-        """
+        """Create the file where there is none, or bring it to this version's schema. Close it in
+        the end: its threads would keep the process alive. :raises NewerDatabase: the file was left
+        untouched. :raises StoreError: it cannot be opened, or is not chatbridge's."""
         _create(path)
         await migrate.check(path)
         _make_private(path)
@@ -178,7 +178,7 @@ class SqliteStore:
 
     async def ask(self, ask_id: str) -> Ask | None:
         self._reading.check_open()
-        if known := self._recent.asks.get(ask_id, {}):
+        if known := self._cache.asks.get(ask_id):
             return known
         rows = await self._reading.rows(ASK, (ask_id,))
         return self._unreadable.first("question", rows, ask_of)
@@ -244,7 +244,7 @@ class SqliteStore:
 
     async def post(self, *, ask_id: str, surface: str) -> Post | None:
         self._reading.check_open()
-        if (known := self._recent.posts.get(ask_id, {})) is not None:
+        if (known := self._cache.posts.get(ask_id)) is not None:
             return known.get(surface)
         rows = await self._reading.rows(POST, (ask_id, surface))
         return self._unreadable.first("post", rows, post_of)
@@ -258,15 +258,12 @@ class SqliteStore:
         return note_of(rows[0]) if rows else None
 
     async def sweep(self, *, before: float) -> int:
-        removed = 0
-        while batch := await self._writer.run(
-            lambda tx: tx.remove_ended(before=before, limit=SWEPT_AT_ONCE)
-        ):
+        limits, removed = (before, SWEPT_AT_ONCE), 0
+        while batch := await self._writer.run(lambda tx: tx.change(REMOVE_ENDED, limits)):
             removed += batch
-            self._recent.forget()
-        while await self._writer.run(
-            lambda tx: tx.remove_notices(before=before, limit=SWEPT_AT_ONCE)
-        ):
+            for cached in (self._cache.asks, self._cache.calls, self._cache.posts):
+                cached.clear()
+        while await self._writer.run(lambda tx: tx.change(REMOVE_NOTICES, limits)):
             pass
         return removed
 
@@ -282,7 +279,7 @@ class SqliteStore:
         found: list[Row] = []
         slices = Slices()
         for row in rows:
-            summary = from_text(row["summary"])
+            summary = summary_in(row["summary"])
             if summary is None:
                 whole = await self.ask(row["id"])
                 if whole is None:  # swept meanwhile, or set aside

@@ -6,14 +6,15 @@ Begin, commit and roll-back are the writer's.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import ChainMap, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from chatbridge.core.bounds import weight_of
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
-from chatbridge.store.cache import MAX_CHARACTERS, Changes, Recent
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.rows import (
     UnreadableRows,
@@ -30,7 +31,11 @@ from chatbridge.store.rows import (
     texts,
 )
 
+K = TypeVar("K")
 T = TypeVar("T")
+
+CACHED = 2_000  # Of each kind; an ask takes about 5 KB
+MAX_CACHED_CHARACTERS = 20_000  # Longer asks are read from the file
 
 ASK = "SELECT * FROM asks WHERE id = ?"
 OPEN_TWIN = """
@@ -70,24 +75,17 @@ OPEN_ASKS_OF = """
     SELECT * FROM asks WHERE status = 'open'
     AND EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.link = ?) ORDER BY seq
 """
-CALL = """
-    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE calls.link = ? AND calls.request = ?
-"""
-LIVE_CALLS = """
-    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE asks.id = ? AND calls.ended_at IS NULL ORDER BY calls.started_at
-"""
-NEWEST_CALL = """
-    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE asks.id = ? AND calls.link = ?
+_CALLS = "calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask"
+CALL = f"SELECT {_CALLS} WHERE calls.link = ? AND calls.request = ?"
+LIVE_CALLS = f"SELECT {_CALLS} WHERE asks.id = ? AND calls.ended_at IS NULL ORDER BY started_at"
+NEWEST_CALL = f"""
+    SELECT {_CALLS} WHERE asks.id = ? AND calls.link = ?
     AND NOT (calls.counts_until IS NULL AND calls.delivered_at IS NULL
              AND ifnull(calls.ended_at <= asks.settled_at, 0))
     ORDER BY calls.started_at DESC, calls.rowid DESC LIMIT 1
 """
-LIVE_CALLS_OF = """
-    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE calls.link = :link AND calls.ended_at IS NULL
+LIVE_CALLS_OF = f"""
+    SELECT {_CALLS} WHERE calls.link = :link AND calls.ended_at IS NULL
     AND (:fingerprint IS NULL OR asks.fingerprint = :fingerprint)
     ORDER BY calls.started_at, calls.rowid
 """
@@ -137,7 +135,7 @@ _SAVE_NOTICE_POST = """
     INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
     ON CONFLICT (notice, surface) DO NOTHING
 """
-_REMOVE_NOTICES = """
+REMOVE_NOTICES = """
     DELETE FROM notices WHERE seq IN (SELECT seq FROM notices WHERE at < ? ORDER BY at LIMIT ?)
 """
 REMOVE_ENDED = """
@@ -151,13 +149,38 @@ def save_ask_sql(row: Iterable[str]) -> str:
 
 
 @dataclass(slots=True)
+class Cache:
+    """What was written last, as it is in the file: most reads are of these. The hub's lock makes
+    this process the file's only writer, so nothing can change behind its back. None: the file has
+    another text than was given."""
+
+    asks: OrderedDict[str, Ask | None] = field(default_factory=OrderedDict)
+    calls: OrderedDict[CallName, Call | None] = field(default_factory=OrderedDict)
+    posts: OrderedDict[str, dict[str, Post] | None] = field(default_factory=OrderedDict)
+    """All posts of an ask, by surface."""
+
+    def update(self, changes: Cache) -> None:
+        _update(self.asks, changes.asks)
+        _update(self.calls, changes.calls)
+        _update(self.posts, changes.posts)
+
+
+def _update(cached: OrderedDict[K, T | None], changed: OrderedDict[K, T | None]) -> None:
+    for key, value in changed.items():
+        cached.pop(key, None)
+        if value is not None:
+            cached[key] = value
+    while len(cached) > CACHED:
+        cached.popitem(last=False)
+
+
+@dataclass(slots=True)
 class SqliteTransaction:
     """`wrote` and `failed` tell the writer whether the transaction can still be shared."""
 
     connection: Connection
-    recent: Recent
-    changes: Changes
-    """Those of the transaction's other works so far; takes up this one's."""
+    committed: Cache
+    changes: Cache  # Those of the transaction's other works so far; takes up this one's
     unreadable: UnreadableRows
     file: DatabaseFile
     wrote: bool = False
@@ -165,12 +188,12 @@ class SqliteTransaction:
     over: bool = False
 
     async def ask(self, ask_id: str) -> Ask | None:
-        self._check()
-        known = self.recent.asks.get(ask_id, self.changes.asks)
+        with self._checked():
+            known = ChainMap(self.changes.asks, self.committed.asks).get(ask_id)
         return known or self._one(await self.rows(ASK, (ask_id,)))
 
     async def add_ask(self, ask: Ask) -> None:
-        self.check_file()
+        self.file.check()
         row = ask_row(ask)
         await self.change(insert("asks", row), row)
         self.changes.asks[ask.id] = self._to_keep(ask)
@@ -207,8 +230,9 @@ class SqliteTransaction:
         return self.unreadable.read("question", await self.rows(OPEN_ASKS_OF, (link,)), ask_of)
 
     async def call(self, name: CallName) -> Call | None:
-        self._check()
-        if known := self.recent.calls.get(name, self.changes.calls):
+        with self._checked():
+            known = ChainMap(self.changes.calls, self.committed.calls).get(name)
+        if known:
             return known
         rows = await self.rows(CALL, (name.link, name.request))
         return self.unreadable.first("call", rows, call_of)
@@ -241,7 +265,7 @@ class SqliteTransaction:
         await self.change(_SAVE_POST, (post.surface, post.place, post.revision, post.ask_id))
         for handle in handles:
             await self.change(_SAVE_HANDLE, (post.surface, handle, post.ask_id))
-        known = self.recent.posts.get(post.ask_id, self.changes.posts)
+        known = ChainMap(self.changes.posts, self.committed.posts).get(post.ask_id)
         if known is not None:
             self.changes.posts[post.ask_id] = self._as_stored({**known, post.surface: post})
 
@@ -258,12 +282,7 @@ class SqliteTransaction:
         return self.unreadable.first("notice", known, notice_of) or notice
 
     async def count_notices(
-        self,
-        *,
-        link: str | None = None,
-        party: str | None = None,
-        since: float,
-        until: float,
+        self, *, link: str | None = None, party: str | None = None, since: float, until: float
     ) -> int:
         of = {"link": link, "party": party, "since": since, "until": until}
         ((count,),) = await self.rows(COUNT_NOTICES, of)
@@ -272,29 +291,24 @@ class SqliteTransaction:
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None:
         await self.change(_SAVE_NOTICE_POST, (surface, notice_id))
 
-    async def remove_notices(self, *, before: float, limit: int) -> int:
-        return await self.change(_REMOVE_NOTICES, (before, limit))
-
-    async def remove_ended(self, *, before: float, limit: int) -> int:
-        return await self.change(REMOVE_ENDED, (before, limit))
-
-    def check_file(self) -> None:
-        """Before something new is promised. :raises StoreError: the file is gone."""
-        self.file.check()
-
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        self._check()
-        try:
+        with self._checked():
             return await self.connection.rows(sql, parameters)
-        except StoreError as error:
-            self.failed = error
-            raise
 
     async def change(self, sql: str, parameters: Parameters) -> int:
-        self._check()
-        self.wrote = True
-        try:
+        with self._checked():
+            self.wrote = True
             return await self.connection.change(sql, parameters)
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        if self.over:
+            raise RuntimeError("a transaction was used after its work had returned")
+        # SQLite may have rolled back on the error: what came after it would stand alone.
+        if self.failed is not None:
+            raise self.failed
+        try:
+            yield
         except StoreError as error:
             self.failed = error
             raise
@@ -303,14 +317,7 @@ class SqliteTransaction:
         return self.unreadable.first("question", rows, ask_of)
 
     def _to_keep(self, ask: Ask) -> Ask | None:
-        return self._as_stored(ask) if weight_of(ask) <= MAX_CHARACTERS else None
+        return self._as_stored(ask) if weight_of(ask) <= MAX_CACHED_CHARACTERS else None
 
     def _as_stored(self, value: T) -> T | None:
         return None if self.connection.replaced else value
-
-    def _check(self) -> None:
-        if self.over:
-            raise RuntimeError("a transaction was used after its work had returned")
-        # SQLite may have rolled back on the error: what came after it would stand alone.
-        if self.failed is not None:
-            raise self.failed

@@ -13,16 +13,14 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from chatbridge.core.errors import StoreError
-from chatbridge.store.cache import Changes, Recent
 from chatbridge.store.connection import Connection, DatabaseFile
 from chatbridge.store.rows import UnreadableRows
-from chatbridge.store.transaction import SqliteTransaction
+from chatbridge.store.transaction import Cache, SqliteTransaction
 
 T = TypeVar("T")
 Work = Callable[[SqliteTransaction], Awaitable[T]]
 
-SHARED_BY_AT_MOST = 100
-"""Works in one commit: more would save little and keep the first of them waiting."""
+SHARED_BY_AT_MOST = 100  # More would save little and keep the first of them waiting
 
 log = logging.getLogger(__name__)
 
@@ -58,11 +56,11 @@ class _Spoiled(Exception):
 
 class Writer:
     def __init__(
-        self, connection: Connection, recent: Recent, unreadable: UnreadableRows, file: DatabaseFile
+        self, connection: Connection, cache: Cache, unreadable: UnreadableRows, file: DatabaseFile
     ) -> None:
         self._file = file
         self._connection = connection
-        self._recent = recent
+        self._cache = cache
         self._unreadable = unreadable
         self._queue: list[_Job[Any]] = []
         self._wake = asyncio.Event()
@@ -128,7 +126,7 @@ class Writer:
             for job in jobs:
                 job.fail(error)
             return
-        changes = Changes()
+        changes = Cache()
         try:
             # Also the failures wait for the commit: what they saw may yet be undone.
             endings = [await self._run(job, changes) for job in jobs]
@@ -142,21 +140,21 @@ class Writer:
                 await self._commit([job])
             return
         self._file.is_there()
-        self._recent.committed(changes)
+        self._cache.update(changes)
         for end in endings:
             end()
 
-    async def _run(self, job: _Job[Any], changes: Changes) -> Callable[[], None]:
+    async def _run(self, job: _Job[Any], changes: Cache) -> Callable[[], None]:
         """What tells the caller, to be called after the commit. :raises _Spoiled:"""
         if job.done.done():
-            return _nothing
+            return lambda: None  # nobody waits for it any more
         transaction = SqliteTransaction(
-            self._connection, self._recent, changes, self._unreadable, self._file
+            self._connection, self._cache, changes, self._unreadable, self._file
         )
         try:
             result = await job.work(transaction)
         except (Exception, asyncio.CancelledError) as error:
-            if _being_cancelled():
+            if self._task.cancelling():
                 raise
             if transaction.wrote or transaction.failed:
                 raise _Spoiled(error) from error
@@ -175,12 +173,3 @@ class Writer:
 
     def _closed(self) -> StoreError:
         return StoreError(f"the database {self._connection.path} has been closed: nothing written")
-
-
-def _nothing() -> None:
-    """Stands for a work that nobody waits for any more, and that was not run."""
-
-
-def _being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -26,10 +26,11 @@ from mcp_types import ElicitResult
 from pydantic import ValidationError
 
 from chatbridge.core.asks.answers import check_answers
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.cards.outcome_text import WINDOW
 from chatbridge.core.errors import AskEnded, InvalidAnswer, StoreError, UnknownAsk
 from chatbridge.core.model import YES_NO, Answer, Ask, Question, QuestionType
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Elicit, ToolCall
 

@@ -22,6 +22,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.clock import SystemClock
 from chatbridge.core.asks import transitions
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import (
@@ -41,7 +42,7 @@ from chatbridge.core.model import (
     Subject,
 )
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import AskActions, Health
+from chatbridge.core.ports import Health
 from tests.fakes.inbox import ANYWHERE, Desk, open_desk
 
 TOKEN = "a-token-of-the-tests"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from chatbridge.clock import SystemClock
-from chatbridge.core.asks.ask_service import AskService
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.model import Answer, Person
 from chatbridge.core.policy import Policy
@@ -106,7 +106,7 @@ async def commit_an_answer(home: House, ask_id: str) -> None:
 
     broker = Broker(store, clock=clock, policy=Policy(), changed=lambda ask: None, drained=drained)
     owner = Person(name="Ada", channel="web")
-    inbox = AskService(broker, store=store, clock=clock)
+    inbox = AskActions(broker, store=store, clock=clock)
     await inbox.answer(ask_id, (Answer(values=("blue",)),), person=owner)
     await store.close()
 

@@ -22,7 +22,7 @@ from chatbridge.core.forms.emoji_shortcuts import (
     SHOW_ALL,
     YES_NO,
 )
-from chatbridge.core.forms.events import AskSession, ShowAll
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import DENY, Ask, QuestionType
 from chatbridge.core.policy import Policy
 from tests.fakes.matrix_desk import Matrix, running_matrix

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskExplain, AskSession, Explain, Rephrase, ShowAll
+from chatbridge.core.forms.form import AskExplain, AskSession, Explain, Rephrase, ShowAll
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Answer, Ask, AskBack, Level, Status
 from chatbridge.core.policy import Policy
 from tests.contract.drivers import CHANNELS, DRIVERS, Driver

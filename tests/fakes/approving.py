@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, TextContent
 
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession
+from chatbridge.core.forms.form import AskSession
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Agent, Ask, CallName, Person, Project
 from chatbridge.tools.approvals.tool import OUTCOME, ApproveToolUse
 from chatbridge.tools.ask_user import AskUser, render_result

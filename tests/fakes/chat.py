@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.model import Ask, Notice
-from chatbridge.core.ports import AskActions, Remark, Shown, Surface
+from chatbridge.core.ports import Remark, Shown, Surface
 
 
 class Chat:

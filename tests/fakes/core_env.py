@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chatbridge.core.asks.ask_service import AskService
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.model import (
     Agent,
@@ -64,7 +64,7 @@ def name(link: str = "link-1", number: int = 1) -> CallName:
 class World:
     store: SqliteStore
     broker: Broker
-    inbox: AskService
+    inbox: AskActions
     clock: StillClock
     changes: asyncio.Queue[Ask] = field(default_factory=asyncio.Queue)
 
@@ -118,7 +118,7 @@ async def world(
         changed=changes.put_nowait,
         drained=drain,
     )
-    inbox = AskService(broker, store=store, clock=clock)
+    inbox = AskActions(broker, store=store, clock=clock)
     here.append(World(store, broker, inbox, clock, changes))
     running = asyncio.ensure_future(broker.run())
     try:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chatbridge.channels.registry import BUILT_IN
-from chatbridge.core.asks.ask_service import AskService
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
@@ -30,7 +30,7 @@ from chatbridge.core.model import (
     Subject,
 )
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import AskActions, Channel, Clock
+from chatbridge.core.ports import Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 
@@ -204,7 +204,7 @@ async def open_desk(
     async def output(operation_id: str) -> bytes | None:
         return outputs.get(operation_id)
 
-    intake = AskService(broker, store=store, clock=clock, outputs=output)
+    intake = AskActions(broker, store=store, clock=clock, outputs=output)
     desk = Desk(broker, intake, delivery, clock, notices, outputs)
     desk.deliveries = [asyncio.create_task(work) for work in serving]
     try:

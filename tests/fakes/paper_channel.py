@@ -17,9 +17,10 @@ from pydantic_settings import NoDecode
 
 from chatbridge.channels.checks import CheckContext, Finding, fine
 from chatbridge.channels.spec import AccountLock, ChannelContext, ChannelSpec, SetupSpec
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.model import Ask, Notice
-from chatbridge.core.ports import AskActions, Remark, Shown, Surface
+from chatbridge.core.ports import Remark, Shown, Surface
 from chatbridge.setting_rules import is_within, listed
 
 

@@ -25,7 +25,7 @@ import httpx2
 from chatbridge.channels.telegram.channel import TelegramChannel
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN
 from chatbridge.channels.web.channel import WebChannel
-from chatbridge.core.asks.ask_service import AskService
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
@@ -231,7 +231,7 @@ async def _running(
         changed=delivery.changed,
         drained=line_up.drained,
     )
-    inbox = AskService(broker, store=store, clock=clock)
+    inbox = AskActions(broker, store=store, clock=clock)
     announced: list[str] = []
     ready = asyncio.Event()
 

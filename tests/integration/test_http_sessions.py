@@ -78,9 +78,8 @@ async def test_an_idle_session_ends_and_its_calls_wait_no_longer(
 ) -> None:
     session = book.sessions.opened(named, book.token)
     await book.hub.ask(link=session.link, timeout=10 * IDLE)
-    book.hub.broker.waiting_calls._connections[session.link] = (
-        1  # the world has opened it once more
-    )
+    # The world has opened it once more.
+    book.hub.broker.waiting_calls._links[session.link].connections = 1
     await book.tick(IDLE - 1)
     assert list(book.sessions) == [session]
     await book.tick(1.0)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater, TokenRejected
-from chatbridge.core.ports import AskActions, Remark, Surface
+from chatbridge.core.ports import Remark, Surface
 from chatbridge.hub.process.background import Faults
 from chatbridge.hub.wiring.channel_supervisor import MOST_REMARKS, ChannelSupervisor
 from tests.fakes.chat import Chat

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import TAP_IT, UNREAD, advance
-from chatbridge.core.forms.events import AskSession, ShowAll
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,

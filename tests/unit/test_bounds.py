@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chatbridge.core.bounds import MAX_CHARACTERS, MAX_HIDDEN, bound_request, bound_text
@@ -60,6 +60,7 @@ def test_a_text_with_few_hidden_characters_is_stored_as_it_came(text: str) -> No
     assert bound_text(text) == text
 
 
+@example("\u200b\u0301", 501)
 @given(st.text("\u200b\u202e\u0301❤\ufe0f\u200d\ue000\U000f1234", max_size=9), st.integers(1, 900))
 def test_whatever_is_stored_is_drawn_with_few_codes_to_make(text: str, times: int) -> None:
     stored = bound_text(f"{text}a" * times)

@@ -18,7 +18,7 @@ from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card, Role
 from chatbridge.core.cards.phrases import clock_time, format_only_on
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, ShowAll
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import ALLOW, Answer, Ask, Outcome, Question, Status, Subject, View
 from tests.matrix_asks import ADA, SEEN, TYPED, card, check, go, html_text, plain, seens
 from tests.telegram_asks import HOUR, NOW, approval, ask

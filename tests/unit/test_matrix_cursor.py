@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline
 from chatbridge.channels.matrix.inbound.poll import TRIES, Poll
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater, StoreError
 from chatbridge.core.model import ChannelState
-from chatbridge.core.ports import AskActions
 from tests.fakes.clock import StillClock
 
 ROOM, BOT = "!room", "@bot"

@@ -11,8 +11,8 @@ from typing import cast
 import pytest
 
 from chatbridge.channels.chat.poll_loop import LONGEST_PAUSE, PollLoop
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
-from chatbridge.core.ports import AskActions
 from chatbridge.core.tasks import race
 from tests.fakes.clock import StillClock
 

@@ -20,7 +20,7 @@ from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.phrases import UNSENT, clock_time, format_only_on
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import advance
-from chatbridge.core.forms.events import AskSession, ShowAll
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import ALLOW, DENY, VERDICTS, Answer, Ask, Outcome, Status
 from tests.telegram_asks import (
     ADA,

@@ -21,7 +21,7 @@ from chatbridge.channels.chat.callback_data import (
 )
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, ShowAll
+from chatbridge.core.forms.form import AskSession, ShowAll
 from tests.telegram_asks import ID, ask, confirm, text
 from tests.telegram_strategies import ids
 

@@ -12,7 +12,7 @@ from chatbridge import markdown
 from chatbridge.core.cards.markup import Break, Paragraph, Plain, Quote
 from chatbridge.core.text import (
     collapse_runs,
-    count_hidden,
+    count_codes,
     encodable,
     one_line,
     prose,
@@ -75,7 +75,7 @@ def test_windows_line_ends_are_line_ends() -> None:
 def test_many_different_hidden_characters_cost_no_more_than_the_same_one() -> None:
     """No time is measured: with a pattern of the characters themselves this would take minutes."""
     text = "".join(f"a{chr(0xF0000 + n)}" for n in range(60_000))
-    assert visible(text).count("⟨U+") == count_hidden(collapse_runs(text)) == 60_000
+    assert visible(text).count("⟨U+") == count_codes(collapse_runs(text)) == 60_000
 
 
 @given(some.texts)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, ShowAll
-from chatbridge.core.forms.form import Choose, Event, Text
+from chatbridge.core.forms.form import AskSession, Choose, Event, ShowAll, Text
 from chatbridge.core.forms.typed_input import Unclear, interpret, interpret_beside_buttons
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, View
 from tests import strategies as some

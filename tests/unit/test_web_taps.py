@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chatbridge.channels.web.request_parsing import events_of
 from chatbridge.core.asks import transitions
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession
+from chatbridge.core.forms.form import AskSession
 from chatbridge.core.model import Ask, Status, View
 from tests import strategies as some
 

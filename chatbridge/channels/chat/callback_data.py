@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, Event, ShowAll
+from chatbridge.core.forms.form import AskSession, Event, ShowAll
 from chatbridge.core.model import Ask
 
 MAX_BYTES = 64

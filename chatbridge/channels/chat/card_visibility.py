@@ -11,10 +11,10 @@ import math
 from collections import OrderedDict
 from typing import TypeVar
 
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, Person, Post
-from chatbridge.core.ports import AskActions
 
 UNNOTICED = 60.0
 """For so many seconds somebody may go on writing for a card that has changed without them."""

@@ -11,8 +11,9 @@ from typing import Generic, TypeVar
 
 from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.chat.surface import ChatSurface
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
-from chatbridge.core.ports import AskActions, Clock, Remark
+from chatbridge.core.ports import Clock, Remark
 from chatbridge.core.tasks import BackgroundTasks
 
 log = logging.getLogger(__name__)

@@ -14,6 +14,7 @@ from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, Write, question_shown
 from chatbridge.channels.chat.document import Document, Message
 from chatbridge.channels.chat.surface import CardRequest, ChatSurface
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.card import AskAction
@@ -29,7 +30,7 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import allows
 from chatbridge.core.forms.typed_input import Action, Unclear, interpret, interpret_beside_buttons
 from chatbridge.core.model import Ask, ChannelState, Person
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 
 EARLY = "That was very quick. Tap again if you mean it."
 NOT_CANCELLED = "This one can be denied instead. Tap Deny."

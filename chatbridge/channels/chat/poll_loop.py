@@ -9,9 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
 from chatbridge.core.model import ChannelState
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)

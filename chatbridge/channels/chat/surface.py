@@ -11,12 +11,13 @@ from functools import partial
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.document import Document
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Ask
-from chatbridge.core.ports import AskActions, Clock, Remark
+from chatbridge.core.ports import Clock, Remark
 
 GAP_WORTH_EXPLAINING_SECONDS = 5 * 60.0
 

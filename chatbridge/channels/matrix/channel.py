@@ -22,8 +22,9 @@ from chatbridge.channels.matrix.outbound.rooms import Rooms
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.channels.spec import ChannelContext
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 from chatbridge.redaction import hide
 
 log = logging.getLogger(__name__)

@@ -19,11 +19,12 @@ from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
 from chatbridge.channels.telegram.render.html import write
 from chatbridge.channels.telegram.settings import Telegram
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, RetryLater
 from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import Bot, Pairing
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import number
 
 log = logging.getLogger(__name__)

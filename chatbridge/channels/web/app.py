@@ -17,11 +17,12 @@ from chatbridge.channels.web.events import HEARTBEAT_SECONDS, Events
 from chatbridge.channels.web.render import Assets, Templates, json_response
 from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal
 from chatbridge.channels.web.sessions import Sessions
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, InvalidAnswer, NotHere, UnknownAsk
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Notice
 from chatbridge.core.policy import DAY
-from chatbridge.core.ports import AskActions, Clock, Health
+from chatbridge.core.ports import Clock, Health
 from chatbridge.core.text import one_line, shortened
 
 MOST_NOTICES = 20

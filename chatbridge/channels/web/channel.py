@@ -19,10 +19,11 @@ from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.channels.web.settings import Web
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.model import Ask, Notice
-from chatbridge.core.ports import AskActions, Remark, Shown, Surface
+from chatbridge.core.ports import Remark, Shown, Surface
 from chatbridge.redaction import hide
 
 QUIET, PAUSE = 5.0, 0.1

@@ -17,11 +17,11 @@ from starlette.types import Receive, Scope, Send
 from chatbridge.channels.web.render import json_text, output_address
 from chatbridge.channels.web.request_parsing import Refusal
 from chatbridge.channels.web.sessions import Session
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.serialize import agent_object, ask_object, iso
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Notice, OperationEnd, Post
-from chatbridge.core.ports import AskActions
 
 log = logging.getLogger(__name__)
 

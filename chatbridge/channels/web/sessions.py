@@ -11,8 +11,9 @@ import json
 import secrets
 from dataclasses import dataclass
 
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.model import ChannelState, Person
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 
 SESSION_SECONDS = 90 * 24 * 3600
 MOST_SESSIONS = 100

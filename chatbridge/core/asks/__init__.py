@@ -4,10 +4,10 @@ Modules:
 
     broker: opens asks, applies changes in transactions, wakes the callers
     transitions: the state changes of an ask, as pure functions
+    ask_actions: what channels may do with asks
     waiting_calls: the callers of an ask, and delivery to them
     deadlines: what is due for an ask, and when
     scheduler: a timer for all asks
-    ask_service: what channels may read and change
     answers: checks of complete answers
     reach: which channels have shown an ask
     serialize: asks as JSON

@@ -52,9 +52,7 @@ def parse_answers(
     describe: Callable[[object, type], str] = wrong_type,
 ) -> tuple[Answer, ...]:
     """The list of answers that a script sends. `describe` words that a value has a wrong type.
-
-    :raises InvalidAnswer: with the path of the field that does not fit.
-    """
+    :raises InvalidAnswer: with the path of the field that does not fit."""
     found: dict[str, Answer] = {}
     for i, item in enumerate(check_type(given, list, "answers", describe)):
         path = f"answers[{i}]"
@@ -74,9 +72,7 @@ def parse_answers(
 
 def check_answers(questions: Sequence[Question], given: dict[str, Answer]) -> tuple[Answer, ...]:
     """Check answers by question id and return them in the order of the questions.
-
-    :raises InvalidAnswer: with the path of the invalid field.
-    """
+    :raises InvalidAnswer: with the path of the invalid field."""
     ids = [q.id for q in questions]
     for i, unknown in enumerate(given):
         if unknown not in ids:

@@ -1,8 +1,7 @@
 """The broker: opens asks for calls, applies every change to them, and wakes the waiting calls.
 
 Each change is decided inside one store transaction. Its effects follow the commit. The broker knows
-no tool and no channel: `transitions` has the changes, `waiting_calls` the callers, `deadlines` what
-is due when.
+no tool and no channel.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.deadlines import Due, all_due, apply_due, is_redraw_due
@@ -25,7 +25,7 @@ from chatbridge.core.errors import (
     TooManyOpenAsks,
     UnknownAsk,
 )
-from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState, is_approval
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState
 from chatbridge.core.policy import (
     APPROVAL_LIMIT_FACTOR,
     PARTY_LIMIT_FACTOR,
@@ -39,8 +39,7 @@ from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 1.0
-"""Pause before something due is tried again after a store error."""
+RETRY_SECONDS = 1.0  # Pause before something due is tried again after a store error
 _Found = tuple[Ask, Call, Call | None]
 """An ask, the call that waits for it, and the call of the same link that this one supersedes."""
 
@@ -66,8 +65,6 @@ class Broker:
         self._scheduler = Scheduler(clock)
         self._waiting: dict[str, set[asyncio.Future[Ask]]] = {}
 
-    # ── calls ─────────────────────────────────────────────────────────────────────────────────────
-
     async def ask(
         self,
         request: AskRequest,
@@ -90,19 +87,23 @@ class Broker:
         """
         request = await bound_request(request)
         now = self._clock.time()
-        timeout = request.timeout if request.timeout is not None else self.policy.default_timeout
-        deadline = min(now + max(timeout, self.policy.min_timeout), _latest(request))
-        until = None if counts_for is None else now + counts_for
-        endless = math.isinf(deadline)
+        timeout = self.policy.default_timeout if request.timeout is None else request.timeout
+        deadline = now + max(timeout, self.policy.min_timeout)
+        subject = request.questions[0].subject
+        if subject and subject.latest is not None:  # an approval ends with its call
+            deadline = min(deadline, subject.latest)
         fresh = transitions.open_ask(
             request,
             now=now,
-            deadline=None if endless else deadline,
+            deadline=None if math.isinf(deadline) else deadline,
             approval_channels=self.policy.approval_channels,
         )
-        ids = tuple(q.id for q in request.questions)
         first = Call(
-            name=name, ask_id=fresh.id, question_ids=ids, started_at=now, counts_until=until
+            name=name,
+            ask_id=fresh.id,
+            question_ids=tuple(q.id for q in request.questions),
+            started_at=now,
+            counts_until=None if counts_for is None else now + counts_for,
         )
 
         async def work(tx: Transaction) -> _Found:
@@ -155,9 +156,7 @@ class Broker:
         counts_for: float | None = None,
     ) -> tuple[Ask, Call]:
         """Add a caller to an ask, by its id. An approval takes no further callers.
-
-        :raises UnknownAsk: no ask of this project and these tools has this id.
-        """
+        :raises UnknownAsk: no ask of this project and these tools has this id."""
         now = self._clock.time()
 
         def fits(ask: Ask) -> bool:
@@ -175,13 +174,12 @@ class Broker:
             ids = mine[-1].question_ids if mine else tuple(q.id for q in ask.questions)
             for used in (c for c in mine if c.ticket and c.delivered_at is not None):
                 await tx.save_call(replace(used, ended_at=now))  # this call continues it
-            late = ask.late is not None
             call = Call(
                 name=name,
                 ask_id=ask.id,
                 question_ids=ids,
                 started_at=now,
-                late=late,
+                late=ask.late is not None,
                 counts_until=None if counts_for is None else now + counts_for,
             )
             await tx.save_call(call)
@@ -196,9 +194,9 @@ class Broker:
             raise UnknownAsk(ask_id, known=tuple(here)) from None
 
     def _notify_found(self, found: _Found) -> None:
-        ask, _, note_superseded = found
-        if note_superseded is not None:
-            self.waiting_calls.note_superseded(note_superseded)
+        ask, _, superseded = found
+        if superseded is not None:
+            self.waiting_calls.note_superseded(superseded)
         self._notify(ask)
 
     async def ended(self, ask_id: str) -> Ask:
@@ -220,14 +218,14 @@ class Broker:
         """End it now as if its deadline had passed, if it is still open."""
         now = self._clock.time()
 
-        def ended(ask: Ask) -> Ask:
+        def time_out(ask: Ask) -> Ask:
             if not ask.open:
                 return ask
             if ask.deadline is not None:  # cards must not show a deadline in the future
                 ask = replace(ask, deadline=min(ask.deadline, now))
             return transitions.time_out(ask, now=now, policy=self.policy)
 
-        return await self.change(ask_id, ended)
+        return await self.change(ask_id, time_out)
 
     async def allowed_in_session(self, request: AskRequest, name: CallName) -> bool:
         """Whether the owner has allowed exactly this for the rest of the caller's session."""
@@ -240,30 +238,22 @@ class Broker:
         if link is not None and of_party >= limit:
             mine = await tx.open_asks_of(link)
             if len(mine) >= limit:
-                listed = (
-                    f"{a.id}: {shortened(one_line(a.questions[0].text[:200]), 60)}" for a in mine
-                )
-                raise TooManyOpenAsks(limit=limit, open_asks=tuple(listed))
-        more = (
-            APPROVAL_LIMIT_FACTOR if is_approval(request.questions) and not project.outsider else 1
-        )
-        if of_party >= PARTY_LIMIT_FACTOR * limit * more:
-            raise TooManyOpenAsks(limit=PARTY_LIMIT_FACTOR * limit * more)
-        overall = TOTAL_LIMIT_FACTOR * limit * more
-        if not project.outsider and await tx.count_open_asks() >= overall:
-            raise TooManyOpenAsks(limit=overall)
-
-    # ── one change ────────────────────────────────────────────────────────────────────────────────
+                texts = ((ask.id, one_line(ask.questions[0].text[:200])) for ask in mine)
+                listed = tuple(f"{ask_id}: {shortened(text, 60)}" for ask_id, text in texts)
+                raise TooManyOpenAsks(limit=limit, open_asks=listed)
+        if request.approval and not project.outsider:
+            limit *= APPROVAL_LIMIT_FACTOR
+        if of_party >= PARTY_LIMIT_FACTOR * limit:
+            raise TooManyOpenAsks(limit=PARTY_LIMIT_FACTOR * limit)
+        if not project.outsider and await tx.count_open_asks() >= TOTAL_LIMIT_FACTOR * limit:
+            raise TooManyOpenAsks(limit=TOTAL_LIMIT_FACTOR * limit)
 
     async def change(
         self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
     ) -> Ask:
         """Apply `change` to an ask in one transaction. Notes are saved even if the change is
-        refused, because the input was processed.
-
-        :raises UnknownAsk:
-        :raises AskEnded: another change came first.
-        """
+        refused, because the input was processed. :raises UnknownAsk: :raises AskEnded: another
+        change came first."""
 
         async def work(tx: Transaction) -> tuple[Ask, bool] | ChatbridgeError:
             for note in notes:
@@ -277,12 +267,10 @@ class Broker:
                 return error
             if after is before:
                 return after, False
-            if (
-                before.open
-                and transitions.is_undelivered(after)
-                and not await self._has_caller(tx, ask_id)
-            ):
-                after = replace(after, kept=True)
+            if before.open and transitions.is_undelivered(after):
+                # A caller waits in this process, holds a ticket, or may reconnect after a start.
+                has_caller = ask_id in self._waiting or bool(await tx.live_calls(ask_id))
+                after = replace(after, kept=not has_caller)
             if not await tx.save_ask(after, was=before.status):
                 return AskEnded(ask_id, status="by another")
             return after, True
@@ -295,11 +283,6 @@ class Broker:
         if isinstance(result, ChatbridgeError):
             raise result
         return result[0]
-
-    async def _has_caller(self, tx: Transaction, ask_id: str) -> bool:
-        """Whether the ask has a caller: one that waits in this process, holds a ticket, or has not
-        reconnected yet after a start."""
-        return ask_id in self._waiting or bool(await tx.live_calls(ask_id))
 
     async def show_again(self, ask_id: str) -> None:
         """Let every surface check whether it shows the current revision."""
@@ -314,8 +297,6 @@ class Broker:
             for future in self._waiting.pop(ask.id, ()):
                 if not future.done():
                     future.set_result(ask)
-
-    # ── time ──────────────────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
         """Apply what is due until cancelled, also to asks of before the start."""
@@ -366,17 +347,13 @@ class Broker:
 
     async def _apply_due(self, due: Due, ask_id: str) -> None:
         now = self._clock.time()
-
-        def change(ask: Ask) -> Ask:
-            return apply_due(due, ask, now=now, policy=self.policy)
-
+        change = partial(apply_due, due, now=now, policy=self.policy)
         try:
             ask = await self._store.ask(ask_id)
-            if ask is None or change(ask) is ask:
-                return  # the usual case: the ask has ended and was delivered
-            await self.change(ask_id, change)
+            if ask is not None and change(ask) is not ask:  # mostly it has ended and was delivered
+                await self.change(ask_id, change)
         except (UnknownAsk, AskEnded):
-            return
+            pass
         except StoreError as error:
             log.warning("ask %s: %s not applied, trying again: %s", ask_id, due, error)
             self._scheduler.add(now + RETRY_SECONDS, due, ask_id)
@@ -391,9 +368,3 @@ class Broker:
             now = self._clock.time()
             due = all_due(ask, now=now, policy=self.policy, extra_seconds=extra_seconds)
             self._scheduler.replace(ask.id, due)
-
-
-def _latest(request: AskRequest) -> float:
-    """The latest deadline: an approval ends with its call, even below the minimum time-out."""
-    subject = request.questions[0].subject
-    return math.inf if subject is None or subject.latest is None else subject.latest

@@ -14,8 +14,7 @@ class Due(StrEnum):
     DEADLINE = "deadline"
     ORPHANED = "orphaned"
     HANDOVER = "handover"
-    REDRAW = "redraw"
-    """The card has to be drawn again, because the deadline is near."""
+    REDRAW = "redraw"  # The card has to be drawn again, because the deadline is near
 
 
 def all_due(
@@ -47,9 +46,9 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
     if due is Due.ORPHANED and ask.open and ask.orphaned_since and not ask.orphaned:
         if ask.orphaned_since + policy.orphaned_after > now:
             return ask
-        return (
-            transitions.withdraw(ask, now=now) if ask.approval else transitions.mark_orphaned(ask)
-        )
+        if ask.approval:
+            return transitions.withdraw(ask, now=now)
+        return transitions.mark_orphaned(ask)
     if due is Due.HANDOVER and transitions.is_undelivered(ask):
         return transitions.keep(ask)
     if due is Due.REDRAW and ask.open and is_redraw_due(ask, now=now):
@@ -59,25 +58,16 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
 
 SOON_SHARE = 0.2
 SOON_MAX_SECONDS = 10 * 60.0
-MORE_TIME_BEFORE = 15 * 60.0
+MORE_TIME_BEFORE = 15 * 60.0  # Seconds before the deadline when a chat's card offers more time
 REMIND_BEFORE_SECONDS = 10 * 60.0
 REMIND_MIN_TIMEOUT_SECONDS = 30 * 60.0
 
 
-def soon_at(ask: Ask) -> float | None:
+def soon_at(*, created_at: float, deadline: float | None) -> float | None:
     """When the card starts to say that time is running out."""
-    return compute_soon_at(created_at=ask.created_at, deadline=ask.deadline)
-
-
-def compute_soon_at(*, created_at: float, deadline: float | None) -> float | None:
     if deadline is None:
         return None
     return deadline - min((deadline - created_at) * SOON_SHARE, SOON_MAX_SECONDS)
-
-
-def more_time_at(ask: Ask) -> float | None:
-    """When a chat's card starts to offer more time."""
-    return None if ask.deadline is None else ask.deadline - MORE_TIME_BEFORE
 
 
 def remind_at(ask: Ask) -> float | None:
@@ -89,5 +79,8 @@ def remind_at(ask: Ask) -> float | None:
 
 def redraw_times(ask: Ask) -> tuple[float, ...]:
     """The times at which the card has to be drawn again."""
-    times = (more_time_at(ask), remind_at(ask), soon_at(ask))
+    if ask.deadline is None:
+        return ()
+    soon = soon_at(created_at=ask.created_at, deadline=ask.deadline)
+    times = (ask.deadline - MORE_TIME_BEFORE, remind_at(ask), soon)
     return tuple(sorted({t for t in times if t is not None and t > ask.created_at}))

@@ -12,16 +12,11 @@ MAX_REASON_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    shown: tuple[str, ...] = ()
-    """Channels that have shown it."""
-    missing: tuple[tuple[str, str], ...] = ()
-    """Channels that have not shown it, each with the reason."""
-    confined: str | None = None
-    """Set if the hub itself runs in a sandbox: why this blocks the channels, and what to do."""
-    unsure: bool = False
-    """A channel may be showing it right now, or its state is unknown."""
-    coming: bool = False
-    """A working chat has not shown it yet, perhaps because other cards come first."""
+    shown: tuple[str, ...] = ()  # Channels that have shown it
+    missing: tuple[tuple[str, str], ...] = ()  # Those that have not, each with the reason
+    confined: str | None = None  # If the hub is in a sandbox: what that blocks, and what to do
+    unsure: bool = False  # A channel may be showing it right now, or its state is unknown
+    coming: bool = False  # A working chat has not shown it yet: other cards may come first
 
     @property
     def nobody(self) -> str | None:
@@ -41,8 +36,7 @@ class Reach:
 
 
 UNSURE = Reach(unsure=True)
-Reached = Callable[[str], Awaitable[Reach]]
-"""Returns the reach of the ask with this id."""
+Reached = Callable[[str], Awaitable[Reach]]  # Returns the reach of the ask with this id
 
 
 def _short(why: str) -> str:

@@ -1,71 +1,47 @@
-"""A timer for all asks: one heap of entries and one sleeping task.
+"""A timer for all asks: their entries, and one sleeping task.
 
 Works in wall-clock time and detects a resumed machine and a stepped clock. An entry only makes the
-broker check the ask. Replaced entries stay in the heap until they are more than half of it.
+broker check the ask. There are few enough to look at all of them at every wake.
 """
 
 from __future__ import annotations
 
 import asyncio
-import heapq
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 
 from chatbridge.core.asks.deadlines import Due
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import race
 
-CLOCK_CHECK_SECONDS = 30.0
-"""Interval of wall clock checks: a sleep does not count the time of a suspended machine."""
-CLOCK_STEP_SECONDS = 5.0
-"""Difference between wall and monotonic time that counts as a clock step."""
+CLOCK_CHECK_SECONDS = 30.0  # A sleep does not count the time of a suspended machine
+CLOCK_STEP_SECONDS = 5.0  # Difference between wall and monotonic time that counts as a clock step
 MAX_BATCH = 200
-MAX_STALE_ENTRIES = 100
-"""Replaced entries that are tolerated before the heap is rebuilt."""
 
 
 class Scheduler:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._entries: list[tuple[float, Due, str]] = []
-        self._live: dict[str, set[tuple[float, Due]]] = {}
-        """Valid entries of each ask."""
-        self._count = 0
-        """Number of valid entries."""
+        self._entries: dict[str, set[tuple[float, Due]]] = {}  # By ask
         self._changed = asyncio.Event()
         self._sleeping_until = 0.0
 
     def __len__(self) -> int:
-        """Number of entries in the heap, valid or not."""
+        """Number of asks with entries."""
         return len(self._entries)
 
     def add(self, when: float, due: Due, ask_id: str) -> None:
-        live = self._live.setdefault(ask_id, set())
-        if (when, due) in live:
-            return
-        live.add((when, due))
-        self._count += 1
-        heapq.heappush(self._entries, (when, due, ask_id))
+        self._entries.setdefault(ask_id, set()).add((when, due))
         if when < self._sleeping_until:
             self._changed.set()
 
     def replace(self, ask_id: str, entries: Iterable[tuple[float, Due]]) -> None:
         """Replace all entries of this ask."""
-        wanted = set(entries)
-        live = self._live.get(ask_id, set())
-        self._count -= len(live - wanted)
-        live &= wanted
-        if not wanted:
-            self._live.pop(ask_id, None)
-        for when, due in wanted:
+        self._entries.pop(ask_id, None)
+        for when, due in entries:
             self.add(when, due, ask_id)
-        if not self._count or len(self._entries) > 2 * self._count + MAX_STALE_ENTRIES:
-            self._entries = [
-                (when, due, each) for each, live in self._live.items() for when, due in live
-            ]
-            heapq.heapify(self._entries)
 
     def has(self, ask_id: str, due: Due) -> bool:
-        return any(kind is due for _, kind in self._live.get(ask_id, ()))
+        return any(kind is due for _, kind in self._entries.get(ask_id, ()))
 
     async def run(
         self,
@@ -74,10 +50,8 @@ class Scheduler:
         on_clock_step: Callable[[], Awaitable[None]],
         on_wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """Call `on_due` for each due entry, until cancelled.
-
-        `on_clock_step` is called first and after every clock step, `on_wake` at every clock check.
-        """
+        """Call `on_due` for each due entry, until cancelled. `on_clock_step` is called first and
+        after every clock step, `on_wake` at every clock check."""
         offset = self._clock_offset()
         await on_clock_step()
         while True:
@@ -92,18 +66,14 @@ class Scheduler:
     def _clock_offset(self) -> float:
         return self._clock.time() - self._clock.monotonic()
 
-    def _pop_due(self) -> Sequence[tuple[float, Due, str]]:
-        now = self._clock.time()
-        due: list[tuple[float, Due, str]] = []
-        while self._entries and self._entries[0][0] <= now and len(due) < MAX_BATCH:
-            when, kind, ask_id = heapq.heappop(self._entries)
-            live = self._live.get(ask_id, set())
-            if (when, kind) in live:
-                due.append((when, kind, ask_id))
-                live.discard((when, kind))
-                self._count -= 1
-                if not live:
-                    del self._live[ask_id]
+    def _pop_due(self) -> list[tuple[float, Due, str]]:
+        now, every = self._clock.time(), self._entries.items()
+        due = [(*each, ask_id) for ask_id, entries in every for each in entries if each[0] <= now]
+        due = sorted(due)[:MAX_BATCH]
+        for when, kind, ask_id in due:
+            self._entries[ask_id].discard((when, kind))
+            if not self._entries[ask_id]:
+                del self._entries[ask_id]
         return due
 
     async def _sleep(self) -> None:
@@ -113,6 +83,6 @@ class Scheduler:
             self._sleeping_until = float("inf")
             await self._changed.wait()
             return
-        pause = min(max(self._entries[0][0] - self._clock.time(), 0.0), CLOCK_CHECK_SECONDS)
-        self._sleeping_until = self._entries[0][0]
+        self._sleeping_until = min(min(entries)[0] for entries in self._entries.values())
+        pause = min(max(self._sleeping_until - self._clock.time(), 0.0), CLOCK_CHECK_SECONDS)
         await race(self._clock.sleep(pause), self._changed.wait())

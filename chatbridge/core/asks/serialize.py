@@ -81,14 +81,10 @@ def outcome_object(questions: Sequence[Question], outcome: Outcome) -> dict[str,
 
 
 def _answer_object(question: Question, answer: Answer) -> dict[str, Any]:
-    found: dict[str, Any] = {"questionId": question.id, "values": list(answer.values)}
-    if answer.custom_text is not None:
-        found["customText"] = answer.custom_text
-    if answer.decided_by is not None:
-        found["decidedBy"] = answer.decided_by
-    if answer.ask_back is not None:
-        found["askBack"] = answer.ask_back
-    return found
+    found = {"questionId": question.id, "values": list(answer.values)}
+    given = (answer.custom_text, answer.decided_by, answer.ask_back)
+    more = zip(("customText", "decidedBy", "askBack"), given, strict=True)
+    return {**found, **{name: value for name, value in more if value is not None}}
 
 
 def iso(at: float) -> str:

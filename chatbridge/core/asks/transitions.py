@@ -8,20 +8,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Any
 
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import approval, form
-from chatbridge.core.model import (
-    Answer,
-    Ask,
-    AskRequest,
-    Outcome,
-    Person,
-    Question,
-    Status,
-    is_approval,
-    new_draft,
-)
+from chatbridge.core.model import Answer, Ask, AskRequest, Outcome, Person, Status, new_draft
 from chatbridge.core.policy import Policy
 
 
@@ -33,7 +24,7 @@ def open_ask(
     approval_channels: Collection[str] = (),
 ) -> Ask:
     questions = request.questions
-    if is_approval(questions):
+    if request.approval:
         channels = tuple(sorted(approval_channels))
         questions = tuple(replace(question, channels=channels) for question in questions)
     return Ask(
@@ -52,10 +43,7 @@ def open_ask(
 
 
 def apply_event(ask: Ask, event: form.Event) -> form.Step:
-    """Apply a form event to the draft of an ask.
-
-    :raises AskEnded: the ask takes no more input.
-    """
+    """Apply a form event to the draft of an ask. :raises AskEnded: the ask takes no more input."""
     anyway = isinstance(event, form.AnswerAnyway)
     if ask.open and ask.approval:
         return approval.advance(ask.questions[0], ask.draft, event)
@@ -74,17 +62,10 @@ def takes_late_answer(ask: Ask) -> bool:
 
 
 def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy) -> Ask:
-    """Answer the ask, in time or after its time-out.
-
-    :raises AskEnded:
-    """
+    """Answer the ask, in time or after its time-out. :raises AskEnded:"""
     outcome = Outcome(at=now, answers=answers, by=by)
-    after = replace(
-        ask,
-        revision=ask.revision + 1,
-        kept_until=None if ask.approval else now + policy.late_answer_ttl,
-        delivered_at=None,
-    )
+    kept_until = None if ask.approval else now + policy.late_answer_ttl
+    after = _revised(ask, kept_until=kept_until, delivered_at=None)
     if ask.open:
         return replace(after, status=Status.ANSWERED, settled_at=now, outcome=outcome)
     if takes_late_answer(ask):
@@ -101,8 +82,7 @@ def cancel(ask: Ask, *, reason: str | None, by: Person, now: float) -> Ask:
 
 def close_late_form(ask: Ask) -> Ask:
     """Close the form of a late answer. The ask stays timed out."""
-    draft = replace(new_draft(ask.questions), step=ask.draft.step + 1)
-    return replace(ask, draft=draft, revision=ask.revision + 1)
+    return _revised(ask, draft=replace(new_draft(ask.questions), step=ask.draft.step + 1))
 
 
 def time_out(ask: Ask, *, now: float, policy: Policy) -> Ask:
@@ -120,21 +100,18 @@ def extend(ask: Ask, *, latest: float, policy: Policy) -> Ask:
         raise AskEnded(ask.id, status=ask.status)
     if ask.deadline is None or ask.deadline >= latest:
         return ask
-    later = min(ask.deadline + policy.extension, latest)
-    return replace(ask, deadline=later, revision=ask.revision + 1)
+    return _revised(ask, deadline=min(ask.deadline + policy.extension, latest))
 
 
 def extend_to(ask: Ask, deadline: float | None) -> Ask:
     """Move the deadline to that of a new caller, if that is later."""
     later = None if ask.deadline is None or deadline is None else max(ask.deadline, deadline)
-    if later == ask.deadline:
-        return ask
-    return replace(ask, deadline=later, revision=ask.revision + 1)
+    return ask if later == ask.deadline else _revised(ask, deadline=later)
 
 
 def bump_revision(ask: Ask) -> Ask:
     """Make every surface show the ask again, though it has not changed."""
-    return replace(ask, revision=ask.revision + 1)
+    return _revised(ask)
 
 
 def is_undelivered(ask: Ask) -> bool:
@@ -144,17 +121,15 @@ def is_undelivered(ask: Ask) -> bool:
 
 
 def keep(ask: Ask) -> Ask:
-    return replace(ask, kept=True, revision=ask.revision + 1)
+    return _revised(ask, kept=True)
 
 
 def discard(ask: Ask) -> Ask:
-    if not ask.kept:
-        return ask
-    return replace(ask, kept=False, discarded=True, revision=ask.revision + 1)
+    return _revised(ask, kept=False, discarded=True) if ask.kept else ask
 
 
 def mark_delivered(ask: Ask, *, now: float) -> Ask:
-    return replace(ask, delivered_at=now, kept=False, revision=ask.revision + 1)
+    return _revised(ask, delivered_at=now, kept=False)
 
 
 def mark_caller_gone(ask: Ask, *, now: float) -> Ask:
@@ -163,7 +138,7 @@ def mark_caller_gone(ask: Ask, *, now: float) -> Ask:
 
 
 def mark_orphaned(ask: Ask) -> Ask:
-    return replace(ask, orphaned=True, revision=ask.revision + 1)
+    return _revised(ask, orphaned=True)
 
 
 def clear_orphaned(ask: Ask) -> Ask:
@@ -175,9 +150,12 @@ def clear_orphaned(ask: Ask) -> Ask:
 
 
 def _ended(ask: Ask, status: Status, outcome: Outcome) -> Ask:
-    return replace(
-        ask, status=status, settled_at=outcome.at, outcome=outcome, revision=ask.revision + 1
-    )
+    return _revised(ask, status=status, settled_at=outcome.at, outcome=outcome)
+
+
+def _revised(ask: Ask, **changes: Any) -> Ask:
+    """Apply a change that the card shows."""
+    return replace(ask, revision=ask.revision + 1, **changes)
 
 
 def _declared_answers(ask: Ask) -> tuple[Answer, ...]:
@@ -187,14 +165,9 @@ def _declared_answers(ask: Ask) -> tuple[Answer, ...]:
         return ()
     answers = []
     for question, entry in zip(ask.questions, ask.draft.entries, strict=True):
-        answer = form.entry_answer(question, entry) if entry.done else _default(question)
+        default = question.on_timeout and replace(question.on_timeout, decided_by="timeout")
+        answer = form.entry_answer(question, entry) if entry.done else default or Answer()
         if answer.skipped and question.required:
             return ()
         answers.append(answer)
     return tuple(answers)
-
-
-def _default(question: Question) -> Answer:
-    if question.on_timeout is None:
-        return Answer()
-    return replace(question.on_timeout, decided_by="timeout")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.errors import CallCancelled, StoreError
@@ -22,12 +23,9 @@ from chatbridge.core.store_port import Store, Transaction
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 1.0
-"""Pause before the end of a link is recorded again after a store error."""
-HTTP_SESSION_PREFIX = "http-"
-"""Id prefix of HTTP sessions, which cannot replay their calls to the next hub."""
-MAX_CANCELLED_REQUESTS = 1000
-"""Cancelled requests remembered for each link: invented ids must not fill the memory."""
+RETRY_SECONDS = 1.0  # Pause before the end of a link is recorded again after a store error
+HTTP_SESSION_PREFIX = "http-"  # Of HTTP sessions, which cannot replay calls to the next hub
+MAX_CANCELLED_REQUESTS = 1000  # For each link: invented ids must not fill the memory
 APPROVAL_FETCH_SECONDS = 600.0
 """A link waits this long for a hub. A later call for an approved ask is not that link's."""
 MIN_LEARNED_LIMIT_SECONDS = 4.0
@@ -40,8 +38,18 @@ class LearnedLimit:
     """The time after which a link's client gives a call up, learned from its calls."""
 
     seconds: float
-    cancels: bool
-    """Whether the client sends a cancellation."""
+    cancels: bool  # Whether the client sends a cancellation
+
+
+@dataclass(slots=True)
+class _Link:
+    """What is known of a link while it is connected."""
+
+    connections: int = 0  # A new one may open before the old one is seen to close
+    cancelled: set[str] = field(default_factory=set)  # Requests cancelled before they came
+    limit: LearnedLimit | None = None
+    last_cancel: tuple[float, float] = (math.inf, 0.0)
+    """Time of the last cancellation without a reason, and how long its call had waited."""
 
 
 class WaitingCalls:
@@ -52,68 +60,46 @@ class WaitingCalls:
         self._clock = clock
         self._policy = policy
         self._committed = committed
-        self._connections: dict[str, int] = {}
-        """Connections of each link: a new one may open before the old one is seen to close."""
+        self._links: dict[str, _Link] = {}
         self._absent_expired = asyncio.Event()
-        self._cancelled_requests: dict[str, set[str]] = {}
-        """Requests of each link that were cancelled before they were processed."""
-        self._limits: dict[str, LearnedLimit] = {}
-        """By link, while it is connected."""
-        self._unexplained_cancels: dict[str, tuple[float, float]] = {}
-        """By link: time of the last cancellation without a reason, and how long the call waited."""
 
-    # ── links and calls ───────────────────────────────────────────────────────────────────────────
+    def _link(self, link: str) -> _Link:
+        """What is put into that of an unconnected link is lost."""
+        return self._links.get(link) or _Link()
 
     def link_opened(self, link: str) -> None:
-        self._connections[link] = self._connections.get(link, 0) + 1
+        self._links.setdefault(link, _Link()).connections += 1
 
     async def link_closed(self, link: str) -> None:
         """End the calls of a link. A link that reconnects repeats them. If it has reconnected
         already, `resumed` tells which calls have ended."""
-        left = self._connections.pop(link, 1) - 1
-        if left:
-            self._connections[link] = left
+        self._link(link).connections -= 1
+        if self._link(link).connections > 0:
             return
-        self._cancelled_requests.pop(link, None)
-        self._limits.pop(link, None)
-        self._unexplained_cancels.pop(link, None)
-
-        async def work(tx: Transaction) -> list[Ask]:
-            return await self._end_link(tx, link)
-
-        while link not in self._connections:
-            try:
-                await self._store.write(work, then=self._notify)
-                return
-            except StoreError as error:
-                log.warning("link %s: its calls stay live for now: %s", link, error)
-                await self._clock.sleep(RETRY_SECONDS)
+        self._links.pop(link, None)
+        await self._write_until_done(
+            lambda tx: self._end_link(tx, link),
+            f"link {link}: its calls stay live for now",
+            wanted=lambda: link not in self._links,
+        )
 
     def clear_cancelled(self, name: CallName) -> None:
         """Forget an earlier cancellation under this name: a new request uses it."""
-        self._cancelled_requests.get(name.link, set()).discard(name.request)
+        self._link(name.link).cancelled.discard(name.request)
 
     async def cancel(self, name: CallName, *, timed_out: bool | None = False) -> None:
-        """End a call that its client has cancelled. A call that has its response, even a ticket,
-        is left as it is. A call that has not arrived yet will be refused when it does, because
-        nobody would be there for its answer.
-
-        `timed_out`: the client reached its own time limit; None if it does not say.
-        """
+        """End a call that its client has cancelled. One that has its response, even a ticket, is
+        left as it is. One that has not arrived yet will be refused when it does. `timed_out`: the
+        client reached its own time limit; None if it does not say."""
         now = self._clock.time()
         # Before the transaction: the call itself may be the next work in the same commit.
-        cancelled = (
-            self._cancelled_requests.setdefault(name.link, set())
-            if name.link in self._connections
-            else set()
-        )
+        cancelled = self._link(name.link).cancelled
         if len(cancelled) < MAX_CANCELLED_REQUESTS:
             cancelled.add(name.request)
 
         async def work(tx: Transaction) -> tuple[Call | None, list[Ask]]:
             call = await tx.call(name)
-            waits = call is not None and call.live and call.delivered_at is None
-            ended = [call] if call is not None and waits else []
+            ended = [call] if call and call.live and call.delivered_at is None else []
             return call, await self._end_calls(tx, ended, for_good=True)
 
         def tell(found: tuple[Call | None, list[Ask]]) -> None:
@@ -128,11 +114,8 @@ class WaitingCalls:
 
     async def resumed(self, link: str, *, repeated: set[str]) -> None:
         """End the calls that a reconnected link has not repeated; their answers are kept.
-
         `repeated` also holds the calls whose response the link has and will confirm. Tickets stay
-        valid, except an approval's that has not reached its client: nobody should allow what was
-        given up.
-        """
+        valid, except an approval's that has not reached its client: that was given up."""
 
         async def work(tx: Transaction) -> list[Ask]:
             gone, back = [], []
@@ -150,18 +133,21 @@ class WaitingCalls:
 
     async def expire_absent_links(self) -> None:
         """End the calls of links that have not reconnected in time after a start."""
+
+        async def work(tx: Transaction) -> list[Ask]:
+            gone = [link for link in await tx.live_links() if link not in self._links]
+            return [ask for link in gone for ask in await self._end_link(tx, link)]
+
         try:
             await self._clock.sleep(self._policy.return_within)
-            await self._expire_absent()
+            await self._write_until_done(work, "calls of before the start stay live for now")
         finally:
             self._absent_expired.set()
 
     async def wait_for_absent_callers(self, request: AskRequest, name: CallName) -> None:
-        """Wait until it is known whether earlier callers with the same content come back.
-
-        After a start, an ask may have a caller that ended with the hub. The new call then continues
-        that ask instead of asking a second time. Callers over HTTP never come back.
-        """
+        """Wait until it is known whether earlier callers with the same content come back. After a
+        start, an ask may have a caller that ended with the hub. The new call then continues that
+        ask instead of asking a second time. Callers over HTTP never come back."""
 
         async def work(tx: Transaction) -> tuple[bool, list[Ask]]:
             wait = False
@@ -169,7 +155,7 @@ class WaitingCalls:
             if await tx.call(name) is not None:
                 return wait, changed
             for link in await tx.live_links():
-                if link in self._connections:
+                if link in self._links:
                     continue
                 for call in await tx.live_calls_of(link, fingerprint=request.fingerprint):
                     ask = await tx.ask(call.ask_id)
@@ -188,17 +174,20 @@ class WaitingCalls:
             if wait:
                 await self._absent_expired.wait()
 
-    async def _expire_absent(self) -> None:
-        async def work(tx: Transaction) -> list[Ask]:
-            gone = [link for link in await tx.live_links() if link not in self._connections]
-            return [ask for link in gone for ask in await self._end_link(tx, link)]
-
-        while True:
+    async def _write_until_done(
+        self,
+        work: Callable[[Transaction], Awaitable[list[Ask]]],
+        problem: str,
+        *,
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Repeat a write that the store refuses, as long as it is wanted."""
+        while wanted():
             try:
                 await self._store.write(work, then=self._notify)
                 return
             except StoreError as error:
-                log.warning("calls of before the start stay live for now: %s", error)
+                log.warning("%s: %s", problem, error)
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def _end_link(self, tx: Transaction, link: str) -> list[Ask]:
@@ -245,11 +234,9 @@ class WaitingCalls:
         for ask in changed:
             self._committed(ask)
 
-    # ── inside the broker's transactions ──────────────────────────────────────────────────────────
-
     def check_not_cancelled(self, name: CallName) -> None:
         """:raises CallCancelled: the client has cancelled this call before it was processed."""
-        if name.request in self._cancelled_requests.get(name.link, ()):
+        if name.request in self._link(name.link).cancelled:
             raise CallCancelled
 
     async def resume(
@@ -257,9 +244,7 @@ class WaitingCalls:
     ) -> tuple[Ask, Call] | None:
         """Return the ask and the call if this call was made before. A link never repeats a
         delivered call, so the same name then means that the client has reused its id.
-
-        :raises CallCancelled: the client has cancelled this call before it was processed.
-        """
+        :raises CallCancelled: the client has cancelled this call before it was processed."""
         self.check_not_cancelled(name)
         call = await tx.call(name)
         if call is None or call.delivered_at is not None:
@@ -294,10 +279,8 @@ class WaitingCalls:
         self, tx: Transaction, name: CallName, fingerprint: str, *, shared: bool
     ) -> tuple[Ask, Call] | None:
         """Return the open ask with the same content that this link already waits for, and the last
-        call for it. The new call replaces tickets and calls that were given up silently.
-
-        `shared`: several agents use this link, so a waiting call may be another agent's.
-        """
+        call for it. The new call replaces tickets and calls that were given up silently. `shared`:
+        several agents use this link, so a waiting call may be another agent's."""
         found = None
         for call in await tx.live_calls_of(name.link, fingerprint=fingerprint):
             ask = await tx.ask(call.ask_id)
@@ -307,19 +290,16 @@ class WaitingCalls:
                 await tx.save_call(replace(call, ended_at=self._clock.time()))
         return found
 
-    # ── how long clients wait ─────────────────────────────────────────────────────────────────────
-
     def learned_limit(self, link: str) -> LearnedLimit | None:
-        return self._limits.get(link)
+        return self._link(link).limit
 
     def note_superseded(self, call: Call) -> None:
         """Learn from a call that its link has repeated: the client gave it up silently, at the
         latest now. An unused ticket came too late for it. A link of which nothing has been learned
         may have had other reasons to ask again."""
-        link = call.name.link
-        if not call.ticket or link in self._limits:
+        if not call.ticket or self.learned_limit(call.name.link):
             until = call.delivered_at or self._clock.time()
-            self._learn_limit(link, until - call.started_at, cancels=False)
+            self._learn_limit(call.name.link, until - call.started_at, cancels=False)
 
     def _reveals_limit(self, call: Call, now: float, timed_out: bool | None) -> bool:
         """Whether a cancellation shows how long its client waits. One without a reason does if the
@@ -327,32 +307,22 @@ class WaitingCalls:
         because a person who stops the agent cancels them all at once."""
         if timed_out is not None:
             return timed_out
-        link, waited = call.name.link, now - call.started_at
-        before, as_long = self._unexplained_cancels.get(link, (math.inf, 0.0))
-        if link in self._connections:
-            self._unexplained_cancels[link] = now, waited
+        link, waited = self._link(call.name.link), now - call.started_at
+        (before, as_long), link.last_cancel = link.last_cancel, (now, waited)
         return before <= call.started_at and abs(waited - as_long) <= LIMIT_TOLERANCE_SECONDS
 
     def _learn_limit(self, link: str, seconds: float, *, cancels: bool) -> None:
         """Remember the shortest time seen: each one includes the time until the client asked
         again."""
-        known = self._limits.get(link)
+        known = self.learned_limit(link)
         shorter = known is None or seconds < known.seconds
-        if shorter and seconds >= MIN_LEARNED_LIMIT_SECONDS and link in self._connections:
-            self._limits[link] = LearnedLimit(seconds=seconds, cancels=cancels)
+        if shorter and seconds >= MIN_LEARNED_LIMIT_SECONDS and link in self._links:
+            self._links[link].limit = LearnedLimit(seconds=seconds, cancels=cancels)
             log.info("link %s: its client gives a call up after %.0f s", link, seconds)
-
-    # ── responses ─────────────────────────────────────────────────────────────────────────────────
 
     async def ticket(self, name: CallName) -> None:
         """Record that the call's response is a ticket. Its holder still counts as a caller."""
-
-        async def work(tx: Transaction) -> None:
-            call = await tx.call(name)
-            if call is not None:
-                await tx.save_call(replace(call, ticket=True))
-
-        await self._store.write(work)
+        await self._update(name, ticket=True)
 
     async def delivered(self, name: CallName) -> None:
         """Record that the link has written the call's response to its client."""
@@ -372,9 +342,7 @@ class WaitingCalls:
             if ask is None or ask.open:
                 return await self._end_calls(tx, [call])  # it was told of an error
             await tx.save_call(replace(call, ended_at=call.ended_at or now))
-            if ask.delivered_at is not None:
-                return []
-            if ask.late is not None and not call.late:
+            if ask.delivered_at is not None or (ask.late is not None and not call.late):
                 return []  # what it carried was the time-out, not the late answer
             newest = await tx.newest_call(ask.id, link=name.link)
             if newest is not None and newest.name != name:
@@ -386,11 +354,13 @@ class WaitingCalls:
 
     async def set_counts_until(self, name: CallName, until: float) -> None:
         """Record that a response to this call reaches nobody after that time."""
+        await self._update(name, counts_until=until)
 
+    async def _update(self, name: CallName, **changes: Any) -> None:
         async def work(tx: Transaction) -> None:
             call = await tx.call(name)
             if call is not None:
-                await tx.save_call(replace(call, counts_until=until))
+                await tx.save_call(replace(call, **changes))
 
         await self._store.write(work)
 

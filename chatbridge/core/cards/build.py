@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from chatbridge.core.asks.deadlines import soon_at
 from chatbridge.core.asks.transitions import takes_late_answer
@@ -20,7 +22,6 @@ from chatbridge.core.cards.card import (
 from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import goes_beyond, unread
-from chatbridge.core.forms.events import AskSession, ShowAll
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,
@@ -43,21 +44,15 @@ ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to r
 
 
 def build_card(
-    ask: Ask,
-    *,
-    channel: str,
-    latest_deadline: float | None = None,
-    only_on: tuple[str, ...] = (),
+    ask: Ask, *, channel: str, latest_deadline: float | None = None, only_on: tuple[str, ...] = ()
 ) -> Card:
-    """Build the card that `channel` should show.
-
-    `latest_deadline`: how far the deadline can be moved; without it there is no "+15 min".
-    `only_on`: the channels that can settle this ask, if `channel` cannot.
-    """
+    """Build the card that `channel` should show. `latest_deadline`: how far the deadline can be
+    moved; without it there is no "+15 min". `only_on`: the channels that can settle this ask, if
+    `channel` cannot."""
     state = state_of(ask)
     view = ask.draft.view if state in (State.OPEN, State.LATE) else None
-    on_one_question = view is not None and ask.draft.at < len(ask.questions)
-    question = ask.questions[ask.draft.at] if on_one_question else None
+    on_question = view is not None and ask.draft.at < len(ask.questions)
+    question = ask.questions[ask.draft.at] if on_question else None
     outcome = ask.late or ask.outcome
     return Card(
         ask_id=ask.id,
@@ -81,11 +76,11 @@ def build_card(
         changed_by=ask.draft.by,
         choices=_choices(ask, question) if question and view is View.QUESTION else (),
         lines=_lines(ask, view),
-        buttons=() if only_on else _buttons(ask, state, view, question, latest_deadline),
+        buttons=() if only_on else _buttons(ask, state, latest_deadline),
         declared=_declared(ask) if ask.open else None,
         created_at=ask.created_at,
         deadline=ask.deadline,
-        soon_at=soon_at(ask),
+        soon_at=soon_at(created_at=ask.created_at, deadline=ask.deadline),
         orphaned=ask.orphaned and ask.open,
         outcome=outcome,
         by_you=bool(outcome and outcome.by and outcome.by.channel == channel),
@@ -138,24 +133,21 @@ def _title(ask: Ask) -> str | None:
 def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
     if ask.approval:
         return ()  # its buttons have roles of their own, because wrong taps differ in their cost
-    entry, step = ask.draft.entries[ask.draft.at], ask.draft.step
-    choices, labels = [], _labels(question)
-    for i, option in enumerate(question.choices):
-        label, recommended = labels[option.label]
-        picked = i in entry.picked
-        choices.append(
-            Choice(
-                number=i + 1,
-                label=label,
-                description=prose(option.description) if option.description else None,
-                recommended=recommended,
-                picked=picked,
-                action=form.Toggle(step=step, option=i, on=not picked)
-                if question.type is QuestionType.MULTI_SELECT
-                else form.Choose(step=step, option=i),
-            )
+    entry, step, labels = ask.draft.entries[ask.draft.at], ask.draft.step, _labels(question)
+    multi = question.type is QuestionType.MULTI_SELECT
+    return tuple(
+        Choice(
+            number=i + 1,
+            label=labels[option.label][0],
+            description=prose(option.description) if option.description else None,
+            recommended=labels[option.label][1],
+            picked=i in entry.picked,
+            action=form.Toggle(step=step, option=i, on=i not in entry.picked)
+            if multi
+            else form.Choose(step=step, option=i),
         )
-    return tuple(choices)
+        for i, option in enumerate(question.choices)
+    )
 
 
 def _labels(question: Question) -> dict[str, tuple[str, bool]]:
@@ -169,25 +161,22 @@ def _labels(question: Question) -> dict[str, tuple[str, bool]]:
 
 def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
     """The lines of the review or of the outcome; without answers, the questions alone."""
-    if view is View.REVIEW:
-        return tuple(
-            Line(
-                question=prose(q.text),
-                answer=said_to(q, form.entry_answer(q, e)),
-                edit=form.Edit(step=ask.draft.step, question=i),
-            )
-            for i, (q, e) in enumerate(zip(ask.questions, ask.draft.entries, strict=True))
-        )
-    if view is not None:
+    if view not in (View.REVIEW, None):
         return ()
     outcome = ask.late or ask.outcome
-    answers = outcome.answers if outcome else ()
+    answers: Sequence[Answer | None] = [None] * len(ask.questions)
+    if view is View.REVIEW:
+        answers = list(map(form.entry_answer, ask.questions, ask.draft.entries))
+    elif outcome and outcome.answers and not ask.approval:
+        answers = outcome.answers
+    edits = view is View.REVIEW
     return tuple(
         Line(
             question=prose(q.text),
-            answer=said_to(q, answers[i]) if answers and not ask.approval else None,
+            answer=said_to(q, a) if a else None,
+            edit=form.Edit(step=ask.draft.step, question=i) if edits else None,
         )
-        for i, q in enumerate(ask.questions)
+        for i, (q, a) in enumerate(zip(ask.questions, answers, strict=False))
     )
 
 
@@ -203,87 +192,88 @@ def answer_text(answer: Answer) -> str | None:
     """Format an answer for people; None if it was skipped."""
     if answer.skipped:
         return None
-    if answer.ask_back is not None:
-        asked = ASKED_BACK[answer.ask_back]
-        return f"{asked}: {visible(answer.custom_text)}" if answer.custom_text else asked
-    parts = [visible(v) for v in answer.values]
-    if answer.custom_text is not None:
-        parts.append(visible(answer.custom_text))
-    return ", ".join(parts)
+    texts = [*answer.values, *([] if answer.custom_text is None else [answer.custom_text])]
+    said = ", ".join(map(visible, texts))
+    if answer.ask_back is None:
+        return said
+    asked = ASKED_BACK[answer.ask_back]
+    return f"{asked}: {said}" if answer.custom_text else asked
 
 
-def _buttons(
-    ask: Ask,
-    state: State,
-    view: View | None,
-    question: Question | None,
-    latest_deadline: float | None,
-) -> tuple[Button, ...]:
-    if view is None:
-        return _end_buttons(ask, state)
-    buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask, view, question)
-    if state is not State.OPEN or view in SIDE_VIEWS:
+_TAPS: dict[Role, tuple[str, Callable[..., form.Event]]] = {
+    Role.EXPLAIN: ("Ask to explain…", form.AskExplain),
+    Role.REPHRASE: ("Ask to rephrase", form.Rephrase),
+    Role.EXPLAIN_NOW: ("Just explain more", form.Explain),
+    Role.CANCEL: ("Cancel question", form.AskCancel),
+    Role.CANCEL_NOW: ("Cancel question", form.Cancel),
+    Role.BACK: ("Back", form.Back),
+    Role.SEND: ("Send answers", form.Submit),
+    Role.OTHER: ("Other…", form.Other),
+    Role.DROP_OTHER: ("", form.DropOther),
+    Role.SKIP: ("Skip", form.Skip),
+    Role.DONE: ("Done", form.Done),
+    Role.ANYWAY: ("Answer anyway", form.AnswerAnyway),
+    Role.SHOW_ALL: ("Show all", form.ShowAll),
+    Role.ALLOW: ("Allow once", partial(form.Choose, option=ALLOW)),
+    Role.RUN_NOW: ("Yes, run it", partial(form.Choose, option=ALLOW)),
+    Role.SESSION: ("Allow for this session…", form.AskSession),
+    Role.SESSION_NOW: ("Yes, for this session", partial(form.Choose, option=ALLOW_SESSION)),
+    Role.DENY: ("Deny", partial(form.Choose, option=DENY)),
+    Role.DENY_WHY: ("Deny, say why…", form.Other),
+}
+"""The usual label and the event of each button of the form."""
+
+
+def _tap(ask: Ask, role: Role, label: str = "") -> Button:
+    usual, event = _TAPS[role]
+    return Button(role=role, label=label or usual, action=event(step=ask.draft.step))
+
+
+def _buttons(ask: Ask, state: State, latest_deadline: float | None) -> tuple[Button, ...]:
+    if state is State.TIMED_OUT and takes_late_answer(ask):
+        return (_tap(ask, Role.ANYWAY),)
+    if state is State.KEPT:
+        return (Button(role=Role.DISCARD, label="Discard", action=AskAction.DISCARD),)
+    if state not in (State.OPEN, State.LATE):
+        return ()
+    buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask)
+    if state is not State.OPEN or ask.draft.view in SIDE_VIEWS:
         return tuple(buttons)
     if not ask.approval:
-        cancel = form.AskCancel(step=ask.draft.step)
-        buttons.append(Button(role=Role.CANCEL, label="Cancel question", action=cancel))
+        buttons.append(_tap(ask, Role.CANCEL))
     if ask.deadline is not None and ask.deadline < (latest_deadline or 0.0):
         buttons.append(Button(role=Role.EXTEND, label="+15 min", action=AskAction.EXTEND))
     return tuple(buttons)
 
 
-def _form_buttons(ask: Ask, view: View, question: Question | None) -> list[Button]:
-    draft, step = ask.draft, ask.draft.step
-    if view is View.CANCEL:
-        asking = [
-            Button(role=Role.EXPLAIN, label="Ask to explain…", action=form.AskExplain(step=step)),
-            Button(role=Role.REPHRASE, label="Ask to rephrase", action=form.Rephrase(step=step)),
-        ]
-        return [
-            *(asking if form.can_ask_back(ask.questions, draft) else []),
-            Button(role=Role.BACK, label="Keep it open", action=form.Back(step=step)),
-            Button(role=Role.CANCEL_NOW, label="Cancel question", action=form.Cancel(step=step)),
-        ]
-    if view is View.EXPLAIN:
-        return [
-            Button(role=Role.BACK, label="Back", action=form.Back(step=step)),
-            Button(
-                role=Role.EXPLAIN_NOW, label="Just explain more", action=form.Explain(step=step)
-            ),
-        ]
-    if view is View.REVIEW:
-        return [
-            Button(role=Role.BACK, label="Back", action=form.Back(step=step)),
-            Button(role=Role.SEND, label="Send answers", action=form.Submit(step=step)),
-        ]
-    if view is View.OTHER:
-        return [Button(role=Role.BACK, label="Back to the options", action=form.Back(step=step))]
-    assert question is not None
-    buttons = []
+def _form_buttons(ask: Ask) -> list[Button]:
+    draft = ask.draft
+    match draft.view:
+        case View.CANCEL:
+            can_ask_back = form.can_ask_back(ask.questions, draft)
+            asking = (Role.EXPLAIN, Role.REPHRASE) if can_ask_back else ()
+            keep = _tap(ask, Role.BACK, "Keep it open")
+            return [*(_tap(ask, role) for role in asking), keep, _tap(ask, Role.CANCEL_NOW)]
+        case View.EXPLAIN:
+            return [_tap(ask, Role.BACK), _tap(ask, Role.EXPLAIN_NOW)]
+        case View.REVIEW:
+            return [_tap(ask, Role.BACK), _tap(ask, Role.SEND)]
+        case View.OTHER:
+            return [_tap(ask, Role.BACK, "Back to the options")]
+    question, buttons = ask.questions[draft.at], []
     if question.takes_other:
-        buttons.append(Button(role=Role.OTHER, label="Other…", action=form.Other(step=step)))
+        buttons.append(_tap(ask, Role.OTHER))
     if draft.at or draft.editing:
-        buttons.append(Button(role=Role.BACK, label="Back", action=form.Back(step=step)))
+        buttons.append(_tap(ask, Role.BACK))
     if not question.required:
-        buttons.append(Button(role=Role.SKIP, label="Skip", action=form.Skip(step=step)))
+        buttons.append(_tap(ask, Role.SKIP))
     if question.type is QuestionType.MULTI_SELECT:
-        entry = draft.entries[draft.at]
         other = _entered(ask)
         if other is not None:
-            drop = form.DropOther(step=step)
-            buttons.append(Button(role=Role.DROP_OTHER, label=one_line(other), action=drop))
-        label = f"Done ({len(entry.picked) + (other is not None)})"
-        buttons.append(Button(role=Role.DONE, label=label, action=form.Done(step=step)))
+            buttons.append(_tap(ask, Role.DROP_OTHER, one_line(other)))
+        count = len(draft.entries[draft.at].picked) + (other is not None)
+        buttons.append(_tap(ask, Role.DONE, f"Done ({count})"))
     return buttons
-
-
-def _end_buttons(ask: Ask, state: State) -> tuple[Button, ...]:
-    if state is State.TIMED_OUT and takes_late_answer(ask):
-        anyway = form.AnswerAnyway(step=ask.draft.step)
-        return (Button(role=Role.ANYWAY, label="Answer anyway", action=anyway),)
-    if state is State.KEPT:
-        return (Button(role=Role.DISCARD, label="Discard", action=AskAction.DISCARD),)
-    return ()
 
 
 def _declared(ask: Ask) -> str | None:
@@ -291,19 +281,13 @@ def _declared(ask: Ask) -> str | None:
     return " · ".join(one_line(t) for t in texts if t) or None
 
 
-# ── approvals ─────────────────────────────────────────────────────────────────────────────────────
-
-
 HEAD, TAIL = 1_500, 800
-FIRST_LINES, LAST_LINES = 14, 8
-"""How much of a long subject is shown until the person asks for all of it."""
-LONG_DIFF = FIRST_LINES + LAST_LINES + 1
-"""A subject with more lines is cut. The line that replaces the others counts, too."""
+FIRST_LINES, LAST_LINES = 14, 8  # Shown of a long subject until the person asks for all
+LONG_DIFF = FIRST_LINES + LAST_LINES + 1  # Longer ones are cut, to so many lines
 MAX_BEYOND_CHARACTERS = 240
 REALLY = "Really run this command?"
 MARKED = "It is marked as destructive, so it takes a second tap."
-COMMANDS = "command"
-"""Dialect of approvals for commands that chatbridge runs itself."""
+COMMANDS = "command"  # Dialect of approvals for commands that chatbridge runs itself
 
 
 def drawn_subject(ask: Ask) -> Subject | None:
@@ -311,37 +295,25 @@ def drawn_subject(ask: Ask) -> Subject | None:
     subject = question.subject
     if subject is None:
         return None
-    code = exact(subject.code)
+    code, beyond = exact(subject.code), subject.beyond
     return replace(
         subject,
         code=_cut_middle(code) if unread(question, ask.draft) else code,
-        file=_line(subject.file),
-        leads_to=_line(subject.leads_to),
-        folder=_line(subject.folder),
-        beyond=shortened(one_line(subject.beyond), MAX_BEYOND_CHARACTERS)
-        if subject.beyond
-        else None,
+        file=exact_line(subject.file) if subject.file else None,
+        leads_to=exact_line(subject.leads_to) if subject.leads_to else None,
+        folder=exact_line(subject.folder) if subject.folder else None,
+        beyond=shortened(one_line(beyond), MAX_BEYOND_CHARACTERS) if beyond else None,
     )
-
-
-def _line(path: str | None) -> str | None:
-    return exact_line(path) if path else None
 
 
 def _cut_middle(code: str) -> str:
     hidden, lines = len(code) - HEAD - TAIL, code.split("\n")
     if hidden > 0:
         return f"{code[:HEAD]}\n… {hidden:,} characters …\n{code[-TAIL:]}"
-    more = len(lines) - FIRST_LINES - LAST_LINES
     if len(lines) <= LONG_DIFF:
         return code
-    return "\n".join(
-        [
-            *lines[:FIRST_LINES],
-            f"… {more} lines …",
-            *lines[-LAST_LINES:],
-        ]
-    )
+    more = f"… {len(lines) - FIRST_LINES - LAST_LINES} lines …"
+    return "\n".join([*lines[:FIRST_LINES], more, *lines[-LAST_LINES:]])
 
 
 def verdict_of(ask: Ask) -> str | None:
@@ -351,28 +323,16 @@ def verdict_of(ask: Ask) -> str | None:
 
 
 def approval_buttons(ask: Ask) -> list[Button]:
-    step = ask.draft.step
-    back = Button(role=Role.BACK, label="Back", action=form.Back(step=step))
-    deny = Button(role=Role.DENY, label="Deny", action=form.Choose(step=step, option=DENY))
-    why = Button(role=Role.DENY_WHY, label="Deny, say why…", action=form.Other(step=step))
-    if ask.draft.view is View.SESSION:
-        yes = form.Choose(step=step, option=ALLOW_SESSION)
-        now = Button(role=Role.SESSION_NOW, label="Yes, for this session", action=yes)
-        return [now, back, deny]
-    allow = form.Choose(step=step, option=ALLOW)
-    if ask.draft.view is View.CONFIRM_DESTRUCTIVE:
-        return [Button(role=Role.RUN_NOW, label="Yes, run it", action=allow), back, deny]
-    if ask.draft.view is View.OTHER:
-        return [back]
+    back, deny, why = (_tap(ask, role) for role in (Role.BACK, Role.DENY, Role.DENY_WHY))
+    match ask.draft.view:
+        case View.SESSION:
+            return [_tap(ask, Role.SESSION_NOW), back, deny]
+        case View.CONFIRM_DESTRUCTIVE:
+            return [_tap(ask, Role.RUN_NOW), back, deny]
+        case View.OTHER:
+            return [back]
     if unread(ask.questions[0], ask.draft):
-        show = Button(role=Role.SHOW_ALL, label="Show all", action=ShowAll(step=step))
-        return [show, deny, why]
+        return [_tap(ask, Role.SHOW_ALL), deny, why]
     if goes_beyond(ask.questions[0]):
-        return [Button(role=Role.ALLOW, label="Allow", action=allow), deny, why]
-    session = AskSession(step=step)
-    return [
-        Button(role=Role.SESSION, label="Allow for this session…", action=session),
-        Button(role=Role.ALLOW, label="Allow once", action=allow),
-        deny,
-        why,
-    ]
+        return [_tap(ask, Role.ALLOW, "Allow"), deny, why]
+    return [_tap(ask, Role.SESSION), _tap(ask, Role.ALLOW), deny, why]

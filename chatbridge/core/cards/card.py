@@ -17,8 +17,7 @@ class State(StrEnum):
     """The overall state of a card."""
 
     OPEN = "open"
-    LATE = "late"
-    """Timed out, and a person is answering anyway."""
+    LATE = "late"  # Timed out, and a person is answering anyway
     HANDING_OVER = "handing_over"
     ANSWERED = "answered"
     KEPT = "kept"
@@ -32,17 +31,10 @@ class State(StrEnum):
 
 APPROVAL_GLYPH = "🔐"
 GLYPHS = {
+    **dict.fromkeys(State, "🚫"),
+    **dict.fromkeys((State.HANDING_OVER, State.ANSWERED, State.KEPT, State.ALLOWED), "✅"),
+    **dict.fromkeys((State.LATE, State.TIMED_OUT), "⌛"),
     State.OPEN: "❓",
-    State.LATE: "⌛",
-    State.HANDING_OVER: "✅",
-    State.ANSWERED: "✅",
-    State.KEPT: "✅",
-    State.DISCARDED: "🚫",
-    State.CANCELLED: "🚫",
-    State.TIMED_OUT: "⌛",
-    State.WITHDRAWN: "🚫",
-    State.ALLOWED: "✅",
-    State.DENIED: "🚫",
 }
 
 
@@ -118,47 +110,35 @@ class Card:
     label: str | None
     agent: str
     title: str | None
-    view: View | None
-    """The screen of the form; None if there is nothing to fill in."""
+    view: View | None  # The screen of the form; None if there is nothing to fill in
     number: int = 0
     count: int = 1
-    done: int = 0
-    """Number of questions that the person has finished."""
+    done: int = 0  # Number of questions that the person has finished
     type: QuestionType | None = None
     question: str = ""
     required: bool = True
     placeholder: str | None = None
-    entered: str | None = None
-    """The text entered for this question."""
-    changed_by: Person | None = None
-    """The person who changed the draft last."""
+    entered: str | None = None  # The text entered for this question
+    changed_by: Person | None = None  # The person who changed the draft last
     choices: tuple[Choice, ...] = ()
     lines: tuple[Line, ...] = ()
     buttons: tuple[Button, ...] = ()
-    declared: str | None = None
-    """The declared default, which is used if nobody answers and the owner allows it."""
+    declared: str | None = None  # The declared default, used if the owner allows it
     created_at: float = 0.0
     deadline: float | None = None
-    soon_at: float | None = None
-    """When the card starts to say that time is running out."""
+    soon_at: float | None = None  # When the card starts to say that time is running out
     orphaned: bool = False
     outcome: Outcome | None = None
-    by_you: bool = False
-    """Whether the outcome was entered on the card's own channel."""
+    by_you: bool = False  # Whether the outcome was entered on the card's own channel
     kept_until: float | None = None
     delivered_at: float | None = None
     handed_over_late: bool = False
-    unheard: bool = False
-    """No caller was waiting when it ended."""
+    unheard: bool = False  # No caller was waiting when it ended
     approval: bool = False
-    subject: Subject | None = None
-    """The subject of an approval, cut in the middle until the person asks for all of it."""
-    verdict: str | None = None
-    """The verdict label of an approval."""
-    ours_to_run: bool = False
-    """chatbridge runs the command itself once it is allowed."""
-    only_on: tuple[str, ...] = ()
-    """The channels that can settle this approval, if this one cannot."""
+    subject: Subject | None = None  # Cut in the middle until the person asks for all of it
+    verdict: str | None = None  # The verdict label of an approval
+    ours_to_run: bool = False  # chatbridge runs the command itself once it is allowed
+    only_on: tuple[str, ...] = ()  # The channels that can settle this approval, if this one cannot
 
     def button(self, role: Role) -> Button | None:
         return next((b for b in self.buttons if b.role is role), None)

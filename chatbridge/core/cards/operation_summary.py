@@ -9,8 +9,7 @@ from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import OperationEnd
 from chatbridge.core.text import one_line, visible
 
-LINES, CHARACTERS = 12, 3_000
-"""Limits of the output that is shown after a failure."""
+LINES, CHARACTERS = 12, 3_000  # Limits of the output that is shown after a failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +53,10 @@ _IN_TEXT, _IN_BYTES = re.compile(_SEQUENCE), re.compile(_SEQUENCE.encode())
 def for_people(text: str) -> str:
     """Remove escape sequences and overwritten text, and make hidden characters visible."""
     plain = _IN_TEXT.sub("", text).replace("\r\n", "\n")
-    if "\r" in plain:
-        plain = "\n".join(_last_text(line) for line in plain.split("\n"))
+    if "\r" in plain:  # for instance of a progress bar
+        versions = (reversed(line.split("\r")) for line in plain.split("\n"))
+        plain = "\n".join(next((v for v in each if v.strip()), "") for each in versions)
     return visible(plain)
-
-
-def _last_text(line: str) -> str:
-    """Return the last text of a line that was overwritten, for instance by a progress bar."""
-    return next((said for said in reversed(line.split("\r")) if said.strip()), "")
 
 
 def last_lines(text: str, most: int, *, characters: int) -> str:

@@ -67,27 +67,18 @@ def heading(card: Card) -> str:
 def how_it_ended(
     state: State, *, approval: bool, verdict: str | None, beyond: bool, elsewhere: bool
 ) -> str:
-    if approval and state is State.TIMED_OUT:
-        return "Denied"
     match state:
+        case State.ALLOWED if verdict == SESSION:
+            return "Allowed for this session"
         case State.ALLOWED:
-            if verdict == SESSION:
-                return "Allowed for this session"
             return "Allowed" if beyond else "Allowed once"
-        case State.DENIED:
+        case State.TIMED_OUT if approval:
             return "Denied"
         case State.ANSWERED | State.HANDING_OVER:
             return "Answered elsewhere" if elsewhere else "Answered"
-        case State.KEPT:
-            return "Kept"
-        case State.DISCARDED:
-            return "Discarded"
-        case State.CANCELLED:
-            return "Cancelled"
-        case State.WITHDRAWN:
-            return "Withdrawn"
         case State.TIMED_OUT | State.LATE | State.OPEN:
             return "Timed out"
+    return state.capitalize()
 
 
 def shows_answers(card: Card) -> bool:
@@ -140,11 +131,8 @@ def page_heading(card: Card, *, now: float) -> Sentence:
         case State.ANSWERED if card.count == 1 and answers and answers[0].ask_back:
             return ("Asked back",)
         case State.ANSWERED if card.count == 1:
-            given = card.lines[0].answer
-            return (
-                "Answered: ",
-                Untrusted("skipped" if given is None else given, MAX_REASON_CHARACTERS),
-            )
+            given = "skipped" if card.lines[0].answer is None else card.lines[0].answer
+            return ("Answered: ", Untrusted(given, MAX_REASON_CHARACTERS))
         case State.KEPT:
             return (f"The answer {'was' if is_forgotten(card, now) else 'is'} kept",)
         case State.DISCARDED:
@@ -157,9 +145,9 @@ def page_heading(card: Card, *, now: float) -> Sentence:
 def page_remark(card: Card, *, now: float) -> Sentence:
     """`remarks` as the web inbox has them: one paragraph of whole sentences, which does not repeat
     what the heading or the list of answers says."""
-    if card.state is State.TIMED_OUT:
-        return _nobody(card, names_answer=False)
     match card.state:
+        case State.TIMED_OUT:
+            return _nobody(card, names_answer=False)
         case State.WITHDRAWN:
             then: Sentence = (NOT_NEEDED,)
         case State.KEPT:
@@ -172,12 +160,11 @@ def page_remark(card: Card, *, now: float) -> Sentence:
             then = tuple(f"{_capitalised(str(part))}." for part in _agent_knows(card))
     if not card.outcome:
         return then
-    ended: list[Part] = []
+    ended: Sentence = (Time(card.outcome.at), ".")
     if card.by:
         first, *rest = by_whom(card.by)
-        ended += [_capitalised(first) if isinstance(first, str) else first, *rest, ", "]
-    ended += [Time(card.outcome.at), "."]
-    return (*ended, " ", *then) if then else tuple(ended)
+        ended = (_capitalised(first) if isinstance(first, str) else first, *rest, ", ", *ended)
+    return (*ended, " ", *then) if then else ended
 
 
 def is_forgotten(card: Card, now: float) -> bool:
@@ -216,7 +203,7 @@ def _by_default(card: Card) -> bool:
 
 
 def _nobody(card: Card, *, names_answer: bool) -> Sentence:
-    at = card.deadline if card.deadline is not None else card.outcome.at if card.outcome else None
+    at = card.outcome.at if card.deadline is None and card.outcome else card.deadline
     nobody: Sentence = ("Nobody answered.",)
     if at is not None:
         nobody = ("Nobody answered by ", Time(at), ".")
@@ -225,30 +212,22 @@ def _nobody(card: Card, *, names_answer: bool) -> Sentence:
         return (*nobody, " Used, as agreed beforehand", *used)
     if card.approval:
         return nobody
-    if card.unheard:
-        return (*nobody, " No agent was waiting.")
-    return (*nobody, " The agent was told so, nothing else.")
+    agent = " No agent was waiting." if card.unheard else " The agent was told so, nothing else."
+    return (*nobody, agent)
 
 
 def _kept(card: Card, now: float) -> Sentence:
     if card.kept_until is None:
         return ("The agent gets it when it asks this again.",)
-    until: Sentence = ("Kept until ", Time(card.kept_until))
-    if is_forgotten(card, now):
-        return (*until, ". The agent did not ask again.")
-    return (*until, ". The agent gets it when it asks this again.")
+    gets = "did not ask again" if is_forgotten(card, now) else "gets it when it asks this again"
+    return ("Kept until ", Time(card.kept_until), f". The agent {gets}.")
 
 
 def _told(card: Card, what: Sentence, viewer: str | None) -> Sentence:
     """Who ended it, where and when, and what the agent knows of it."""
-    who: list[Part] = []
-    if _here(card, viewer):
-        who.append("you, here")
-    elif card.by:
-        who += by_whom(card.by)
+    who: Sentence = ("you, here",) if _here(card, viewer) else by_whom(card.by) if card.by else ()
     if card.outcome:
-        who += [", "] if who else []
-        who.append(Time(card.outcome.at))
+        who = (*who, ", ", Time(card.outcome.at)) if who else (Time(card.outcome.at),)
     return (*who, " · ", *what) if who and what else (*who, *what)
 
 
@@ -262,8 +241,7 @@ def by_whom(person: Person) -> Sentence:
 
 def where(person: Person) -> str:
     """On Telegram, in the browser."""
-    unnamed = UNNAMED_PLACES.get((person.channel, person.place))
-    return unnamed or in_place(person.channel)
+    return UNNAMED_PLACES.get((person.channel, person.place)) or in_place(person.channel)
 
 
 def in_place(channel: str) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import assert_never
 
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.text import title_of
 
 TIME_ONLY_SECONDS = 20 * 3600.0
 WEEKDAY_ONLY_SECONDS = 6 * 24 * 3600.0
-NOWHERE = ("nowhere",)
-"""Stands for the channels of an approval that no channel can settle any more."""
+NOWHERE = ("nowhere",)  # Stands for the channels of an approval that no channel can settle any more
 REMARK_GLYPH, REMARK_HEADING = "🌉", "Message from chatbridge"
 """The beginning of messages from chatbridge itself. No card or notice starts with this glyph, so
 that no folder or client name can imitate one."""
@@ -53,22 +51,12 @@ def format_duration(seconds: float) -> str:
 
 def format_end(ask: Ask, *, now: float) -> str:
     """The reply to a person whose tap came after the end."""
+    if ask.open:
+        return "This question is open again."
     ended = ask.settled_at or ask.created_at
     day = f"{local_time(ended):%A} " if now - ended > TIME_ONLY_SECONDS else ""
-    at = day + clock_time(ended)
-    match ask.status:
-        case Status.ANSWERED:
-            return f"Already answered at {at}."
-        case Status.CANCELLED:
-            return f"Cancelled at {at}."
-        case Status.TIMED_OUT:
-            return f"Timed out at {at}."
-        case Status.WITHDRAWN:
-            return f"Withdrawn at {at}."
-        case Status.OPEN:
-            return "This question is open again."
-        case _:
-            assert_never(ask.status)
+    how = "Already answered" if ask.status is Status.ANSWERED else ask.status.replace("_", " ")
+    return f"{how.capitalize()} at {day}{clock_time(ended)}."
 
 
 UNSENT = (
@@ -79,8 +67,8 @@ UNSENT = (
 
 def format_only_on(channels: Sequence[str]) -> str:
     """Where an approval can be settled, said on a channel that is none of these."""
-    known = [title_of(each) for each in channels if (each,) != NOWHERE]
-    places = [place if place[:1].isupper() else f"the {place}" for place in known]
+    titles = [title_of(each) for each in channels if (each,) != NOWHERE]
+    places = [title if title[:1].isupper() else f"the {title}" for title in titles]
     if not places:
         return "This cannot be allowed here. It is denied when its time is up."
     return f"Allow or deny this in {' or '.join(places)}."

@@ -1,8 +1,7 @@
 """Delivery: makes each surface show the current revision of every ask.
 
 A reconciler: it compares the revision that a surface shows with the ask's, and posts or edits until
-they agree. Nothing else sends messages. Rate limits, pauses that a service asks for and back-off
-are handled here for all channels.
+they agree. Nothing else sends messages.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from chatbridge.core.asks.ask_actions import REPAIR_SECONDS
 from chatbridge.core.delivery.queue import MAX_PASSED_OVER, FairQueue, RateLimiter, Urgency
 from chatbridge.core.errors import (
     ChatbridgeError,
@@ -23,15 +23,12 @@ from chatbridge.core.errors import (
     TokenRejected,
 )
 from chatbridge.core.model import Ask, Draft, Notice, Post
-from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock, Shown, Surface
-from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
 
-REPAIR_SECONDS = 2 * DAY
-"""After a start, cards of asks that ended within this time are still updated."""
 FIRST_PAUSE_SECONDS = 1.0
 MAX_PAUSE_SECONDS = 60.0
 SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)
@@ -45,8 +42,7 @@ class Delivery:
         self._store = store
         self._clock = clock
         self._queues: list[SurfaceQueue] = []
-        self._unrecorded: dict[str, Unrecorded] = {}
-        """By surface: it outlives the queue of a channel that is restarted."""
+        self._unrecorded: dict[str, Unrecorded] = {}  # By surface: outlives a channel's restart
 
     def changed(self, ask: Ask) -> None:
         """Queue the new revision of an ask. Returns at once."""
@@ -66,9 +62,7 @@ class Delivery:
         """Keep one surface up to date until cancelled. Changes are queued from now on. Once the
         surface is ready, it first shows what it has missed."""
         unrecorded = self._unrecorded.setdefault(surface.name, Unrecorded())
-        queue = SurfaceQueue(
-            surface, self._store, self._clock, unrecorded, on_notice_tried=self.on_notice_tried
-        )
+        queue = SurfaceQueue(surface, self._store, self._clock, unrecorded, self.on_notice_tried)
         self._queues.append(queue)
         try:
             await ready.wait()
@@ -94,28 +88,24 @@ class SurfaceQueue:
         store: Store,
         clock: Clock,
         unrecorded: Unrecorded,
-        *,
         on_notice_tried: Callable[[str], None],
     ) -> None:
         self._surface = surface
-        self._on_notice_tried = on_notice_tried
         self._store = store
         self._clock = clock
+        self._unrecorded = unrecorded
+        self._on_notice_tried = on_notice_tried
         self._rate_limiter = RateLimiter(surface.pace)
         self._pending = FairQueue()
         self._shown_drafts: dict[str, Draft] = {}
         """Open asks that are shown, with the draft that the card shows: a person who has tapped
         on it waits for the effect."""
         self._notices: OrderedDict[str, Notice] = OrderedDict()
-        self._passed_over = 0
-        """Asks shown since a notice started to wait."""
-        self._unrecorded = unrecorded.posts
-        self._unrecorded_notices = unrecorded.notices
+        self._passed_over = 0  # Asks shown since a notice started to wait
         self._work = asyncio.Event()
         self._refused = False
         self._backoff = Backoff()
-        self._ask_backoffs: dict[str, Backoff] = {}
-        """Of single asks that fail, while others are shown."""
+        self._ask_backoffs: dict[str, Backoff] = {}  # Of single asks that fail, not of all
 
     def add(self, ask: Ask) -> None:
         """Queue an ask. Several changes while the surface is busy become one."""
@@ -137,19 +127,25 @@ class SurfaceQueue:
         while pause := await self._catch_up():
             await self._clock.sleep(pause)
         while True:
-            if pause := self._rate_limiter.pause(self._clock.monotonic()):
-                await self._clock.sleep(pause)
+            if limited := self._rate_limiter.pause(self._clock.monotonic()):
+                await self._clock.sleep(limited)
+            pause = 0.0
             self._work.clear()  # before showing: what comes meanwhile is new work
             ask = self._next()
             if ask is not None:
                 self._passed_over += 1 if self._notices else 0
-                if pause := await self._try(ask):
-                    await self._wait_after_failure(pause)
+                pause = await self._try(ask)
             elif self._notices:
-                if pause := await self._try_notice(next(iter(self._notices.values()))):
-                    await self._wait_after_failure(pause)
+                pause = await self._try_notice(next(iter(self._notices.values())))
+            elif waiting_until := [self._ask_backoffs[ask_id].until for ask_id in self._pending]:
+                due_in = min(waiting_until) - self._clock.monotonic()
+                await race(self._work.wait(), self._clock.sleep(due_in))
             else:
-                await self._wait_for_work()
+                await self._work.wait()
+            if pause and self._refused:  # somebody may let the bot in, so new work is tried
+                await race(self._clock.sleep(pause), self._work.wait())
+            elif pause:
+                await self._clock.sleep(pause)
 
     async def _catch_up(self) -> float:
         """Queue what a chat has missed; a page reads it when it opens. Return the pause after a
@@ -169,15 +165,10 @@ class SurfaceQueue:
 
     def _next(self) -> Ask | None:
         """Take the next ask. Asks come before notices, but not all the time."""
-        now = self._clock.monotonic()
         if self._notices and self._passed_over >= MAX_PASSED_OVER:
             return None
-
-        def ready(ask_id: str) -> bool:
-            backoff = self._ask_backoffs.get(ask_id)
-            return backoff is None or backoff.until <= now
-
-        return self._pending.take(ready)
+        now, never = self._clock.monotonic(), Backoff()
+        return self._pending.take(lambda ask: self._ask_backoffs.get(ask, never).until <= now)
 
     def _urgency(self, ask: Ask) -> Urgency:
         """Only a person's input and the end of an ask go before other cards: an agent can change
@@ -188,36 +179,17 @@ class SurfaceQueue:
         new_approval = shown is None and ask.open and ask.approval
         return Urgency.APPROVAL if new_approval else Urgency.ANYTHING
 
-    async def _wait_for_work(self) -> None:
-        """Wait until something changes, or until a failed ask is due again."""
-        if waiting_until := [self._ask_backoffs[ask_id].until for ask_id in self._pending]:
-            await race(self._work.wait(), self._sleep_until(min(waiting_until)))
-        else:
-            await self._work.wait()
-
-    async def _wait_after_failure(self, pause: float) -> None:
-        """Wait after the surface failed. A chat that refuses is tried again on new work: somebody
-        may have just let the bot in."""
-        if not self._refused:
-            await self._clock.sleep(pause)
-            return
-        await race(self._clock.sleep(pause), self._work.wait())
-
-    async def _sleep_until(self, when: float) -> None:
-        await self._clock.sleep(when - self._clock.monotonic())
-
     async def _try(self, ask: Ask) -> float:
         """Show the ask. Return the pause if the whole surface failed."""
         try:
             shown = await self._show(ask)
         except SURFACE_ERRORS as error:
-            after = error.after if isinstance(error, RetryLater) else None
             posted = ask.id in self._shown_drafts
             # A pause that the service asks for is not about this ask: it keeps its position.
-            keep_position = not self._backoff.failures if posted else ask.open and after is not None
+            asked = isinstance(error, RetryLater) and error.after is not None
+            keep_position = not self._backoff.failures if posted else ask.open and asked
             self._put_back(ask, first=keep_position)
-            self._refused = isinstance(error, ChatRefused)
-            return self._pause(f"ask {ask.id} not shown yet", error, after=after)
+            return self._pause(f"ask {ask.id} not shown yet", error)
         except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the other asks nor the channels
             self._back_off(ask, error)
             return 0.0
@@ -230,26 +202,19 @@ class SurfaceQueue:
     async def _try_notice(self, notice: Notice) -> float:
         """Show the notice. Return the pause if the whole surface failed."""
         name, self._passed_over = self._surface.name, 0
-
-        async def work(tx: Transaction) -> None:
-            await tx.save_notice_post(notice.id, surface=name)
-
         try:
-            if notice.id in self._unrecorded_notices or await self._announce(notice):
-                self._unrecorded_notices.add(notice.id)
-                await self._store.write(work)
-                self._unrecorded_notices.discard(notice.id)
+            if notice.id in self._unrecorded.notices or await self._announce(notice):
+                self._unrecorded.notices.add(notice.id)
+                await self._store.write(lambda tx: tx.save_notice_post(notice.id, surface=name))
+                self._unrecorded.notices.discard(notice.id)
         except SURFACE_ERRORS as error:
-            after = error.after if isinstance(error, RetryLater) else None
-            self._refused = isinstance(error, ChatRefused)
-            pause = self._pause(f"notice {notice.id} not shown yet", error, after=after)
+            pause = self._pause(f"notice {notice.id} not shown yet", error)
             self._on_notice_tried(notice.id)
             return pause
         except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the asks nor the channels
             log.error("%s: notice %s cannot be shown: %s", name, notice.id, error)
         self._notices.pop(notice.id, None)
-        if self._backoff.failures:
-            self._backoff = Backoff()
+        self._backoff = Backoff()
         self._on_notice_tried(notice.id)
         return 0.0
 
@@ -266,26 +231,23 @@ class SurfaceQueue:
         urgency = self._urgency(newest) if first else Urgency.ANYTHING
         self._pending.put(newest, urgency, first=first)
 
-    def _pause(self, what: str, error: Exception, *, after: float | None = None) -> float:
+    def _pause(self, what: str, error: Exception) -> float:
         """Return the next pause. A repeated error is logged once, not at every attempt."""
+        self._refused = isinstance(error, ChatRefused)
         pause = self._backoff.grow()
         level = logging.WARNING if self._backoff.is_new(error) else logging.DEBUG
         log.log(level, "%s: %s: %s", self._surface.name, what, error)
+        after = error.after if isinstance(error, RetryLater) else None
         return pause if after is None else after
 
     def _back_off(self, ask: Ask, error: Exception) -> None:
         self._put_back(ask, first=False)
         backoff = self._ask_backoffs.setdefault(ask.id, Backoff())
         backoff.until = self._clock.monotonic() + backoff.grow()
-        new = backoff.is_new(error)
-        log.log(
-            logging.ERROR if new else logging.DEBUG,
-            "%s: ask %s cannot be shown: %s",
-            self._surface.name,
-            ask.id,
-            error,
-            exc_info=None if isinstance(error, ChatbridgeError) else error,
-        )
+        level = logging.ERROR if backoff.is_new(error) else logging.DEBUG
+        fault = None if isinstance(error, ChatbridgeError) else error
+        shown = (self._surface.name, ask.id, error)
+        log.log(level, "%s: ask %s cannot be shown: %s", *shown, exc_info=fault)
 
     async def _show(self, ask: Ask) -> bool:
         """Show the ask if needed. Return whether something was shown."""
@@ -293,13 +255,11 @@ class SurfaceQueue:
         if not self._surface.persistent:
             await self._show_live(ask)
             return True
-        if ask.id in self._unrecorded:
-            await self._record(ask.id)
+        if ask.id in self._unrecorded.posts:
+            await self._record(*self._unrecorded.posts[ask.id])
         post = await self._store.post(ask_id=ask.id, surface=name)
-        if post is None and not ask.open:
-            return False  # it ended before it was shown
-        if post is not None and post.revision >= ask.revision:
-            return False
+        if post.revision >= ask.revision if post else not ask.open:
+            return False  # it is shown, or ended before it was shown
         place = post.place if post else None
         try:
             shown = await self._send(ask, place)
@@ -318,8 +278,7 @@ class SurfaceQueue:
             self._rate_limiter.spend(self._clock.monotonic(), edit=False)
         revision = ask.revision if shown.complete else ask.revision - 1
         post = Post(ask_id=ask.id, surface=name, place=shown.place, revision=revision)
-        self._unrecorded[ask.id] = (post, shown.handles)
-        await self._record(ask.id)
+        await self._record(post, shown.handles)
         if not shown.complete:
             self._put_back(ask, first=not shown.cleanup_only)
         return True
@@ -339,23 +298,17 @@ class SurfaceQueue:
         elif ask.id in self._shown_drafts:
             self._shown_drafts[ask.id] = ask.draft
         elif shown.seen:
-            post = Post(
-                ask_id=ask.id, surface=self._surface.name, place=shown.place, revision=ask.revision
-            )
-            self._unrecorded[ask.id] = (post, ())
-            await self._record(ask.id)
+            name = self._surface.name
+            post = Post(ask_id=ask.id, surface=name, place=shown.place, revision=ask.revision)
+            await self._record(post)
             self._shown_drafts[ask.id] = ask.draft
 
-    async def _record(self, ask_id: str) -> None:
-        """Record the post. It stays in `_unrecorded` if that fails: otherwise each retry on a full
-        disk would post another card."""
-        post, handles = self._unrecorded[ask_id]
-
-        async def work(tx: Transaction) -> None:
-            await tx.save_post(post, handles=handles)
-
-        await self._store.write(work)
-        del self._unrecorded[ask_id]
+    async def _record(self, post: Post, handles: tuple[str, ...] = ()) -> None:
+        """Record the post. It stays unrecorded if that fails: otherwise each retry on a full disk
+        would post another card."""
+        self._unrecorded.posts[post.ask_id] = post, handles
+        await self._store.write(lambda tx: tx.save_post(post, handles=handles))
+        del self._unrecorded.posts[post.ask_id]
 
 
 @dataclass(slots=True)
@@ -368,9 +321,7 @@ class Backoff:
 
     def grow(self) -> float:
         self.failures += 1
-        return float(
-            min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
-        )
+        return min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
 
     def is_new(self, error: Exception) -> bool:
         known, self.last_error = self.last_error, str(error)

@@ -22,8 +22,7 @@ MAX_NOTICES_PER_MINUTE = 20
 class Announcer(Protocol):
     """The part of delivery that shows notices."""
 
-    on_notice_tried: Callable[[str], None]
-    """Called with the id after a surface has tried to show a notice."""
+    on_notice_tried: Callable[[str], None]  # Called with the id of a notice after each attempt
 
     def announce(self, notice: Notice) -> None: ...
 
@@ -53,11 +52,9 @@ class Notices:
         shared_link: bool = False,
     ) -> Notice:
         """Store and announce the notice of this call. A repeated call returns the earlier one.
-        `shared_link`: several agents use the call's link.
-
-        :raises TooManyNotices: a looping agent must not flood a phone. Notices about operations do
-            not count: chatbridge sends them itself, once each.
-        """
+        `shared_link`: several agents use the call's link. :raises TooManyNotices: a looping agent
+        must not flood a phone. Notices about operations do not count: chatbridge sends them itself,
+        once each."""
         fresh = Notice(
             id=str(uuid.uuid4()),
             call=name,

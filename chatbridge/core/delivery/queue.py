@@ -12,17 +12,14 @@ from enum import IntEnum
 
 from chatbridge.core.model import Ask
 
-MAX_PASSED_OVER = 5
-"""How many times more urgent asks may go first before a less urgent one has its turn."""
+MAX_PASSED_OVER = 5  # How often more urgent asks may go before a less urgent one
 
 
 class Urgency(IntEnum):
     """Lower values come first."""
 
-    ANSWERING = 0
-    """A person is filling it in, or it has ended and its card still asks."""
-    APPROVAL = 1
-    """A new approval: its agent cannot continue without it."""
+    ANSWERING = 0  # A person is filling it in, or it has ended and its card still asks
+    APPROVAL = 1  # A new approval: its agent cannot continue without it
     ANYTHING = 2
 
 

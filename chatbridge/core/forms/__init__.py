@@ -2,8 +2,7 @@
 
 Modules:
 
-    form: the state machine of questions and screens
-    events: taps and texts, the input of the form
+    form: the events of a person, and the state machine that they drive
     approval: the form of an approval
     typed_input: what a typed text means
     emoji_shortcuts: emoji that stand for buttons

@@ -1,8 +1,7 @@
 """The form of an approval: allow once, allow for the session with a second tap, or deny.
 
-A destructive command takes a second tap even to allow it once. Pure like `form`, with the same
-events and steps. An approval cannot be cancelled, only denied. Text beside the buttons allows
-nothing.
+Pure like `form`, with the same events and steps. A destructive command takes a second tap even to
+allow it once. Text beside the buttons allows nothing.
 """
 
 from __future__ import annotations
@@ -10,18 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chatbridge.core.forms import form
-from chatbridge.core.forms.events import AskSession, ShowAll
-from chatbridge.core.model import (
-    ALLOW,
-    ALLOW_SESSION,
-    DENY,
-    VERDICTS,
-    Answer,
-    Draft,
-    Entry,
-    Question,
-    View,
-)
+from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Draft, Entry, Question, View
 from chatbridge.core.text import encodable
 
 UNREAD = form.Refused(why="Tap Show all first, so that you see what you allow.")
@@ -32,40 +20,38 @@ def advance(question: Question, draft: Draft, event: form.Event) -> form.Step:
     """Apply `event` to `draft`. Never raises."""
     if event.step is not None and event.step != draft.step:
         return form.STALE
-    match event:
-        case form.Choose(option=option) if option == DENY:
-            return _decided(draft, DENY)
-        case form.Choose(option=option) if option == ALLOW and draft.view is View.QUESTION:
+    match draft.view, event:
+        case _, form.Choose(option=option) if option == DENY:
+            return _decide(question, draft, DENY)
+        case View.QUESTION, form.Choose(option=option) if option == ALLOW:
             if unread(question, draft):
                 return UNREAD
-            return (
-                _show(draft, View.CONFIRM_DESTRUCTIVE)
-                if destructive(question)
-                else _decided(draft, ALLOW)
-            )
-        case form.Choose(option=option) if (
-            option == ALLOW and draft.view is View.CONFIRM_DESTRUCTIVE
-        ):
-            return _decided(draft, ALLOW)
-        case form.Choose(option=option) if option == ALLOW_SESSION and draft.view is View.SESSION:
-            return _decided(draft, ALLOW_SESSION)
-        case AskSession() if draft.view is View.QUESTION and not goes_beyond(question):
-            return UNREAD if unread(question, draft) else _show(draft, View.SESSION)
-        case ShowAll() if unread(question, draft):
-            return form.Moved(draft=replace(draft, whole=True, step=draft.step + 1))
-        case form.Other() if draft.view is View.QUESTION:
-            return _show(draft, View.OTHER)
-        case form.Back() if draft.view is not View.QUESTION:
-            return _show(draft, View.QUESTION)
-        case form.Text(text=text):
-            return _denied(draft, text) if draft.view is View.OTHER else TAP_IT
-        case _:
-            return form.UNFIT
+            if question.subject and question.subject.destructive:
+                return form.show(draft, view=View.CONFIRM_DESTRUCTIVE)
+            return _decide(question, draft, ALLOW)
+        case View.CONFIRM_DESTRUCTIVE, form.Choose(option=option) if option == ALLOW:
+            return _decide(question, draft, ALLOW)
+        case View.SESSION, form.Choose(option=option) if option == ALLOW_SESSION:
+            return _decide(question, draft, ALLOW_SESSION)
+        case View.QUESTION, form.AskSession() if not goes_beyond(question):
+            return UNREAD if unread(question, draft) else form.show(draft, view=View.SESSION)
+        case _, form.ShowAll() if unread(question, draft):
+            return form.show(draft, whole=True)
+        case View.QUESTION, form.Other():
+            return form.show(draft, view=View.OTHER)
+        case view, form.Back() if view is not View.QUESTION:
+            return form.show(draft, view=View.QUESTION)
+        case View.OTHER, form.Text(text=text):
+            reason = encodable(text).strip()
+            return form.check_text(reason) or _decide(question, draft, DENY, reason)
+        case _, form.Text():
+            return TAP_IT
+    return form.UNFIT
 
 
 def allows(event: object) -> bool:
     """Whether this event allows something or is the first of two taps that do."""
-    return isinstance(event, AskSession) or (
+    return isinstance(event, form.AskSession) or (
         isinstance(event, form.Choose) and event.option != DENY
     )
 
@@ -75,28 +61,14 @@ def unread(question: Question, draft: Draft) -> bool:
     return bool(question.subject and question.subject.whole_first and not draft.whole)
 
 
-def destructive(question: Question) -> bool:
-    return bool(question.subject and question.subject.destructive)
-
-
 def goes_beyond(question: Question) -> bool:
     """Whether allowing it covers more than the subject: then there is no "session"."""
     return bool(question.subject and question.subject.beyond)
 
 
-def _denied(draft: Draft, reason: str) -> form.Step:
-    reason = encodable(reason).strip()
-    if not reason:
-        return form.EMPTY
-    return form.TOO_LONG if len(reason) > form.MAX_TEXT else _decided(draft, DENY, reason)
-
-
-def _decided(draft: Draft, verdict: int, reason: str | None = None) -> form.Answered:
+def _decide(
+    question: Question, draft: Draft, verdict: int, reason: str | None = None
+) -> form.Answered:
     entry = Entry(picked=(verdict,), text=reason, done=True)
     after = replace(draft, entries=(entry,), step=draft.step + 1)
-    answer = Answer(values=(VERDICTS[verdict].label,), custom_text=reason)
-    return form.Answered(draft=after, answers=(answer,))
-
-
-def _show(draft: Draft, view: View) -> form.Moved:
-    return form.Moved(draft=replace(draft, view=view, step=draft.step + 1))
+    return form.Answered(draft=after, answers=(form.entry_answer(question, entry),))

@@ -36,7 +36,8 @@ def list_shortcuts(card: Card) -> Iterator[tuple[str, Event | AskAction]]:
     """Yield the emoji of this screen in display order. Options after the tenth have none."""
     if card.view is None:
         return
-    for emoji, choice in zip(_choosing(card), card.choices, strict=False):
+    emojis = YES_NO if card.type is QuestionType.CONFIRM else NUMBERS
+    for emoji, choice in zip(emojis, card.choices, strict=False):
         action = choice.action
         # A reaction has no state: adding it selects, and removing it deselects.
         yield emoji, replace(action, on=True) if isinstance(action, Toggle) else action
@@ -46,10 +47,6 @@ def list_shortcuts(card: Card) -> Iterator[tuple[str, Event | AskAction]]:
         for role in roles:
             if button := card.button(role):
                 yield emoji, button.action
-
-
-def _choosing(card: Card) -> tuple[str, ...]:
-    return YES_NO if card.type is QuestionType.CONFIRM else NUMBERS
 
 
 def is_shortcut(emoji: str) -> bool:

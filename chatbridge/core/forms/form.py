@@ -1,6 +1,4 @@
-"""The form: a pure state machine for the input to an ask.
-
-`advance(questions, draft, event)` applies an event to a draft. It knows no channel, clock or store.
+"""The form: a pure state machine for the input to an ask. Knows no channel, clock or store.
 
 A tap carries the step for which it was drawn. A tap of another step is stale and changes nothing. A
 toggle does not change the step, so that quick toggles are not stale.
@@ -10,43 +8,115 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Any
 
-from chatbridge.core.forms.events import (
-    AnswerAnyway,
-    AskCancel,
-    AskExplain,
-    Back,
-    Cancel,
-    Choose,
-    Done,
-    DropOther,
-    Edit,
-    Event,
-    Explain,
-    Other,
-    Rephrase,
-    Skip,
-    Submit,
-    Text,
-    Toggle,
-)
 from chatbridge.core.model import Answer, AskBack, Draft, Entry, Question, QuestionType, View
 from chatbridge.core.text import encodable
 
-__all__ = [  # noqa: RUF022 - events, what they lead to, sentences
-    "AnswerAnyway", "AskCancel", "AskExplain", "Back", "Cancel", "Choose", "Done", "DropOther",
-    "Edit", "Event", "Explain", "Other", "Rephrase", "Skip", "Submit", "Text", "Toggle",
-    "advance", "can_ask_back", "entry_answer",
-    "Answered", "Cancelled", "Moved", "Refused", "Step",
-    "EMPTY", "MAX_TEXT", "NONE_PICKED", "REQUIRED", "STALE", "TOO_LONG", "UNFIT",
-]  # fmt: skip
-
-MAX_TEXT = 10_000
-"""Maximum characters of one answer or reason."""
+MAX_TEXT = 10_000  # Maximum characters of one answer or reason
 
 
-# ── steps ─────────────────────────────────────────────────────────────────────────────────────────
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tap:
+    """`step` is that of the screen for which the button was drawn."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choose(_Tap):
+    """Pick the one option of a select, or yes (0) or no (1) of a confirm."""
+
+    option: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toggle(_Tap):
+    """Set one option of a multi-select on or off."""
+
+    option: int
+    on: bool
+
+
+class DropOther(_Tap):
+    """Take back the text given as Other of a multi-select."""
+
+
+class Done(_Tap):
+    """Finish a multi-select."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A typed text: the answer, the Other or the reason, depending on the screen. A text that was
+    sent as a reply has no step."""
+
+    text: str
+    step: int | None = None
+
+
+class Other(_Tap):
+    """Ask for a text instead of an option."""
+
+
+class Skip(_Tap):
+    """Leave a question unanswered."""
+
+
+class Back(_Tap):
+    """One screen back; on the cancel screen: keep it open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit(_Tap):
+    """Open one question from the review."""
+
+    question: int
+
+
+class Submit(_Tap):
+    """Send the reviewed answers."""
+
+
+class AskCancel(_Tap):
+    """Show the cancel screen: nothing is sent yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel(_Tap):
+    """Decline the ask."""
+
+    reason: str | None = None
+
+
+class AnswerAnyway(_Tap):
+    """Open the form of a timed-out ask."""
+
+
+class AskExplain(_Tap):
+    """Show the screen on which a person says what should be explained: nothing is sent yet."""
+
+
+class Explain(_Tap):
+    """Ask back without saying what exactly: the agent should explain the question."""
+
+
+class Rephrase(_Tap):
+    """Ask back: the agent should put the question in other words."""
+
+
+class AskSession(_Tap):
+    """Show the screen for the second tap that allows something for the whole session."""
+
+
+class ShowAll(_Tap):
+    """Show all of what an approval is about."""
+
+
+Event = (
+    Choose | Toggle | DropOther | Done | Text | Other | Skip | Back | Edit | Submit | AskCancel
+    | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskSession | ShowAll
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,58 +160,75 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
     """Apply `event` to `draft`. Never raises."""
     if event.step is not None and event.step != draft.step:
         return STALE
-    if isinstance(event, AskCancel):
-        return UNFIT if draft.view is View.CANCEL else _show(draft, view=View.CANCEL)
-    if isinstance(event, Cancel):
-        return _cancel(event.reason)
-    if isinstance(event, AnswerAnyway):
-        if draft.late:
-            return UNFIT
-        aside = draft.view in (View.CANCEL, View.EXPLAIN)
-        return _show(
-            replace(draft, late=True), view=_view_under_cancel(draft) if aside else draft.view
-        )
-    match draft.view:
-        case View.CANCEL:
-            return _on_cancel(questions, draft, event)
-        case View.EXPLAIN:
-            return _on_explain(questions, draft, event)
-        case View.REVIEW:
-            return _on_review(questions, draft, event)
-        case View.OTHER:
-            return _on_other(questions, draft, event)
-        case View.QUESTION:
-            return _on_question(questions, draft, event)
-        case View.SESSION | View.CONFIRM_DESTRUCTIVE:
-            return UNFIT  # screens of approvals only
-        case _:
-            assert_never(draft.view)
-
-
-def _on_cancel(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
-    match event:
-        case Back():
-            return _show(draft, view=_view_under_cancel(draft))
-        case Text(text=text):
+    match draft.view, event:
+        case _, Cancel(reason=reason):
+            return _cancel(reason)
+        case view, AskCancel() if view is not View.CANCEL:
+            return show(draft, view=View.CANCEL)
+        case view, AnswerAnyway() if not draft.late:
+            aside = view in (View.CANCEL, View.EXPLAIN)
+            return show(draft, late=True, view=_view_under_cancel(draft) if aside else view)
+        case View.CANCEL, Back():
+            return show(draft, view=_view_under_cancel(draft))
+        case View.CANCEL, Text(text=text):
             return _cancel(text) if text.strip() else EMPTY
-        case AskExplain() if can_ask_back(questions, draft):
-            return _show(draft, view=View.EXPLAIN)
-        case Rephrase() if can_ask_back(questions, draft):
+        case View.CANCEL, AskExplain() if can_ask_back(questions, draft):
+            return show(draft, view=View.EXPLAIN)
+        case View.CANCEL, Rephrase() if can_ask_back(questions, draft):
             return _ask_back(questions, draft, AskBack.REPHRASE, None)
-        case _:
-            return UNFIT
-
-
-def _on_explain(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
-    match event:
-        case Back():
-            return _show(draft, view=View.CANCEL)
-        case Text(text=text):
+        case View.EXPLAIN, Back():
+            return show(draft, view=View.CANCEL)
+        case View.EXPLAIN, Text(text=text):
             return _ask_back(questions, draft, AskBack.EXPLAIN, text)
-        case Explain():
+        case View.EXPLAIN, Explain():
             return _ask_back(questions, draft, AskBack.EXPLAIN, None)
-        case _:
-            return UNFIT
+        case View.REVIEW, Submit():
+            return _submit(questions, draft)
+        case View.REVIEW, Edit(question=at) if 0 <= at < len(questions):
+            return show(draft, view=View.QUESTION, at=at, editing=True)
+        case View.REVIEW, Back():
+            return show(draft, view=View.QUESTION, at=len(questions) - 1, editing=False)
+        case View.OTHER, Back():
+            return show(draft, view=View.QUESTION)
+        case View.OTHER, Text(text=text):
+            return _enter_text(questions, draft, text)
+        case View.QUESTION, _:
+            return _on_question(questions, draft, event)
+    return UNFIT
+
+
+def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
+    question, entry = questions[draft.at], draft.entries[draft.at]
+    multi = question.type is QuestionType.MULTI_SELECT
+    single = question.type in (QuestionType.SELECT, QuestionType.CONFIRM)
+    answered = entry.picked or entry.text is not None or entry.ask_back is not None
+    lacks_choice = multi and question.required and not answered
+    match event:
+        case Choose(option=option) if single and 0 <= option < len(question.choices):
+            return _move_on(questions, draft, Entry(picked=(option,), done=True))
+        case Toggle(option=option, on=on) if multi and 0 <= option < len(question.choices):
+            picked = set(entry.picked) | {option} if on else set(entry.picked) - {option}
+            entry = replace(_drop_ask_back(entry), picked=tuple(sorted(picked)))
+            return Moved(draft=_enter(draft, entry))
+        case DropOther() if multi:
+            return Moved(draft=_enter(draft, replace(_drop_ask_back(entry), text=None)))
+        case Done() if multi:
+            if lacks_choice:
+                return NONE_PICKED
+            return _move_on(questions, draft, replace(entry, done=True))
+        case Text(text=text) if question.type is not QuestionType.CONFIRM:
+            return _enter_text(questions, draft, text)
+        case Other() if question.takes_other:
+            return show(draft, view=View.OTHER)
+        case Skip():
+            return REQUIRED if question.required else _move_on(questions, draft, Entry(done=True))
+        case Back() if draft.editing:
+            if lacks_choice:
+                return NONE_PICKED  # the review would show a required answer as skipped
+            return show(draft, view=View.REVIEW, at=len(questions), editing=False)
+        case Back() if draft.at:
+            return show(draft, at=draft.at - 1)
+    return UNFIT
 
 
 def can_ask_back(questions: Sequence[Question], draft: Draft) -> bool:
@@ -155,12 +242,10 @@ def _ask_back(
     questions: Sequence[Question], draft: Draft, kind: AskBack, guidance: str | None
 ) -> Step:
     text = None if guidance is None else encodable(guidance).strip()
-    if text == "":
-        return EMPTY
-    if text and len(text) > MAX_TEXT:
-        return TOO_LONG
+    if text is not None and (refused := check_text(text)):
+        return refused
     if draft.at < len(questions) and questions[draft.at].takes_ask_back:
-        return _move_on(questions, _enter(draft, Entry(text=text, done=True, ask_back=kind)))
+        return _move_on(questions, draft, Entry(text=text, done=True, ask_back=kind))
     several = len(questions) > 1 and draft.at < len(questions)
     what = f"question {draft.at + 1}" if several else "this"
     wish = f"Please explain {what} in more detail."
@@ -173,93 +258,26 @@ def _view_under_cancel(draft: Draft) -> View:
     return View.REVIEW if draft.at >= len(draft.entries) else View.QUESTION
 
 
-def _on_review(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
-    if isinstance(event, Submit):
-        return _submit(questions, draft)
-    if isinstance(event, Edit):
-        if not 0 <= event.question < len(questions):
-            return UNFIT
-        return _show(draft, view=View.QUESTION, at=event.question, editing=True)
-    if isinstance(event, Back):
-        return _show(draft, view=View.QUESTION, at=len(questions) - 1, editing=False)
-    return UNFIT
-
-
-def _on_other(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
-    if isinstance(event, Back):
-        return _show(draft, view=View.QUESTION)
-    if isinstance(event, Text):
-        return _enter_text(questions, draft, event.text)
-    return UNFIT
-
-
-def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
-    question, entry = questions[draft.at], draft.entries[draft.at]
-    multi = question.type is QuestionType.MULTI_SELECT
-    match event:
-        case Choose(option=option):
-            single = question.type in (QuestionType.SELECT, QuestionType.CONFIRM)
-            if not single or not 0 <= option < len(question.choices):
-                return UNFIT
-            return _move_on(questions, _enter(draft, Entry(picked=(option,), done=True)))
-        case Toggle(option=option, on=on):
-            if not multi or not 0 <= option < len(question.choices):
-                return UNFIT
-            picked = set(entry.picked) | {option} if on else set(entry.picked) - {option}
-            entry = replace(_drop_ask_back(entry), picked=tuple(sorted(picked)))
-            return Moved(draft=_enter(draft, entry))
-        case DropOther():
-            if not multi:
-                return UNFIT
-            return Moved(draft=_enter(draft, replace(_drop_ask_back(entry), text=None)))
-        case Done():
-            if not multi:
-                return UNFIT
-            if _lacks_choice(question, entry):
-                return NONE_PICKED
-            return _move_on(questions, _enter(draft, replace(entry, done=True)))
-        case Text(text=text):
-            if question.type is QuestionType.CONFIRM:
-                return UNFIT
-            return _enter_text(questions, draft, text)
-        case Other():
-            return _show(draft, view=View.OTHER) if question.takes_other else UNFIT
-        case Skip():
-            if question.required:
-                return REQUIRED
-            return _move_on(questions, _enter(draft, Entry(done=True)))
-        case Back():
-            if draft.editing:
-                if _lacks_choice(question, entry):
-                    return NONE_PICKED  # the review would show a required answer as skipped
-                return _show(draft, view=View.REVIEW, at=len(questions), editing=False)
-            return _show(draft, at=draft.at - 1) if draft.at else UNFIT
-        case _:
-            return UNFIT
-
-
 def _drop_ask_back(entry: Entry) -> Entry:
     """Picking an option withdraws an earlier ask-back."""
     return entry if entry.ask_back is None else Entry()
 
 
-def _lacks_choice(question: Question, entry: Entry) -> bool:
-    multi = question.type is QuestionType.MULTI_SELECT
-    answered = entry.picked or entry.text is not None or entry.ask_back is not None
-    return multi and question.required and not answered
-
-
 def _enter_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
     """Enter a text: the whole answer, or the Other of a multi-select."""
     text = encodable(text)
-    if not text.strip():
-        return EMPTY
-    if len(text) > MAX_TEXT:
-        return TOO_LONG
+    if refused := check_text(text):
+        return refused
     if questions[draft.at].type is QuestionType.MULTI_SELECT:
         entry = replace(draft.entries[draft.at], text=text, ask_back=None)
-        return _show(_enter(draft, entry), view=View.QUESTION)
-    return _move_on(questions, _enter(draft, Entry(text=text, done=True)))
+        return show(_enter(draft, entry), view=View.QUESTION)
+    return _move_on(questions, draft, Entry(text=text, done=True))
+
+
+def check_text(text: str) -> Refused | None:
+    if not text.strip():
+        return EMPTY
+    return TOO_LONG if len(text) > MAX_TEXT else None
 
 
 def _enter(draft: Draft, entry: Entry) -> Draft:
@@ -268,28 +286,19 @@ def _enter(draft: Draft, entry: Entry) -> Draft:
     return replace(draft, entries=tuple(entries))
 
 
-def _show(
-    draft: Draft, *, view: View | None = None, at: int | None = None, editing: bool | None = None
-) -> Moved:
-    return Moved(
-        draft=replace(
-            draft,
-            view=draft.view if view is None else view,
-            at=draft.at if at is None else at,
-            editing=draft.editing if editing is None else editing,
-            step=draft.step + 1,
-        )
-    )
+def show(draft: Draft, **changes: Any) -> Moved:
+    """Change the screen."""
+    return Moved(draft=replace(draft, step=draft.step + 1, **changes))
 
 
-def _move_on(questions: Sequence[Question], draft: Draft) -> Step:
-    """Show the next question or the review, or submit a single question."""
+def _move_on(questions: Sequence[Question], draft: Draft, entry: Entry) -> Step:
+    """Enter it, and show the next question or the review, or submit a single question."""
+    draft = _enter(draft, entry)
     if len(questions) == 1:
         return _submit(questions, draft)
-    last = draft.at == len(questions) - 1
-    if draft.editing or last:
-        return _show(draft, view=View.REVIEW, at=len(questions), editing=False)
-    return _show(draft, view=View.QUESTION, at=draft.at + 1)
+    if draft.editing or draft.at == len(questions) - 1:
+        return show(draft, view=View.REVIEW, at=len(questions), editing=False)
+    return show(draft, view=View.QUESTION, at=draft.at + 1)
 
 
 def _submit(questions: Sequence[Question], draft: Draft) -> Step:
@@ -300,14 +309,11 @@ def _submit(questions: Sequence[Question], draft: Draft) -> Step:
 
 
 def _cancel(reason: str | None) -> Step:
-    reason = encodable(reason or "").strip() or None
-    if reason and len(reason) > MAX_TEXT:
-        return TOO_LONG
-    return Cancelled(reason=reason)
+    reason = encodable(reason or "").strip()
+    return TOO_LONG if len(reason) > MAX_TEXT else Cancelled(reason=reason or None)
 
 
 def entry_answer(question: Question, entry: Entry) -> Answer:
-    """Convert an entry to an answer."""
     if entry.ask_back is not None:
         return Answer(ask_back=entry.ask_back, custom_text=entry.text)
     values = tuple(question.choices[i].label for i in entry.picked)

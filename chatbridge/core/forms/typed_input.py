@@ -18,10 +18,8 @@ from chatbridge.core.text import isolated, one_line, shortened, split_recommende
 
 SHORT_YES_NO = {"y": 0, "n": 1}
 
-MIN_PREFIX_CHARACTERS = 2
-"""Minimum length of a label prefix that selects the option."""
-SAID, LABEL, NAMED = 40, 40, 5
-"""Limits of what a reply repeats: characters of the text, characters of a label, and labels."""
+MIN_PREFIX_CHARACTERS = 2  # Minimum length of a label prefix that selects the option
+SAID, LABEL, NAMED = 40, 40, 5  # Characters of a text and a label, and labels, in a reply
 
 _MORE_TIME = re.compile(r"\+ ?15( ?(m|min|minutes))?", re.IGNORECASE)
 _WORDS = {
@@ -32,14 +30,8 @@ _WORDS = {
     "cancel": (Role.CANCEL, Role.CANCEL_NOW),
 }
 _CANCEL_WORDS = {
-    "back": Role.BACK,
-    "keep": Role.BACK,
-    "keep it open": Role.BACK,
-    "no": Role.BACK,
-    "n": Role.BACK,
-    "yes": Role.CANCEL_NOW,
-    "y": Role.CANCEL_NOW,
-    "cancel": Role.CANCEL_NOW,
+    **dict.fromkeys(("back", "keep", "keep it open", "no", "n"), Role.BACK),
+    **dict.fromkeys(("yes", "y", "cancel"), Role.CANCEL_NOW),
     "explain": Role.EXPLAIN,
     "rephrase": Role.REPHRASE,
 }
@@ -58,8 +50,7 @@ _APPROVAL_WORDS = {
 }
 
 Action = Event | AskAction
-Names = Mapping[str, Sequence[int]]
-"""Positions of options by their names."""
+Names = Mapping[str, Sequence[int]]  # Positions of options by their names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +72,6 @@ def takes_text(ask: Ask) -> bool:
     return draft.view in (View.OTHER, View.CANCEL, View.EXPLAIN)
 
 
-# ── beside buttons ────────────────────────────────────────────────────────────────────────────────
-
-
 def interpret_beside_buttons(ask: Ask, text: str) -> tuple[Event, ...]:
     """Return the events that this text stands for on the current screen: at least one."""
     step = ask.draft.step
@@ -101,12 +89,12 @@ def interpret_beside_buttons(ask: Ask, text: str) -> tuple[Event, ...]:
 def _find_options(question: Question, text: str) -> list[int]:
     """Return all options that a list names, or none if a part of it names none."""
     names = _map_names(question)
-    whole = _find_option(question, text, names)
-    if whole is not None:
-        return [whole]
-    picks = [_find_option(question, part, names) for part in _split_list(text)]
-    known = [pick for pick in picks if pick is not None]
-    return known if len(known) == len(picks) else []
+    for parts in ([text], _split_list(text)):
+        picks = [_find_option(question, part, names) for part in parts]
+        known = [pick for pick in picks if pick is not None]
+        if len(known) == len(picks):
+            return known
+    return []
 
 
 def _split_list(text: str) -> list[str]:
@@ -141,54 +129,44 @@ def _map_names(question: Question) -> Names:
     return names
 
 
-# ── instead of buttons ────────────────────────────────────────────────────────────────────────────
-
-
 def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
     """Return what this text does in a channel without buttons. Never raises."""
     card, said = build_card(ask, channel=""), _fold(text)
+    more_time = _MORE_TIME.fullmatch(said) and ask.open and ask.deadline is not None
     if ask.approval and ask.open:
-        return _on_approval(ask, card, text, said)
+        if more_time:
+            return (AskAction.EXTEND,)
+        return interpret_approval(card, text) or Unclear(why=format_approval_help(card))
     question = ask.questions[ask.draft.at] if card.type is not None else None
     if takes_late_answer(ask) and not ask.draft.late and said == "anyway":
         return (form.AnswerAnyway(step=ask.draft.step),)
     names = _map_names(question) if card.choices and question is not None else {}
     if said not in names:
-        found = _find_control(ask, card, text.strip(), said)
-        if found is not None:
-            return found
+        for emoji, action in list_shortcuts(card):
+            if normal(emoji) == normal(text.strip()):
+                return (action,)
+        if more_time:
+            return (AskAction.EXTEND,)
+        if control := _find_control(ask, card, said):
+            return control
     if card.view is View.REVIEW:
         return _on_review(card, said)
     if card.view is not View.QUESTION or question is None or not card.choices:
         return (form.Text(text=text, step=card.step),)
-    match question.type:
-        case QuestionType.CONFIRM:
-            pick = _find_option(question, text, names)
-            return YES_OR_NO if pick is None else (card.choices[pick].action,)
-        case QuestionType.MULTI_SELECT:
-            return _set_options(card, names, text)
-        case _:
-            option = _match_option(card, names, _fold_labels(card), text)
-            if isinstance(option, Unclear):
-                return option
-            if option is None:
-                return (form.Text(text=text, step=card.step),)
-            return (form.Choose(step=card.step, option=option),)
+    if question.type is QuestionType.CONFIRM:
+        pick = _find_option(question, text, names)
+        return YES_OR_NO if pick is None else (card.choices[pick].action,)
+    return _pick_options(card, names, text, multi=question.type is QuestionType.MULTI_SELECT)
 
 
-def _find_control(
-    ask: Ask, card: Card, text: str, said: str
-) -> tuple[Action, ...] | Unclear | None:
-    """Return the action of an emoji, "+15" or word that stands for a button; None if none does."""
-    for emoji, action in list_shortcuts(card):
-        if normal(emoji) == normal(text):
-            return (action,)
-    if _asks_for_more_time(ask, said):
-        return (AskAction.EXTEND,)
-    if said[:1] == "!" and said[1:] in _ASKING_BACK:
-        return _ask_back_events(ask, card, said[1:]) or _unfit_reply(card, said[1:])
-    if said[:1] == "!" and said[1:] in _WORDS:
-        return _find_word_action(ask, card, said[1:]) or _unfit_reply(card, said[1:])
+def _find_control(ask: Ask, card: Card, said: str) -> tuple[Action, ...] | Unclear | None:
+    """Return the action of a word that stands for a button; None if none does."""
+    word = said[1:]
+    if said[:1] == "!" and word in (*_WORDS, *_ASKING_BACK):
+        find = _ask_back_events if word in _ASKING_BACK else _find_word_action
+        needed = word == "skip" and card.view is View.QUESTION and card.required
+        why = form.REQUIRED.why if needed else form.UNFIT.why
+        return find(ask, card, word) or Unclear(why=why)
     if card.view is View.CANCEL:
         button = card.button(_CANCEL_WORDS[said]) if said in _CANCEL_WORDS else None
         return (button.action,) if button else None
@@ -214,28 +192,10 @@ def _ask_back_events(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | No
     explain = word == "explain"
     if explain and card.view is View.EXPLAIN:
         return (form.Explain(step=card.step),)
-    way: tuple[Action, ...] = (form.AskCancel(step=card.step),)
-    if card.view is View.CANCEL:
-        way = ()
-    elif card.view is View.EXPLAIN:
-        way = (form.Back(step=card.step),)
+    to_cancel = form.Back if card.view is View.EXPLAIN else form.AskCancel
+    way = () if card.view is View.CANCEL else (to_cancel(step=card.step),)
     step = card.step + len(way)
     return (*way, form.AskExplain(step=step) if explain else form.Rephrase(step=step))
-
-
-def _on_approval(ask: Ask, card: Card, text: str, said: str) -> tuple[Action, ...] | Unclear:
-    if _asks_for_more_time(ask, said):
-        return (AskAction.EXTEND,)
-    return interpret_approval(card, text) or Unclear(why=format_approval_help(card))
-
-
-def _asks_for_more_time(ask: Ask, said: str) -> bool:
-    return bool(_MORE_TIME.fullmatch(said)) and ask.open and ask.deadline is not None
-
-
-def _unfit_reply(card: Card, word: str) -> Unclear:
-    needed = word == "skip" and card.view is View.QUESTION and card.required
-    return Unclear(why=form.REQUIRED.why if needed else form.UNFIT.why)
 
 
 def _on_review(card: Card, said: str) -> tuple[Action, ...] | Unclear:
@@ -247,33 +207,25 @@ def _on_review(card: Card, said: str) -> tuple[Action, ...] | Unclear:
     return SEND_OR_NUMBER
 
 
-def _set_options(card: Card, names: Names, text: str) -> tuple[Action, ...] | Unclear:
+def _pick_options(
+    card: Card, names: Names, text: str, *, multi: bool
+) -> tuple[Action, ...] | Unclear:
     """A list is the complete choice and finishes it. Any other text is added as Other."""
-    labels = _fold_labels(card)
-    whole = _match_option(card, names, labels, text)
-    picks = [whole]
-    if whole is None:
+    labels = [_fold(choice.label) for choice in card.choices]
+    picks = [_match_option(card, names, labels, text)]
+    if multi and picks == [None]:
         picks = [_match_option(card, names, labels, part) for part in _split_list(text)]
     if not picks or None in picks:
         return (form.Text(text=text, step=card.step),)
-    chosen = set()
-    for pick in picks:
-        if isinstance(pick, Unclear):
-            return pick
-        chosen.add(pick)
+    if unclear := next((pick for pick in picks if isinstance(pick, Unclear)), None):
+        return unclear
+    chosen = [pick for pick in picks if isinstance(pick, int)]
+    if not multi:
+        return (form.Choose(step=card.step, option=chosen[0]),)
     # Set every option, because another channel may be toggling at the same time.
-    toggles = [form.Toggle(step=card.step, option=c.number - 1, on=False) for c in card.choices]
-    toggles = [t for t in toggles if t.option not in chosen]
-    toggles += [
-        form.Toggle(step=card.step, option=c.number - 1, on=True)
-        for c in card.choices
-        if c.number - 1 in chosen
-    ]
-    return (*toggles, form.Done(step=card.step))
-
-
-def _fold_labels(card: Card) -> list[str]:
-    return [_fold(choice.label) for choice in card.choices]
+    options = range(len(card.choices))
+    toggles = [form.Toggle(step=card.step, option=i, on=i in chosen) for i in options]
+    return (*sorted(toggles, key=lambda toggle: toggle.on), form.Done(step=card.step))
 
 
 def _match_option(
@@ -288,7 +240,8 @@ def _match_option(
         number = _parse_number(said)
         if number is not None and 1 <= number <= len(card.choices):
             return number - 1
-        return _no_option(card, said)
+        there = f"1 to {len(card.choices)}" if len(card.choices) > 1 else "only option 1"
+        return Unclear(why=f"There is no option {shortened(said, 8)}. This question has {there}.")
     if len(said) < MIN_PREFIX_CHARACTERS:
         return None
     begun = [i for i, label in enumerate(labels) if label.startswith(said)]
@@ -300,12 +253,6 @@ def _match_option(
 
 def _parse_number(said: str) -> int | None:
     return int(said) if re.fullmatch(r"[0-9]{1,4}", said) else None
-
-
-def _no_option(card: Card, said: str) -> Unclear:
-    count = len(card.choices)
-    there = f"1 to {count}" if count > 1 else "only option 1"
-    return Unclear(why=f"There is no option {shortened(said, 8)}. This question has {there}.")
 
 
 def _ask_which(card: Card, text: str, options: Sequence[int]) -> Unclear:
@@ -325,32 +272,24 @@ def _format_choice(choice: Choice) -> str:
     return f"{choice.number} {isolated(shortened(choice.label, LABEL))}"
 
 
-# ── approvals: only exact words decide ────────────────────────────────────────────────────────────
-
-
 def interpret_approval(card: Card, text: str) -> tuple[Event, ...] | None:
-    """Return the events that this text stands for; None if there are none."""
-    word = one_line(text).casefold().removeprefix("!")
+    """Return the events that this text stands for; None if there are none. Only exact words
+    decide."""
+    word = _fold(text).removeprefix("!")
     if word == "deny":
         return (form.Choose(step=card.step, option=DENY),)
-    if word == RUN_IT:
-        return _run_events(card)
+    if word == RUN_IT:  # typing the words is the second step
+        now = card.button(Role.RUN_NOW)
+        if not now and not (card.button(Role.ALLOW) and is_destructive(card)):
+            return None
+        steps = range(card.step, card.step + (1 if now else 2))
+        return tuple(form.Choose(step=step, option=ALLOW) for step in steps)
     if (because := _DENY_REASON.fullmatch(text.strip())) is not None:
         return _denial_events(card, because[1].strip())
     if word in _APPROVAL_WORDS:
         button = card.button(_APPROVAL_WORDS[word])
         return (button.action,) if button and not isinstance(button.action, AskAction) else None
     return (form.Text(text=text, step=card.step),) if card.view is View.OTHER else None
-
-
-def _run_events(card: Card) -> tuple[Event, ...] | None:
-    """Return the events that allow a destructive command, including the confirmation: typing the
-    words is the second step."""
-    if card.button(Role.RUN_NOW):
-        return (form.Choose(step=card.step, option=ALLOW),)
-    if card.button(Role.ALLOW) is None or not is_destructive(card):
-        return None
-    return tuple(form.Choose(step=card.step + i, option=ALLOW) for i in range(2))
 
 
 def is_destructive(card: Card) -> bool:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from chatbridge.core.asks.answers import check_answers, parse_answers
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import Slices, off_loop, weight_of
@@ -33,7 +34,7 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import SAID, interpret_beside_buttons
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import AskActions, Clock, Health
+from chatbridge.core.ports import Clock, Health
 from chatbridge.core.text import encodable, one_line, shortened, title_of
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns

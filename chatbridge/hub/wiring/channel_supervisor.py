@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
-from chatbridge.core.ports import AskActions, Channel, Clock, Remark
+from chatbridge.core.ports import Channel, Clock, Remark
 from chatbridge.hub.process.background import Background, Faults, end_tasks
 
 log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from chatbridge import __version__, extras, runtime_paths
 from chatbridge.channels.spec import ChannelContext, ChannelSpec, load_reference
 from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.core.asks.ask_service import AskService
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.asks.waiting_calls import WaitingCalls
@@ -217,7 +217,7 @@ async def open_hub(
         policy, drained = settings.policy(), supervisor.drained
         broker = Broker(store, clock=clock, policy=policy, changed=changed, drained=drained)
         outputs = Outputs(lock.state / "operations")
-        intake = AskService(broker, store=store, clock=clock, outputs=outputs.whole)
+        intake = AskActions(broker, store=store, clock=clock, outputs=outputs.whole)
         background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
 

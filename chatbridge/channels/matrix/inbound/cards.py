@@ -10,8 +10,8 @@ from chatbridge.channels.matrix.client.events import RoomEvent, mark, relation
 from chatbridge.channels.matrix.outbound.card_messages import CardMessages, Part, from_text, to_text
 from chatbridge.channels.matrix.outbound.chat import Chat, digest
 from chatbridge.channels.matrix.render.html import Words
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.model import Ask, Post, View
-from chatbridge.core.ports import AskActions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

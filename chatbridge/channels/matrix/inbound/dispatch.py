@@ -20,10 +20,11 @@ from chatbridge.channels.matrix.inbound.unreadable import Held, Unreadable
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render import notices
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
 from chatbridge.core.model import ChannelState
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 
 
 class Receiver:

@@ -17,9 +17,10 @@ from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.errors import Rejected
 from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import ChannelState
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
 
 log = logging.getLogger(__name__)

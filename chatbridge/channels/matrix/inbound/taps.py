@@ -14,6 +14,7 @@ from chatbridge.channels.matrix.inbound.unaddressed_messages import UnaddressedM
 from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.render.reactions import key_for
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
@@ -24,7 +25,6 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import is_shortcut
 from chatbridge.core.forms.typed_input import format_approval_help
 from chatbridge.core.model import Ask, ChannelState
-from chatbridge.core.ports import AskActions
 
 ONCE_MORE = "To react with the same again, take your reaction back first."
 """No server takes a person's reaction twice: a tap on one's own takes it back."""

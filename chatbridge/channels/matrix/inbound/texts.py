@@ -13,13 +13,13 @@ from chatbridge.channels.matrix.inbound.cards import Cards, Target
 from chatbridge.channels.matrix.inbound.replies import Replies, person_of
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import UNSENT
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import Action, Unclear
 from chatbridge.core.model import ChannelState
-from chatbridge.core.ports import AskActions
 
 _QUOTE = re.compile(r"> <@[^>\n]*>.*\n(?:>.*\n)*\n")
 """What older clients put before a reply: the message that it replies to."""

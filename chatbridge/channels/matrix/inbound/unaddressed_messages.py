@@ -16,11 +16,12 @@ from chatbridge.channels.matrix.outbound.card_messages import CardMessages, from
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render import notices
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, ChannelState
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 
 HELP = ("!help", "help")
 GONE = "Your message is no longer there. Reply to the question you mean."

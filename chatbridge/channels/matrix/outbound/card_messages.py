@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.model import Ask, ChannelState, View
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
 
 OVER = -1

@@ -56,13 +56,14 @@ from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, dra
 from chatbridge.channels.matrix.render.finished_steps import draw_past
 from chatbridge.channels.matrix.render.html import Words, write
 from chatbridge.channels.matrix.render.reactions import keys
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
 from chatbridge.core.model import Ask, ChannelState, Level, Notice, QuestionType
-from chatbridge.core.ports import AskActions, Clock, Remark, Shown
+from chatbridge.core.ports import Clock, Remark, Shown
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,10 @@ from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import Invite, RoomEvent
 from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused
 from chatbridge.core.model import ChannelState
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 

@@ -25,9 +25,10 @@ from chatbridge.channels.telegram.inbound.taps import Taps
 from chatbridge.channels.telegram.inbound.texts import Texts
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import Pairing
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 
 COMMANDS = ("start", *(name for name, _ in notices.COMMANDS))
 ANOTHER_BOTS = ""

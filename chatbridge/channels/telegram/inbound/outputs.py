@@ -12,8 +12,9 @@ from chatbridge.channels.telegram.inbound.replies import Spawn, thread_of
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render.long_questions import File
 from chatbridge.channels.telegram.render.operations import output_file
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 

@@ -14,9 +14,10 @@ from telegram import Update
 
 from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.telegram.client.api import Api
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.model import ChannelState
 from chatbridge.core.policy import DAY, HOUR
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import number
 
 WAIT = 50

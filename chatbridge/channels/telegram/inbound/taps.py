@@ -23,11 +23,12 @@ from chatbridge.channels.telegram.inbound.texts import TAKEN
 from chatbridge.channels.telegram.outbound.card_messages import from_text
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render.card import toast
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, ChannelState
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 

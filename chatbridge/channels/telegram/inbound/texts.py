@@ -17,11 +17,12 @@ from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.inbound.replies import Replies, person_of, replied_to, thread_of
 from chatbridge.channels.telegram.outbound.card_messages import CardMessages, from_text, handle
 from chatbridge.channels.telegram.outbound.chat import Chat
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import approval, form
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, ChannelState, View
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 
 TAKEN = "👍"
 REPLY_TO_ONE = "Reply to the question you mean."

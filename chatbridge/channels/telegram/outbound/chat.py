@@ -53,6 +53,7 @@ from chatbridge.channels.telegram.render.card import (
 )
 from chatbridge.channels.telegram.render.html import write
 from chatbridge.channels.telegram.render.long_questions import File, Overflow, overflow
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.card import Card
@@ -60,7 +61,7 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, Notice, Post, Project, View
-from chatbridge.core.ports import AskActions, Clock, Remark, Shown
+from chatbridge.core.ports import Clock, Remark, Shown
 
 PRIVATE = RateLimit(message=1.0, edit=0.4, burst=4.0)
 GROUP = RateLimit(message=3.6, edit=3.6, burst=7.2)

@@ -15,8 +15,9 @@ from chatbridge.channels.telegram.client.api import Api, Sent
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.render.long_questions import File
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.model import ChannelState, Project
-from chatbridge.core.ports import AskActions, Clock
+from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import number
 from chatbridge.core.text import one_line, shortened
 
