@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from nio.exceptions import LocalProtocolError
 from nio.responses import ErrorResponse, RoomSendResponse, WhoamiResponse
 
-from chatbridge.channels.matrix.client.error_mapping import (
+from chatbridge.channels.matrix.client.errors import (
     LONGEST_PAUSE,
+    LoggedOut,
     Refusal,
+    Rejected,
     checked,
     meaning_of,
 )
-from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 
 BOT, ROOM = "@bot:example.org", "!room:example.org"

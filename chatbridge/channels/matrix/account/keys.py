@@ -20,13 +20,12 @@ from nio.responses import (
     ShareGroupSessionResponse,
 )
 
-from chatbridge.channels.matrix.client.error_mapping import checked
+from chatbridge.channels.matrix.client.errors import checked
 from chatbridge.core.errors import RetryLater
 
 Body = dict[str, Any]
 Request = Callable[[str, str, Body], Awaitable[tuple[int, Body]]]
-
-UPLOAD = "/_matrix/client/v3/keys/upload"
+"""Takes the method, the path and the body, with the bot's token; gives the status and the body."""
 
 
 class Keys:
@@ -96,7 +95,7 @@ class Keys:
         that, the next would make others by the same names, and no server takes those."""
         content = olm.share_keys()
         olm.save_account()
-        _, found = await self._request("POST", UPLOAD, content)
+        _, found = await self._request("POST", "/keys/upload", content)
         answer = checked(KeysUploadResponse.from_dict(found), KeysUploadResponse)
         await self._client.receive_response(answer)
 

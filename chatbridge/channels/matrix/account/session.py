@@ -7,17 +7,18 @@ token still counts, only the server knows.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import SettingsError
+from chatbridge.digests import sha256_hex
+from chatbridge.safe_json import value_at
 
 FILE = "session.json"
-NEW = "session.json.new"
 LONGEST = 65536
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Without a dot, so that it is neither a way upwards nor the name of another file here."""
@@ -38,7 +39,8 @@ def load(folder: Path, *, user_id: str, homeserver: str) -> Session | None:
     """
     path = folder / FILE
     try:
-        with open(path, "rb", opener=_opened) as file:
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        with open(opened, "rb") as file:
             found = json.loads(file.read(LONGEST))
     except (FileNotFoundError, ValueError, RecursionError):
         return None
@@ -49,13 +51,13 @@ def load(folder: Path, *, user_id: str, homeserver: str) -> Session | None:
             f"the bot's log-in cannot be read from {path} ({error.strerror}). Correct its owner, "
             "or remove it: the bot then logs in anew"
         ) from error
-    if not isinstance(found, dict):
+    if (value_at(found, "user_id"), value_at(found, "homeserver")) != (user_id, homeserver):
         return None
-    if (found.get("user_id"), found.get("homeserver")) != (user_id, homeserver):
-        return None
-    device, token = _text(found.get("device_id")), _text(found.get("access_token"))
-    if device is None or token is None:
-        return None
+    device, token = value_at(found, "device_id"), value_at(found, "access_token")
+    for text in (device, token):
+        # What has line breaks or half characters in it could be sent in no request.
+        if not isinstance(text, str) or not text or not text.isprintable():
+            return None
     return Session(user_id=user_id, device_id=device, access_token=token)
 
 
@@ -70,16 +72,10 @@ def save(folder: Path, session: Session, *, homeserver: str) -> None:
         "device_id": session.device_id,
         "access_token": session.access_token,
     }
-    path, new = folder / FILE, folder / NEW
+    path = folder / FILE
     try:
         _make_private(folder)
-        new.unlink(missing_ok=True)  # a hub that was killed here has left it
-        with open(new, "x", encoding="ascii", opener=_opened) as out:
-            out.write(json.dumps(kept) + "\n")
-            out.flush()
-            os.fsync(out.fileno())
-        new.replace(path)
-        _sync(folder)
+        write_atomically(path, f"{json.dumps(kept)}\n".encode())
     except OSError as error:
         raise SettingsError(
             f"the bot's log-in cannot be kept in {path} ({error.strerror}). Free some space on the "
@@ -95,7 +91,7 @@ def crypto_folder(folder: Path, device_id: str) -> Path:
     """
     name = device_id
     if not PLAIN_NAME.fullmatch(device_id):
-        name = "sha256." + hashlib.sha256(device_id.encode("utf-8", "surrogatepass")).hexdigest()
+        name = f"sha256.{sha256_hex(device_id.encode('utf-8', 'surrogatepass'))}"
     path = folder / name
     try:
         _make_private(folder)
@@ -116,21 +112,3 @@ def _make_private(folder: Path) -> None:
         os.fchmod(opened, 0o700)
     finally:
         os.close(opened)
-
-
-def _opened(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
-
-
-def _sync(folder: Path) -> None:
-    """So that the new name, too, is on the disk."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-def _text(value: object) -> str | None:
-    """What has line breaks or half characters in it could be sent in no request."""
-    return value if isinstance(value, str) and value and value.isprintable() else None

@@ -1,6 +1,6 @@
 """The homeserver as this channel uses it: with `keys` the only module that talks to it by nio.
 
-Owns the connection and its time limits. What the answers mean is in `answers`.
+Owns the connection and its time limits. What the answers mean is in `errors`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 from nio.api import MessageDirection, RelationshipType
 from nio.client.async_client import AsyncClient, AsyncClientConfig
+from nio.events import MegolmEvent
 from nio.responses import (
     LoginResponse,
     Response,
@@ -28,13 +29,12 @@ from nio.responses import (
     WhoamiResponse,
 )
 
-from chatbridge.channels.matrix.account.keys import Keys, check_database
+from chatbridge.channels.matrix.account.keys import Body, Keys, check_database
 from chatbridge.channels.matrix.account.session import Session
-from chatbridge.channels.matrix.client.error_mapping import checked, meaning_of
-from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected
-from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline
-from chatbridge.channels.matrix.client.sync import FILTER, NO_ROOMS, event_of, events_of, invites_in
+from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected, checked, meaning_of
+from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline, event_from
 from chatbridge.core.errors import RetryLater, SettingsError
+from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
 # It quotes what people wrote, and all that matters in it comes back as an answer.
@@ -46,6 +46,14 @@ WRONG_PASSWORD_PAUSE = 60.0
 DEVICE_NAME = "chatbridge"
 STORE = "crypto.db"
 PAGE = 100
+PREFIX = "/_matrix/client/v3"
+NONE: dict[str, Any] = {"types": []}
+FILTER: dict[str, Any] = {
+    "presence": NONE,
+    "account_data": NONE,
+    "room": {"account_data": NONE, "ephemeral": NONE, "timeline": {"limit": 50}},
+}
+INVITES_ONLY = {**FILTER, "room": {**FILTER["room"], "timeline": NONE, "state": NONE}}
 
 
 class Api:
@@ -78,6 +86,12 @@ class Api:
                 max_timeouts=0,
             ),
         )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *ended: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         self._closed = True
@@ -147,16 +161,18 @@ class Api:
         olm = self._client.olm
         return olm.account.identity_keys["ed25519"] if olm is not None else None
 
-    async def request(
-        self, method: str, path: str, body: dict[str, Any] | None
-    ) -> tuple[int, dict[str, Any]]:
+    async def request(self, method: str, path: str, body: Body | None = None) -> tuple[int, Body]:
         """For what nio does not know: status and body of the answer."""
         headers = {"Authorization": f"Bearer {self._token}"}
         with self._translated():
             data = json.dumps(body) if body is not None else None
-            answer = await self._client.send(method, path, data, headers)
+            answer = await self._client.send(method, PREFIX + path, data, headers)
             found = await answer.json(content_type=None)
         return answer.status, found if isinstance(found, dict) else {}
+
+    async def state(self, room: str, kind: str) -> tuple[int, Body]:
+        """A part of the room's state: status and content."""
+        return await self.request("GET", f"/rooms/{quote(room, safe='')}/state/{kind}/")
 
     # ── reading ───────────────────────────────────────────────────────────────────────────────────
 
@@ -178,16 +194,15 @@ class Api:
             timelines=tuple(
                 Timeline(
                     room=room,
-                    events=events_of(info.timeline.events, room),
+                    events=_events(info.timeline.events, room),
                     limited=bool(info.timeline.limited),
                     start=info.timeline.prev_batch,
                 )
                 for room, info in (*found.rooms.join.items(), *found.rooms.leave.items())
             ),
-            invites=tuple(
-                invite
+            invites=self._invites(
+                (room, [event.source for event in info.invite_state])
                 for room, info in found.rooms.invite.items()
-                for invite in invites_in([e.source for e in info.invite_state], room, self.user_id)
             ),
         )
 
@@ -195,16 +210,25 @@ class Api:
         """All that are open now: a sync tells of each only once."""
         # Never the same request: Synapse answers a first sync from its memory for two minutes.
         fresh = secrets.randbelow(1000)
-        path = f"/_matrix/client/v3/sync?timeout={fresh}&filter={quote(json.dumps(NO_ROOMS))}"
-        _, found = await self.request("GET", path, None)
-        rooms = found.get("rooms")
-        invited = rooms.get("invite") if isinstance(rooms, dict) else None
+        path = f"/sync?timeout={fresh}&filter={quote(json.dumps(INVITES_ONLY))}"
+        _, found = await self.request("GET", path)
         with self._translated():
-            return tuple(
-                invite
-                for room, info in (invited or {}).items()
-                for invite in invites_in(info["invite_state"]["events"], room, self.user_id)
+            return self._invites(
+                (room, info["invite_state"]["events"])
+                for room, info in (value_at(found, "rooms", "invite") or {}).items()
             )
+
+    def _is_own_invite(self, event: Body) -> bool:
+        is_own = event.get("type") == "m.room.member" and event.get("state_key") == self.user_id
+        return is_own and isinstance(event.get("sender"), str)
+
+    def _invites(self, rooms: Iterable[tuple[str, list[Any]]]) -> tuple[Invite, ...]:
+        """`rooms` are those that the bot is invited to, with what is known of their state."""
+        return tuple(
+            Invite(room=room, by=senders[0])
+            for room, events in rooms
+            if (senders := [event["sender"] for event in events if self._is_own_invite(event)])
+        )
 
     async def before(
         self, room: str, start: str, *, until: str
@@ -217,7 +241,7 @@ class Api:
             )
             found = checked(answer, RoomMessagesResponse)
         more = found.end if found.chunk and found.end and found.end != start else None
-        return events_of(list(reversed(found.chunk)), room), more
+        return _events(reversed(found.chunk), room), more
 
     async def event(self, room: str, id: str) -> RoomEvent | None:
         """None if there is no such event, or it is not for us to see."""
@@ -227,7 +251,7 @@ class Api:
                 found = checked(answer, RoomGetEventResponse)
         except Rejected:
             return None
-        return event_of(found.event, room)
+        return next(iter(_events([found.event], room)), None)
 
     async def keep_keys(self) -> None:
         """What a device owes to the others after each sync. Without it the next message could not
@@ -317,14 +341,6 @@ class Api:
         known = self._client.rooms.get(room)
         return (known.user_name(user) if known else None) or user
 
-    async def create_event(self, room: str) -> Mapping[str, Any]:
-        """How the room began."""
-        path = f"/_matrix/client/v3/rooms/{quote(room)}/state/m.room.create/"
-        status, content = await self.request("GET", path, None)
-        if status != 200:
-            raise RetryLater(f"matrix: how the room {room} began is not said ({status})")
-        return content
-
     @contextmanager
     def _translated(self, room: str | None = None) -> Iterator[None]:
         if self._closed:
@@ -338,3 +354,11 @@ class Api:
             raise meaning_of(
                 error, user=self.user_id, hint=self._hint, room=room, inside=inside
             ) from None
+
+
+def _events(raw: Iterable[Any], room: str) -> tuple[RoomEvent, ...]:
+    """Of nio's events, which all have a `source`."""
+    found = (
+        event_from(each.source, room=room, unreadable=isinstance(each, MegolmEvent)) for each in raw
+    )
+    return tuple(event for event in found if event is not None)

@@ -13,9 +13,10 @@ from chatbridge.channels.matrix.client.events import Invite, RoomEvent
 from chatbridge.channels.matrix.inbound.people import People
 from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
-from chatbridge.core.errors import ChatRefused
+from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import AskActions, Clock
+from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
 
@@ -151,12 +152,13 @@ class Rooms:
         await self._inbox.forget("matrix", f"successor:{old}")
 
     async def _follows(self, chat: Chat, successor: str) -> bool:
-        began = await self._api.create_event(successor)
-        predecessor = began.get("predecessor")
-        named = predecessor.get("room_id") if isinstance(predecessor, dict) else None
+        status, began = await self._api.state(successor, "m.room.create")
+        if status != 200:
+            raise RetryLater(f"matrix: how the room {successor} began is not said ({status})")
+        named = value_at(began, "predecessor", "room_id")
         if named != chat.room:
             log.warning("%s: %s does not say that it follows it", chat.name, successor)
-        return named == chat.room
+        return bool(named == chat.room)
 
     async def _join(self, room: str) -> None:
         await self._api.join(room)

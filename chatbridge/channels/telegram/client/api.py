@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Self
 
 import httpx
 from telegram import ForceReply, Update
@@ -97,6 +97,12 @@ class Api:
         self._warned: set[str] = set()
         limits = httpx.Limits(max_connections=CONNECTIONS, keepalive_expiry=KEPT_OPEN_SECONDS)
         self._client = httpx.AsyncClient(limits=limits, verify=_certificates())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *ended: object) -> None:
+        await self.close()
 
     async def open(self) -> Me:
         me = await self._call("getMe")
