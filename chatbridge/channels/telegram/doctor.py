@@ -93,10 +93,12 @@ async def _chat(api: Api, chat: int) -> Finding | str:
         return _refused(chat, str(error))
     except (RetryLater, Rejected) as error:
         return remark(NAME, f"the chat {chat} could not be looked at: {error}")
-    if standing.may_write and standing.may_edit:
+    if not standing.may_write:
+        what = f"the bot may not write to the {standing.kind} {chat}"
+    elif not standing.may_edit:
+        what = f"the bot may not edit what it wrote in the {standing.kind} {chat}"
+    else:
         return standing.kind
-    lacks = "edit what it wrote in" if standing.may_write else "write to"
-    what = f"the bot may not {lacks} the {standing.kind} {chat}"
     return problem(NAME, what, "let an administrator allow it")
 
 
