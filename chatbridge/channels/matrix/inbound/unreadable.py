@@ -63,9 +63,8 @@ class Unreadable:
         note = await self._inbox.note("matrix", _key(room))
         known = _read(note.value) or [] if note is not None else []
         self._held[room] = {each.event: each for each in known if self._is_recent(each)}
-        for each in self._held[room].values():
-            found = await self._api.event(room, each.event)
-            if found is not None:
+        for event in self._held[room]:
+            if found := await self._api.event(room, event):
                 self._voice.spawn(self._hint(found))
 
     async def hold(self, event: RoomEvent, *, ask: str | None, step: int | None) -> None:
@@ -79,8 +78,8 @@ class Unreadable:
         self._voice.spawn(self._hint(event))
 
     def coming(self, events: Iterable[RoomEvent]) -> None:
-        """What is about to be dealt with anew: the hub before this one did not live to say that it
-        had been read."""
+        """What is about to be dealt with anew: the last hub crashed before it noted that it had
+        been read."""
         for event in events:
             self._held.get(event.room, {}).pop(event.id, None)
 

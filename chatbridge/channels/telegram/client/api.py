@@ -64,16 +64,6 @@ class Me:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How the bot stands in a chat."""
-
-    kind: str
-    """`private`, `group`, `supergroup` or `channel`."""
-    may_write: bool
-    may_edit: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
     """A message of ours, and when Telegram says that it was written."""
 
@@ -207,18 +197,19 @@ class Api:
     async def delete_webhook(self) -> None:
         await self._call("deleteWebhook")
 
-    async def standing(self, chat: int) -> Standing:
-        """Without a message there; in private it is seen as "typing"."""
+    async def standing(self, chat: int) -> tuple[str, bool, bool]:
+        """The kind of chat, whether the bot may write there, and whether it may edit that. Without
+        a message; in private it is seen as "typing"."""
         found = await self._call("getChat", chat)
         kind = str(found.get("type"))
         if kind == "private":
             # Who has blocked the bot is still shown to it: only an attempt tells.
             await self._call("sendChatAction", chat, action="typing")
-            return Standing(kind=kind, may_write=True, may_edit=True)
+            return kind, True, True
         member = await self._call("getChatMember", chat, user_id=int(self.bot_id))
         if kind == "channel":
             write, edit = (bool(member.get(f"can_{what}_messages")) for what in ("post", "edit"))
-            return Standing(kind=kind, may_write=write, may_edit=edit)
+            return kind, write, edit
         rights = found.get("permissions")
         everybody = not isinstance(rights, dict) or bool(rights.get("can_send_messages"))
         may_write = {
@@ -226,7 +217,7 @@ class Api:
             "member": everybody,
             "restricted": everybody and bool(member.get("can_send_messages")),
         }.get(str(member.get("status")), False)
-        return Standing(kind=kind, may_write=may_write, may_edit=True)
+        return kind, may_write, True
 
     # ── one request ───────────────────────────────────────────────────────────────────────────────
 

@@ -10,7 +10,6 @@ import logging
 import re
 import ssl
 from contextlib import suppress
-from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -86,22 +85,31 @@ def refusal(status: int, payload: bytes, *, chat: int | None, hint: str) -> Chat
     if given.retry_after:
         pause = float(min(given.retry_after, LONGEST_PAUSE))
         return RetryLater("telegram asks for a pause (429)", after=pause)
-    if status in (401, 404):
-        what, where = "telegram rejected the bot token (401)", hint
-        if status == 404:
-            what, where = (
-                "telegram does not know the bot token (404)",
-                f"{hint} and telegram.api_base",
-            )
-        return TokenRejected(f"{what}. Check {where}, then run: chatbridge stop")
     if answer is None and status in (400, 403, 409):
         return _unreached(UNREADABLE)  # it says nothing about a chat or a message
-    said = (answer and answer.description) or _phrase(status)
+    said = answer and answer.description
+    said = said or httpx.codes.get_reason_phrase(status) or "Unknown HTTPError"
     if said.startswith("Bad Request: "):
         said = said.removeprefix("Bad Request: ").capitalize()
+    then = "then run: chatbridge stop"
     match status:
+        case 401:
+            return TokenRejected(f"telegram rejected the bot token (401). Check {hint}, {then}")
+        case 404:
+            what = "telegram does not know the bot token (404)"
+            return TokenRejected(f"{what}. Check {hint} and telegram.api_base, {then}")
+        case 400 if "chat not found" in said.lower():
+            return ChatRefused(
+                f"telegram does not know the chat {chat} (400). Check telegram.chat_id; its owner "
+                "has to press Start in the bot's chat first"
+            )
+        case 400 if any(words in said.lower() for words in NOT_ALLOWED):
+            return ChatRefused(
+                f"telegram: the bot may not write to the chat {chat} (400: {said}). Let an "
+                "administrator of the group allow it"
+            )
         case 400:
-            return _bad_request(said, chat)
+            return Rejected(said)
         case 403:
             return ChatRefused(
                 f"telegram: the bot may not write to the chat {chat} (403: {said}). Open the chat "
@@ -111,27 +119,6 @@ def refusal(status: int, payload: bytes, *, chat: int | None, hint: str) -> Chat
             return Polled(said)
         case _:
             return _unreached(said.partition(":")[0].partition("(")[0].strip()[:60])
-
-
-def _bad_request(said: str, chat: int | None) -> ChatbridgeError:
-    if "chat not found" in said.lower():
-        return ChatRefused(
-            f"telegram does not know the chat {chat} (400). Check telegram.chat_id; its owner has "
-            "to press Start in the bot's chat first"
-        )
-    if any(words in said.lower() for words in NOT_ALLOWED):
-        return ChatRefused(
-            f"telegram: the bot may not write to the chat {chat} (400: {said}). Let an "
-            "administrator of the group allow it"
-        )
-    return Rejected(said)
-
-
-def _phrase(status: int) -> str:
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "Unknown HTTPError"
 
 
 def no_answer(error: Exception) -> RetryLater:
@@ -173,19 +160,15 @@ def update_from(found: object) -> Update:
         raise _unreached(UNREADABLE)  # there is no reading on from here
     try:
         update = Update.de_json(found, None)
-        _check(update)
+        # The library does not look at the types of what it is given.
+        message, query = update.message, update.callback_query
+        texts = (message and message.text, query and query.data)
+        moved = message and message.migrate_to_chat_id
+        if any(not isinstance(text, str | None) for text in texts):
+            raise TypeError("a text that is none")
+        if type(moved) not in (int, type(None)):
+            raise TypeError("a number that is none")
     except Exception as error:  # noqa: BLE001 - whatever a newer Telegram may send
         log.warning("update %d cannot be read (%s); passed over", number, type(error).__name__)
         return Update(number)
     return update
-
-
-def _check(update: Update) -> None:
-    """The library does not look at the types of what it is given."""
-    message, query = update.message, update.callback_query
-    text, data = message and message.text, query and query.data
-    moved = message and message.migrate_to_chat_id
-    if not isinstance(text, str | None) or not isinstance(data, str | None):
-        raise TypeError("a text that is none")
-    if type(moved) not in (int, type(None)):
-        raise TypeError("a number that is none")
