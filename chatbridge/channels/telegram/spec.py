@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from chatbridge.channels.spec import AccountLock, ChannelSpec, SetupSpec
 from chatbridge.channels.telegram.settings import Telegram
@@ -25,12 +26,9 @@ def account_lock(bot: str) -> AccountLock:
 
 def _add_flags(flags: argparse._ArgumentGroup) -> None:
     flags.add_argument("--telegram-token-file", metavar="FILE", help="the bot's token")
-    flags.add_argument(
-        "--telegram-user", metavar="ID", nargs="+", default=[], help="people who may answer"
-    )
-    flags.add_argument(
-        "--telegram-chat", metavar="ID", nargs="+", default=[], help="chats, if not their own"
-    )
+    ids: dict[str, Any] = {"metavar": "ID", "nargs": "+", "default": []}
+    flags.add_argument("--telegram-user", **ids, help="people who may answer")
+    flags.add_argument("--telegram-chat", **ids, help="chats, if not their own")
 
 
 TELEGRAM = ChannelSpec(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
@@ -21,14 +21,9 @@ from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.safe_json import value_at
 
-if TYPE_CHECKING:
-    from chatbridge.channels.matrix.client.api import Api
-
 T = TypeVar("T")
 Json = dict[str, Any]
 
-ENCRYPTED = "m.megolm.v1.aes-sha2"
-ROOM_NAME = "chatbridge"
 LISTED = 15
 LARGEST = 64 * 1024
 REDIRECTS = 3
@@ -47,9 +42,11 @@ class Bot:
     """:raises ChatbridgeError: from every method, with a sentence for the person."""
 
     def __init__(self, homeserver: str, user_id: str) -> None:
+        from chatbridge.channels.matrix.client.api import Api
+
         self.homeserver, self.user_id = homeserver, user_id
+        self._api = Api(homeserver, user_id, hint="the account")
         self._runner = asyncio.Runner()
-        self._api = self._runner.run(_made(homeserver, user_id))
 
     def __enter__(self) -> Self:
         return self
@@ -58,30 +55,24 @@ class Bot:
         self._runner.run(self._api.close())
         self._runner.close()
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run(self, work: Coroutine[Any, Any, T], *, refused: str = "") -> T:
         try:
             return self._runner.run(work)
         except RetryLater as error:
             raise ChatbridgeError(f"{self.homeserver}: {error}. Try again in a moment") from None
+        except TokenRejected:
+            raise ChatbridgeError(refused) from None
 
     def log_in(self, password: str) -> str:
         """A token for a new device. The password is forgotten."""
-        try:
-            session = self._run(self._api.log_in(password, device_id=None))
-        except TokenRejected:
-            raise ChatbridgeError(
-                f"Matrix refused the password of {self.user_id}. Type it again"
-            ) from None
+        refused = f"Matrix refused the password of {self.user_id}. Type it again"
+        session = self._run(self._api.log_in(password, device_id=None), refused=refused)
         return self.use(session.access_token)
 
     def use(self, token: str) -> str:
         """Go on with this token."""
-        try:
-            self._run(self._api.device_of(token.strip()))
-        except TokenRejected:
-            raise ChatbridgeError(
-                f"Matrix refused the token, or it is not one of {self.user_id}. Copy it again"
-            ) from None
+        refused = f"Matrix refused the token, or it is not one of {self.user_id}. Copy it again"
+        self._run(self._api.device_of(token.strip()), refused=refused)
         return token.strip()
 
     def rooms(self) -> list[Room]:
@@ -110,14 +101,13 @@ class Bot:
 
     def make_room(self, owner: str, *, encrypted: bool) -> str:
         """A private one, in which the owner can do everything that the bot can."""
-        state = [
-            {"type": "m.room.encryption", "state_key": "", "content": {"algorithm": ENCRYPTED}}
-        ]
+        encryption = {"algorithm": "m.megolm.v1.aes-sha2"}
+        state = {"type": "m.room.encryption", "state_key": "", "content": encryption}
         body = {
             "preset": "trusted_private_chat",
-            "name": ROOM_NAME,
+            "name": "chatbridge",
             "invite": [owner],
-            "initial_state": state if encrypted else [],
+            "initial_state": [state] if encrypted else [],
         }
         return str(self._request("POST", "/createRoom", body)["room_id"])
 
@@ -141,13 +131,6 @@ class Bot:
             return missing
         said = str(found.get("error") or found.get("errcode") or status)[:200]
         raise ChatbridgeError(f"The homeserver refused ({status}): {said}")
-
-
-async def _made(homeserver: str, user_id: str) -> Api:
-    """Inside a loop, which nio's client wants when it is made."""
-    from chatbridge.channels.matrix.client.api import Api
-
-    return Api(homeserver, user_id, hint="the account")
 
 
 # ── finding the homeserver ────────────────────────────────────────────────────────────────────────

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,16 @@ from nio.api import Api
 from unpaddedbase64 import decode_base64, encode_base64
 
 from chatbridge.atomic_write import write_atomically
-from chatbridge.channels.matrix.account.keys import Body, Request
 from chatbridge.core.text import one_line, shortened
 from chatbridge.digests import sha256_hex
 from chatbridge.safe_json import value_at
 
 USAGES = ("master", "self_signing", "user_signing")
 LONGEST_REASON = 200
+
+Body = dict[str, Any]
+Request = Callable[[str, str, Body], Awaitable[tuple[int, Body]]]
+"""Takes the method, the path and the body, with the bot's token; gives the status and the body."""
 
 
 class Key:

@@ -1,6 +1,7 @@
-"""The homeserver as this channel uses it: with `keys` the only module that talks to it by nio.
+"""The homeserver as this channel uses it: the only module that talks to it by nio.
 
-Owns the connection and its time limits. What the answers mean is in `errors`.
+Owns the connection and its time limits, and sees to it that others have the keys that they need to
+read the bot and to write to it. What the answers mean is in `errors`.
 """
 
 from __future__ import annotations
@@ -17,19 +18,10 @@ from urllib.parse import quote
 
 from nio.api import MessageDirection, RelationshipType
 from nio.client.async_client import AsyncClient, AsyncClientConfig
+from nio.crypto.olm_machine import Olm
 from nio.events import MegolmEvent
-from nio.responses import (
-    LoginResponse,
-    Response,
-    RoomGetEventResponse,
-    RoomMessagesResponse,
-    RoomRedactResponse,
-    RoomSendResponse,
-    SyncResponse,
-    WhoamiResponse,
-)
+from nio.responses import KeysUploadResponse
 
-from chatbridge.channels.matrix.account.keys import Body, Keys, check_database
 from chatbridge.channels.matrix.account.session import Session
 from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected, checked, meaning_of
 from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline, event_from
@@ -47,8 +39,9 @@ DEVICE_NAME = "chatbridge"
 STORE = "crypto.db"
 PAGE = 100
 PREFIX = "/_matrix/client/v3"
-NONE: dict[str, Any] = {"types": []}
-FILTER: dict[str, Any] = {
+Body = dict[str, Any]
+NONE: Body = {"types": []}
+FILTER: Body = {
     "presence": NONE,
     "account_data": NONE,
     "room": {"account_data": NONE, "ephemeral": NONE, "timeline": {"limit": 50}},
@@ -68,7 +61,7 @@ class Api:
         self._token = ""
         self._closed = False
         self._client = self._new_client(None)
-        self._keys = Keys(self._client, self.request)
+        self._sharing = asyncio.Lock()
         self.keys_trouble: str | None = None
         """Why nothing encrypted can be read."""
 
@@ -106,8 +99,7 @@ class Api:
         self._client.device_id = device_id
         try:
             with self._translated():
-                answer = await self._client.login(password, device_name=DEVICE_NAME)
-                found = checked(answer, LoginResponse)
+                found = checked(await self._client.login(password, device_name=DEVICE_NAME))
         except Rejected as error:
             raise LoggedOut(
                 f"matrix refused the password of {self.user_id} ({error.code}). Check "
@@ -126,7 +118,7 @@ class Api:
         """
         self._token = access_token
         with self._translated():
-            found = checked(await self._client.whoami(), WhoamiResponse)
+            found = checked(await self._client.whoami())
         if found.user_id != self.user_id:
             raise LoggedOut(
                 f"matrix: the access token belongs to {found.user_id}, not to {self.user_id}. "
@@ -139,14 +131,13 @@ class Api:
         """Go on as this device, with its keys in `store`; without one nothing is encrypted."""
         await self._client.close()
         self._client = self._new_client(store)
-        self._keys = Keys(self._client, self.request)
         self._token = session.access_token
         if store is None:
             self._client.user_id = session.user_id
             return
         # In this thread: nio's store belongs to the one that opened it.
         try:
-            check_database(store / STORE)
+            _check_database(store / STORE)
             self._client.restore_login(session.user_id, session.device_id, session.access_token)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with the file
             raise SettingsError(
@@ -185,7 +176,7 @@ class Api:
                 answer = await self._client.sync(
                     int(wait * 1000), sync_filter=FILTER, since=since, full_state=full
                 )
-            found = checked(answer, SyncResponse)
+            found = checked(answer)
         for room in found.rooms.leave:
             self._client.rooms.pop(room, None)  # nio goes on as if the bot were there
         return Batch(
@@ -239,7 +230,7 @@ class Api:
             answer = await self._client.room_messages(
                 room, start, end=until, direction=MessageDirection.back, limit=PAGE
             )
-            found = checked(answer, RoomMessagesResponse)
+            found = checked(answer)
         more = found.end if found.chunk and found.end and found.end != start else None
         return _events(reversed(found.chunk), room), more
 
@@ -247,28 +238,10 @@ class Api:
         """None if there is no such event, or it is not for us to see."""
         try:
             with self._translated():
-                answer = await self._client.room_get_event(room, id)
-                found = checked(answer, RoomGetEventResponse)
+                found = checked(await self._client.room_get_event(room, id))
         except Rejected:
             return None
         return next(iter(_events([found.event], room)), None)
-
-    async def keep_keys(self) -> None:
-        """What a device owes to the others after each sync. Without it the next message could not
-        be read by a new device, or by nobody."""
-        try:
-            with self._translated():
-                await self._keys.keep()
-            self.keys_trouble = None
-        except RetryLater as error:  # what is not encrypted goes on
-            log.info("%s", error)
-        except Rejected as error:
-            if self.keys_trouble is None:
-                log.warning("matrix: the homeserver does not take the bot's keys (%s)", error)
-            self.keys_trouble = (
-                "matrix: the bot's keys are not those of its device, so it cannot read what is "
-                "typed in encrypted rooms. Log it in anew: with matrix.password, or a new token"
-            )
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────
 
@@ -289,17 +262,16 @@ class Api:
 
     async def redact(self, room: str, event: str, *, tx: str) -> None:
         with self._translated(room):
-            answer = await self._client.room_redact(room, event, tx_id=tx)
-            checked(answer, RoomRedactResponse)
+            checked(await self._client.room_redact(room, event, tx_id=tx))
 
     async def _send(self, room: str, kind: str, content: Mapping[str, Any], *, tx: str) -> str:
         with self._translated(room):
             if self.is_encrypted(room):
-                await self._keys.share(room)
+                await self._share_key(room)
             answer = await self._client.room_send(
                 room, kind, dict(content), tx_id=tx, ignore_unverified_devices=True
             )
-            return checked(answer, RoomSendResponse).event_id
+            return str(checked(answer).event_id)
 
     async def own_reactions(self, room: str, event: str, *, emoji: str | None = None) -> list[str]:
         """The bot's own reactions to a message, or the one with this emoji."""
@@ -314,12 +286,85 @@ class Api:
                     found.append(str(each.event_id))
         return found
 
+    # ── the device's keys: nio keeps them by itself, but for what goes wrong on the way ───────────
+
+    async def keep_keys(self) -> None:
+        """What a device owes to the others after each sync. Without it the next message could not
+        be read by a new device, or by nobody."""
+        try:
+            with self._translated():
+                await self._exchange_keys()
+            self.keys_trouble = None
+        except RetryLater as error:  # what is not encrypted goes on
+            log.info("%s", error)
+        except Rejected as error:
+            if self.keys_trouble is None:
+                log.warning("matrix: the homeserver does not take the bot's keys (%s)", error)
+            self.keys_trouble = (
+                "matrix: the bot's keys are not those of its device, so it cannot read what is "
+                "typed in encrypted rooms. Log it in anew: with matrix.password, or a new token"
+            )
+
+    async def _exchange_keys(self) -> None:
+        client = self._client
+        if client.olm is None:
+            return
+        if client.should_upload_keys:
+            # nio would note new keys once they are known to have arrived. If the hub was killed
+            # before that, the next would make others by the same names, and no server takes those.
+            content = client.olm.share_keys()
+            client.olm.save_account()
+            _, found = await self.request("POST", "/keys/upload", content)
+            await client.receive_response(checked(KeysUploadResponse.from_dict(found)))
+        if client.should_query_keys:
+            checked(await client.keys_query())
+        if client.should_claim_keys:
+            checked(await client.keys_claim(client.get_users_for_key_claiming()))
+        await client.send_to_device_messages()
+
+    async def _share_key(self, room: str) -> None:
+        """Give everybody in the room the key of what is sent there next. Left to itself, nio takes
+        it for given though a request failed, and nobody could read the message; or it waits for
+        one that failed, for ever.
+
+        :raises RetryLater: somebody has not got it.
+        """
+        client, olm = self._client, self._client.olm
+        if olm is None:
+            return
+        async with self._sharing:
+            if not client.rooms[room].members_synced:
+                checked(await client.joined_members(room))
+            if client.should_query_keys:
+                checked(await client.keys_query())
+            if not olm.should_share_group_session(room):
+                return
+            if missing := client.get_missing_sessions(room):
+                checked(await client.keys_claim(missing))
+            try:
+                answer = await client.share_group_session(room, ignore_unverified_devices=True)
+            except BaseException:
+                client.sharing_session.pop(room, None)
+                raise
+            if not self._reachable(room, olm) <= checked(answer).users_shared_with:
+                client.invalidate_outbound_session(room)
+                raise RetryLater("matrix: the key of a message could not be sent")
+
+    def _reachable(self, room: str, olm: Olm) -> set[tuple[str, str]]:
+        """Devices that a key can be sent to. One that has left no keys of its own never can."""
+        return {
+            (user, device.id)
+            for user in self._client.rooms[room].users
+            for device in olm.device_store.active_user_devices(user)
+            if device.id != olm.device_id and olm.session_store.get(device.curve25519) is not None
+        }
+
     # ── rooms ─────────────────────────────────────────────────────────────────────────────────────
 
     async def join(self, room: str) -> None:
         """:raises ChatRefused: the bot is not let in."""
         with self._translated(room):
-            checked(await self._client.join(room), Response)
+            checked(await self._client.join(room))
 
     def rooms(self) -> Collection[str]:
         return list(self._client.rooms)
@@ -362,3 +407,14 @@ def _events(raw: Iterable[Any], room: str) -> tuple[RoomEvent, ...]:
         event_from(each.source, room=room, unreadable=isinstance(each, MegolmEvent)) for each in raw
     )
     return tuple(event for event in found if event is not None)
+
+
+def _check_database(path: Path) -> None:
+    """Before nio opens it, which would leave a file open that is no database.
+
+    :raises ValueError:
+    """
+    if path.exists():
+        with open(path, "rb") as file:
+            if file.read(16) not in (b"", b"SQLite format 3\0"):
+                raise ValueError("no database")

@@ -26,7 +26,6 @@ from chatbridge.channels.telegram.client.response_checks import (
     Json,
     date_in,
     no_answer,
-    number_in,
     refusal,
     result_in,
     update_from,
@@ -266,10 +265,11 @@ class Api:
         return Sent(id=self._number(found, "message_id"), at=date_in(found, "date"))
 
     def _number(self, found: Json, name: str) -> int:
-        number = number_in(found, name)
-        if number == NO_NUMBER:
-            self._warn_once(f"{SAID_OK}: it is not sent again")
-        return number
+        number = found.get(name)
+        if type(number) is int:
+            return number
+        self._warn_once(f"{SAID_OK}: it is not sent again")
+        return NO_NUMBER
 
     def _warn_once(self, message: str, *about: object) -> None:
         level = logging.DEBUG if message in self._warned else logging.WARNING

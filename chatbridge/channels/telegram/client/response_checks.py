@@ -144,11 +144,6 @@ def _unreached(why: str) -> RetryLater:
 # ── parts of a result ─────────────────────────────────────────────────────────────────────────────
 
 
-def number_in(found: Json, name: str) -> int:
-    number = found.get(name)
-    return number if type(number) is int else NO_NUMBER
-
-
 def date_in(found: Json, name: str) -> float | None:
     at = found.get(name)
     return float(at) if type(at) is int and 0 < at < 2**32 else None
