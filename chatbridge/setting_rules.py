@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import SecretStr
+if TYPE_CHECKING:
+    from pydantic import SecretStr
 
 T = TypeVar("T")
 Fits = Callable[[Any, Any], bool]
@@ -47,10 +48,11 @@ def token(form: str, *, problem: str) -> Callable[[SecretStr | None], SecretStr 
     """A rule for a token of this form, without the spaces around it; an empty one is none."""
 
     def rule(value: SecretStr | None) -> SecretStr | None:
-        found = value.get_secret_value().strip() if value else ""
-        if found and not re.fullmatch(form, found):
+        if value is None or not (found := value.get_secret_value().strip()):
+            return None
+        if not re.fullmatch(form, found):
             raise ValueError(problem)
-        return SecretStr(found) if found else None
+        return type(value)(found)
 
     return rule
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from chatbridge.channels.matrix.account.session import Account
+from chatbridge.channels.matrix.account.log_in import Account
 from chatbridge.channels.matrix.channel import MatrixChannel
 from chatbridge.channels.matrix.outbound.card_messages import Place, from_text
 from chatbridge.core.model import Answer, Ask

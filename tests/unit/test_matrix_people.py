@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from chatbridge.channels.matrix.account.session import Account
+from chatbridge.channels.matrix.account.log_in import Account
 from chatbridge.channels.matrix.channel import NOBODY, MatrixChannel
 from chatbridge.channels.matrix.inbound.people import LONGEST_NAME, People, person_of
 from tests import strategies as some

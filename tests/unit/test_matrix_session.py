@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.account.session import FILE, Session, crypto_folder, load, save
+from chatbridge.channels.matrix.account.log_in import FILE, Session, crypto_folder, load, save
 from chatbridge.core.errors import SettingsError
 
 HOME = "https://example.org"

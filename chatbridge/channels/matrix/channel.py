@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
 
 from chatbridge.channels.chat.remarks import tell_each
+from chatbridge.channels.matrix.account import log_in
 from chatbridge.channels.matrix.account.identity import Identity
-from chatbridge.channels.matrix.account.session import Account, Session, log_in
+from chatbridge.channels.matrix.account.log_in import Account, Session
 from chatbridge.channels.matrix.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.matrix.client.events import Batch
 from chatbridge.channels.matrix.inbound.dispatch import Receiver
@@ -110,7 +111,9 @@ class MatrixChannel:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._hold())
             stack.push_async_callback(self._api.close)
-            session = await log_in(self._api, self._account, folder=self._folder, hide=self._hide)
+            session = await log_in.log_in(
+                self._api, self._account, folder=self._folder, hide=self._hide
+            )
             stack.push_async_callback(self._beside.end)
             if not self._allowed:
                 log.warning("%s", NOBODY)

@@ -16,7 +16,7 @@ from chatbridge.channels.checks import (
     problem,
     remark,
 )
-from chatbridge.channels.matrix.account import session
+from chatbridge.channels.matrix.account import log_in
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected
 from chatbridge.channels.matrix.settings import Matrix
@@ -43,7 +43,7 @@ async def check(table: Matrix, context: CheckContext) -> Sequence[Finding]:
         token = table.access_token.get_secret_value()
     else:
         folder = context.state / "matrix"
-        kept = await asyncio.to_thread(session.load, folder, user_id=user, homeserver=homeserver)
+        kept = await asyncio.to_thread(log_in.load, folder, user_id=user, homeserver=homeserver)
         if kept is None:
             what = "not logged in yet: the hub does that when it starts, with the password"
             return [*found, remark(NAME, what)]

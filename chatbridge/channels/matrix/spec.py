@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.channels.spec import AccountLock, ChannelSpec, SetupSpec
@@ -33,9 +32,10 @@ def _add_flags(flags: argparse._ArgumentGroup) -> None:
     secret = flags.add_mutually_exclusive_group()
     secret.add_argument("--matrix-token-file", metavar="FILE", help="the account's access token")
     secret.add_argument("--matrix-password-file", metavar="FILE", help="used once, not kept")
-    ids: dict[str, Any] = {"metavar": "ID", "nargs": "+", "default": []}
-    flags.add_argument("--matrix-room", **ids, help="rooms")
-    flags.add_argument("--matrix-allow", **ids, help="people who may answer")
+    flags.add_argument("--matrix-room", metavar="ID", nargs="+", default=[], help="rooms")
+    flags.add_argument(
+        "--matrix-allow", metavar="ID", nargs="+", default=[], help="people who may answer"
+    )
 
 
 MATRIX = ChannelSpec(

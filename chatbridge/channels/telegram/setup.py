@@ -1,7 +1,4 @@
-"""Telegram's part of `chatbridge setup`: a bot of one's own, and who may answer.
-
-Finds the bot's token in whatever was pasted, and checks it at once.
-"""
+"""Telegram's part of `chatbridge setup`: a bot of one's own, and who may answer."""
 
 from __future__ import annotations
 
@@ -82,12 +79,9 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
     def work() -> None:
         if token is not None:
             save_token(setup, token)
-        changes: dict[Key, Value] = {}
-        if allowed:  # an empty list would keep a variable from naming people
-            changes["telegram", "allowed_users"] = allowed
-        if in_chats:
-            changes["telegram", "chat_id"] = in_chats
-        change(setup.path, changes)
+        # An empty list would keep a variable from naming people.
+        lists = {("telegram", "allowed_users"): allowed, ("telegram", "chat_id"): in_chats}
+        change(setup.path, {key: ids for key, ids in lists.items() if ids})
         if new.allowed_users or new.chat_id:
             setup.keeps("who may answer on Telegram")
 
@@ -120,9 +114,8 @@ def save_token(setup: Setup, token: str) -> None:
     # The token may be in the file by hand, and its server in a variable, which counts no more once
     # the token is ours.
     base = setup.settings.table(TELEGRAM).api_base
-    usual = Telegram.model_fields["api_base"].default
     changes: dict[Key, Value] = {("telegram", "token"): None}
-    if base != usual:
+    if base != Telegram.model_fields["api_base"].default:
         changes["telegram", "api_base"] = base
     change(setup.path, changes)
 
@@ -178,10 +171,7 @@ def check(token: str, base: str) -> str | None:
 
 
 async def look(token: str, base: str) -> tuple[str, str]:
-    """The bot's name, and where its messages go instead.
-
-    :raises TokenRejected: :raises RetryLater:
-    """
+    """The bot's name, and where its messages go instead."""
     async with Api(token, base=base, hint="the token") as api:
         return (await api.open()).username, await api.webhook()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from chatbridge.channels.spec import AccountLock, ChannelSpec, SetupSpec
 from chatbridge.channels.telegram.settings import Telegram
@@ -26,9 +25,12 @@ def account_lock(bot: str) -> AccountLock:
 
 def _add_flags(flags: argparse._ArgumentGroup) -> None:
     flags.add_argument("--telegram-token-file", metavar="FILE", help="the bot's token")
-    ids: dict[str, Any] = {"metavar": "ID", "nargs": "+", "default": []}
-    flags.add_argument("--telegram-user", **ids, help="people who may answer")
-    flags.add_argument("--telegram-chat", **ids, help="chats, if not their own")
+    flags.add_argument(
+        "--telegram-user", metavar="ID", nargs="+", default=[], help="people who may answer"
+    )
+    flags.add_argument(
+        "--telegram-chat", metavar="ID", nargs="+", default=[], help="chats, if not their own"
+    )
 
 
 TELEGRAM = ChannelSpec(

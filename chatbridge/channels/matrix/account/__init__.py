@@ -1,6 +1,6 @@
 """The bot's Matrix account.
 
-session: logs in, and keeps the log-in
+log_in: logs in, and keeps the log-in
 identity: signs the bot's device
 bot: the account as the set-up uses it
 """

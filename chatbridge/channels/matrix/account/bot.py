@@ -1,6 +1,5 @@
 """The bot's Matrix account as the set-up uses it: its homeserver, log-in, rooms, invitations.
 
-One request after the other, in a loop of its own. Reading and writing messages is the channel's.
 What a foreign server answers about its homeserver (`.well-known`) is bounded in size, time and
 redirects, and every address on the way has to be one that the settings take.
 """

@@ -1,9 +1,8 @@
 """The bot's cross-signing identity, which tells people's clients that a device is the bot's own.
 
-Element marks messages of a device that its owner has not signed; where insecure devices are
-excluded it shows none of them and lets the device read nothing. nio has no cross-signing. Owned
-here: the identity's three keys, made once and kept in a file, and the device's signature. An
-identity that somebody else has made is never replaced: people may have verified it.
+Element marks messages of a device that its owner has not signed, or hides them. nio has no
+cross-signing. The identity's three keys are made once and kept in a file. An identity that somebody
+else has made is never replaced: people may have verified it.
 """
 
 from __future__ import annotations
@@ -55,10 +54,7 @@ class Identity:
         self._request = request
 
     async def sign(self, device_id: str, ed25519: str) -> str | None:
-        """See to it that this device, whose keys nio has uploaded, is signed by its owner.
-
-        Returns what stands in the way, as a sentence, and None if nothing does.
-        """
+        """Have this device signed, whose keys nio has uploaded. Returns what stands in the way."""
         user = self._user
         status, found = await self._request("POST", "/keys/query", {"device_keys": {user: []}})
         if status != 200:
@@ -66,7 +62,9 @@ class Identity:
         device = value_at(found, "device_keys", user, device_id)
         if not _is_signed(device, user, name=device_id, key=ed25519):
             return f"the homeserver does not have the keys of the bot's device {device_id}"
-        published = {usage: _only_key(value_at(found, f"{usage}_keys", user)) for usage in USAGES}
+        published = {
+            usage: _only(value_at(found, f"{usage}_keys", user, "keys")) for usage in USAGES
+        }
         signer = published["self_signing"]
         if signer is not None and _is_signed(device, user, name=signer, key=signer):
             return None
@@ -138,14 +136,10 @@ def _canonical(content: Body) -> bytes:
 
 def _bare(content: Body) -> Body:
     """What a signature is about."""
-    return {name: value for name, value in content.items() if name not in _NOT_SIGNED}
+    return {key: content[key] for key in content if key not in ("signatures", "unsigned")}
 
 
-_NOT_SIGNED = ("signatures", "unsigned")
-
-
-def _only_key(part: Any) -> str | None:
-    keys = value_at(part, "keys")
+def _only(keys: Any) -> str | None:
     return str(next(iter(keys.values()))) if isinstance(keys, dict) and keys else None
 
 

@@ -1,8 +1,5 @@
-"""The homeserver as this channel uses it: the only module that talks to it by nio.
-
-Owns the connection and its time limits, and sees to it that others have the keys that they need to
-read the bot and to write to it. What the answers mean is in `errors`.
-"""
+"""The homeserver as this channel uses it: the only module that talks to it by nio. It also gives
+others the keys that they need to read the bot and to write to it."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from nio.crypto.olm_machine import Olm
 from nio.events import MegolmEvent
 from nio.responses import KeysUploadResponse
 
-from chatbridge.channels.matrix.account.session import Session
+from chatbridge.channels.matrix.account.log_in import Session
 from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected, checked, meaning_of
 from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline, event_from
 from chatbridge.core.errors import RetryLater, SettingsError
@@ -112,10 +109,7 @@ class Api:
         )
 
     async def device_of(self, access_token: str) -> str | None:
-        """The device that a token belongs to, if to any.
-
-        :raises LoggedOut: it counts for nobody, or for somebody else. :raises RetryLater:
-        """
+        """The device that a token belongs to, if to any. :raises LoggedOut: :raises RetryLater:"""
         self._token = access_token
         with self._translated():
             found = checked(await self._client.whoami())
@@ -168,8 +162,7 @@ class Api:
     # ── reading ───────────────────────────────────────────────────────────────────────────────────
 
     async def sync(self, since: str | None, *, wait: float, full: bool = False) -> Batch:
-        """What came after `since`. `full` also says how every room is, which is needed once after a
-        start."""
+        """What came after `since`; `full`: and how every room is, needed once after a start."""
         self._client.next_batch = ""  # nio would pass over a batch that it has seen before
         with self._translated():
             async with asyncio.timeout(wait + self._patience):
@@ -209,23 +202,23 @@ class Api:
                 for room, info in (value_at(found, "rooms", "invite") or {}).items()
             )
 
-    def _is_own_invite(self, event: Body) -> bool:
-        is_own = event.get("type") == "m.room.member" and event.get("state_key") == self.user_id
-        return is_own and isinstance(event.get("sender"), str)
-
-    def _invites(self, rooms: Iterable[tuple[str, list[Any]]]) -> tuple[Invite, ...]:
+    def _invites(self, rooms: Iterable[tuple[str, list[Body]]]) -> tuple[Invite, ...]:
         """`rooms` are those that the bot is invited to, with what is known of their state."""
-        return tuple(
-            Invite(room=room, by=senders[0])
-            for room, events in rooms
-            if (senders := [event["sender"] for event in events if self._is_own_invite(event)])
-        )
+        found: dict[str, Invite] = {}
+        for room, events in rooms:
+            for event in events:
+                is_own = (event.get("type"), event.get("state_key")) == (
+                    "m.room.member",
+                    self.user_id,
+                )
+                if is_own and isinstance(event.get("sender"), str):
+                    found.setdefault(room, Invite(room=room, by=event["sender"]))
+        return tuple(found.values())
 
     async def before(
         self, room: str, start: str, *, until: str
     ) -> tuple[tuple[RoomEvent, ...], str | None]:
-        """A page of what is between `until` and `start`, the oldest first, and where the page
-        before it begins."""
+        """A page of what is between `until` and `start`, oldest first; where the next begins."""
         with self._translated(room):
             answer = await self._client.room_messages(
                 room, start, end=until, direction=MessageDirection.back, limit=PAGE
@@ -245,13 +238,21 @@ class Api:
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────
 
-    async def send(self, room: str, content: Mapping[str, Any], *, tx: str) -> str:
-        return await self._send(room, "m.room.message", content, tx=tx)
+    async def send(
+        self, room: str, content: Mapping[str, Any], *, tx: str, kind: str = "m.room.message"
+    ) -> str:
+        with self._translated(room):
+            if self.is_encrypted(room):
+                await self._share_key(room)
+            answer = await self._client.room_send(
+                room, kind, dict(content), tx_id=tx, ignore_unverified_devices=True
+            )
+            return str(checked(answer).event_id)
 
     async def react(self, room: str, event: str, emoji: str, *, tx: str) -> str:
         relates = {"rel_type": "m.annotation", "event_id": event, "key": emoji}
         try:
-            return await self._send(room, "m.reaction", {"m.relates_to": relates}, tx=tx)
+            return await self.send(room, {"m.relates_to": relates}, tx=tx, kind="m.reaction")
         except Rejected as error:
             if error.code != "M_DUPLICATE_ANNOTATION":
                 raise
@@ -264,15 +265,6 @@ class Api:
         with self._translated(room):
             checked(await self._client.room_redact(room, event, tx_id=tx))
 
-    async def _send(self, room: str, kind: str, content: Mapping[str, Any], *, tx: str) -> str:
-        with self._translated(room):
-            if self.is_encrypted(room):
-                await self._share_key(room)
-            answer = await self._client.room_send(
-                room, kind, dict(content), tx_id=tx, ignore_unverified_devices=True
-            )
-            return str(checked(answer).event_id)
-
     async def own_reactions(self, room: str, event: str, *, emoji: str | None = None) -> list[str]:
         """The bot's own reactions to a message, or the one with this emoji."""
         found = []
@@ -281,16 +273,15 @@ class Api:
                 room, event, RelationshipType.annotation, "m.reaction"
             )
             async for each in relations:
-                relates = each.source.get("content", {}).get("m.relates_to", {})
-                if each.sender == self.user_id and emoji in (None, relates.get("key")):
+                key = value_at(each.source, "content", "m.relates_to", "key")
+                if each.sender == self.user_id and emoji in (None, key):
                     found.append(str(each.event_id))
         return found
 
     # ── the device's keys: nio keeps them by itself, but for what goes wrong on the way ───────────
 
     async def keep_keys(self) -> None:
-        """What a device owes to the others after each sync. Without it the next message could not
-        be read by a new device, or by nobody."""
+        """After each sync, so that new devices can read the next message."""
         try:
             with self._translated():
                 await self._exchange_keys()
@@ -323,12 +314,8 @@ class Api:
         await client.send_to_device_messages()
 
     async def _share_key(self, room: str) -> None:
-        """Give everybody in the room the key of what is sent there next. Left to itself, nio takes
-        it for given though a request failed, and nobody could read the message; or it waits for
-        one that failed, for ever.
-
-        :raises RetryLater: somebody has not got it.
-        """
+        """Give everybody in the room the key of what is sent there next. If a request fails, nio
+        alone would take it for done, or wait for ever. :raises RetryLater: somebody has no key."""
         client, olm = self._client, self._client.olm
         if olm is None:
             return
@@ -410,10 +397,7 @@ def _events(raw: Iterable[Any], room: str) -> tuple[RoomEvent, ...]:
 
 
 def _check_database(path: Path) -> None:
-    """Before nio opens it, which would leave a file open that is no database.
-
-    :raises ValueError:
-    """
+    """nio would leave a file open that is no database. :raises ValueError:"""
     if path.exists():
         with open(path, "rb") as file:
             if file.read(16) not in (b"", b"SQLite format 3\0"):

@@ -1,7 +1,5 @@
-"""What a homeserver's answers mean, and what it means when none comes: nio's words in ours.
-
-No error keeps its cause: addresses and headers of a request are in it.
-"""
+"""What a homeserver's answers mean, and what it means when none comes: nio's errors as ours. None
+keeps its cause, which has addresses and headers of a request in it."""
 
 from __future__ import annotations
 
@@ -39,8 +37,7 @@ class MayNot(ChatRefused):
 
 
 class LoggedOut(TokenRejected):
-    """The access token no longer counts. After a soft log-out the device is still there, and a new
-    log-in can go on with it."""
+    """The access token no longer counts. After a soft log-out a new one can be for the device."""
 
     def __init__(self, message: str, *, soft: bool, after: float = 0.0) -> None:
         self.soft = soft

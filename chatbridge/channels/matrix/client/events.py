@@ -1,8 +1,5 @@
-"""What comes from a homeserver, checked: events as this channel knows them.
-
-Whatever people, bridges and newer servers put into an event, here it either has the form that the
-rest of the channel expects, or it is none.
-"""
+"""Events of a homeserver, checked: whatever people, bridges and newer servers put into one, here it
+has the form that the rest of the channel expects, or is none."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ from typing import Any
 from chatbridge.safe_json import value_at
 
 CARD = "chatbridge.card"
-"""In the content of our own messages: which ask and which step they were drawn for. What a button's
-data is elsewhere; only an event of the bot's own is believed."""
+"""Key in our own messages of the ask and step that they show. Only the bot's own are believed."""
 
 LONGEST_ID = 255
 LATEST = 2**53

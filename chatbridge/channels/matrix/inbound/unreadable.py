@@ -60,7 +60,7 @@ class Unreadable:
 
     async def recall(self, room: str) -> None:
         """What an earlier hub could not read."""
-        note = await self._inbox.note("matrix", _key(room))
+        note = await self._inbox.note("matrix", f"unreadable:{room}")
         known = _read(note.value) or [] if note is not None else []
         self._held[room] = {each.event: each for each in known if self._is_recent(each)}
         for event in self._held[room]:
@@ -78,8 +78,7 @@ class Unreadable:
         self._voice.spawn(self._hint(event))
 
     def coming(self, events: Iterable[RoomEvent]) -> None:
-        """What is about to be dealt with anew: the last hub crashed before it noted that it had
-        been read."""
+        """These are dealt with anew: the last hub crashed before it noted that they were read."""
         for event in events:
             self._held.get(event.room, {}).pop(event.id, None)
 
@@ -118,9 +117,5 @@ class Unreadable:
         return self._clock.time() - held.at < KEPT_FOR
 
     def _noted(self, room: str, held: Iterable[Held]) -> ChannelState:
-        value = json.dumps([asdict(each) for each in held])
-        return ChannelState(channel="matrix", key=_key(room), value=value, at=self._clock.time())
-
-
-def _key(room: str) -> str:
-    return f"unreadable:{room}"
+        key, value = f"unreadable:{room}", json.dumps([asdict(each) for each in held])
+        return ChannelState(channel="matrix", key=key, value=value, at=self._clock.time())

@@ -1,7 +1,5 @@
-"""Which rooms the bot goes to: the configured ones, or where people who may answer invite it.
-
-Everybody else's invitations are left alone, neither accepted nor refused: nobody learns anything.
-"""
+"""Which rooms the bot goes to: the configured ones, or where people who may answer invite it. It
+neither accepts nor refuses other invitations, so that nobody learns anything."""
 
 from __future__ import annotations
 
@@ -108,8 +106,7 @@ class Rooms:
         self._entered -= arrived
 
     async def _redraw_elsewhere(self, chat: Chat) -> None:
-        """Cards that are still where the room was, because the last hub crashed before it moved
-        them, and cards whose place cannot be read."""
+        """Cards that a crashed hub left in the room before, and those whose place is unreadable."""
         for ask in await self._inbox.open_asks():
             if post := await self._inbox.post(ask.id, surface=chat.name):
                 place = from_text(post.place)

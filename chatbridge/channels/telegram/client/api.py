@@ -1,8 +1,5 @@
-"""The Bot API as this channel uses it: the only module that talks to Telegram.
-
-Owns the connections and their time limits. No error keeps its cause: the address of a request has
-the bot's token in it.
-"""
+"""The Bot API as this channel uses it: the only module that talks to Telegram. No error keeps its
+cause: the address of a request has the bot's token in it."""
 
 from __future__ import annotations
 
@@ -197,8 +194,7 @@ class Api:
         await self._call("deleteWebhook")
 
     async def standing(self, chat: int) -> tuple[str, bool, bool]:
-        """The kind of chat, whether the bot may write there, and whether it may edit that. Without
-        a message; in private it is seen as "typing"."""
+        """The kind of chat, and whether the bot may write there and edit. In private it "types"."""
         found = await self._call("getChat", chat)
         kind = str(found.get("type"))
         if kind == "private":

@@ -1,8 +1,5 @@
-"""Reads what a Bot API server answers.
-
-A server that answers in another form, or an update that the library does not understand, must
-neither stop the channel nor stand in the way of other updates.
-"""
+"""Reads what a Bot API server answers. One that answers in another form, or an update that the
+library does not understand, neither stops the channel nor holds up other updates."""
 
 from __future__ import annotations
 
@@ -53,11 +50,8 @@ class Refusal(BaseModel):
 
 
 def result_in(payload: bytes, method: str) -> Any:
-    """The result of a call that the server says it has carried out. What has had an effect must not
-    be done again, so an answer to it that says ok is one, whatever else is in it.
-
-    :raises RetryLater:
-    """
+    """The result of a call that succeeded. One with an effect must not be repeated, so every answer
+    to it that says ok counts. :raises RetryLater:"""
     found: Any = None
     with suppress(ValueError):
         found = safe_json.loads(payload)

@@ -10,7 +10,7 @@ import logging
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,10 +51,7 @@ class Session:
 async def log_in(
     api: Api, account: Account, *, folder: Path, hide: Callable[[str], None]
 ) -> Session:
-    """Go on as a device of this account, with its keys.
-
-    :raises LoggedOut: nothing that is known counts any more. :raises RetryLater:
-    """
+    """Go on as a device of this account, with its keys. :raises LoggedOut: :raises RetryLater:"""
     session = await _session(api, account, folder, hide)
     store = None
     if session.device_id:
@@ -130,16 +127,8 @@ def load(folder: Path, *, user_id: str, homeserver: str) -> Session | None:
 
 
 def save(folder: Path, session: Session, *, homeserver: str) -> None:
-    """Keep the log-in: after a crash there is the old one or the new one, whole.
-
-    :raises SettingsError: it cannot be written. The old one is still there.
-    """
-    kept = {
-        "homeserver": homeserver,
-        "user_id": session.user_id,
-        "device_id": session.device_id,
-        "access_token": session.access_token,
-    }
+    """:raises SettingsError: it cannot be written. The old one is still there."""
+    kept = {"homeserver": homeserver, **asdict(session)}
     path = folder / FILE
     try:
         _make_private(folder)
@@ -152,13 +141,9 @@ def save(folder: Path, session: Session, *, homeserver: str) -> None:
 
 
 def crypto_folder(folder: Path, device_id: str) -> Path:
-    """Where the keys of this device are, made if it is not there. The server chose the id: one that
-    is no plain name is not used as one.
-
-    :raises SettingsError: it cannot be made.
-    """
+    """The folder of this device's keys, made if needed. :raises SettingsError:"""
     name = device_id
-    if not PLAIN_NAME.fullmatch(device_id):
+    if not PLAIN_NAME.fullmatch(device_id):  # the server chose it
         name = f"sha256.{sha256_hex(device_id.encode('utf-8', 'surrogatepass'))}"
     path = folder / name
     try:
