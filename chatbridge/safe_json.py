@@ -34,6 +34,13 @@ def loads(text: str | bytes) -> Any:
     return found
 
 
+def value_at(value: Any, *path: str) -> Any:
+    """The value below these keys; None if there is none."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 def is_deep(value: object) -> bool:
     """Whether the value has more levels than the limit."""
     level = [value] if isinstance(value, dict | list) else []

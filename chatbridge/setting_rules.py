@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
+T = TypeVar("T")
 Fits = Callable[[Any, Any], bool]
 """Whether a value is no wider than the file's."""
 
@@ -29,13 +30,31 @@ def listed(value: object) -> object:
         raise ValueError("this list is nested too deeply") from None
 
 
-def token(value: SecretStr | None, form: re.Pattern[str], *, problem: str) -> SecretStr | None:
-    """A token of this form, without the spaces around it; an empty one is none."""
-    if value is None or not (found := value.get_secret_value().strip()):
-        return None
-    if not form.fullmatch(found):
-        raise ValueError(problem)
-    return type(value)(found)
+def each(parse: Callable[[Any], T | None], *, problem: str) -> Callable[[Any], tuple[T, ...]]:
+    """A rule for one value or a list of them. `parse` returns None for what is none."""
+
+    def rule(value: Any) -> tuple[T, ...]:
+        given = listed([value] if isinstance(value, int) else value)
+        items = given if isinstance(given, list | tuple) else [None]
+        found = [item for item in map(parse, items) if item is not None]
+        if len(found) < len(items):
+            raise ValueError(problem)
+        return tuple(dict.fromkeys(found))
+
+    return rule
+
+
+def token(form: str, *, problem: str) -> Callable[[SecretStr | None], SecretStr | None]:
+    """A rule for a token of this form, without the spaces around it; an empty one is none."""
+
+    def rule(value: SecretStr | None) -> SecretStr | None:
+        if value is None or not (found := value.get_secret_value().strip()):
+            return None
+        if not re.fullmatch(form, found):
+            raise ValueError(problem)
+        return type(value)(found)
+
+    return rule
 
 
 def address(value: str, *, accepted: str) -> SplitResult:

@@ -21,19 +21,13 @@ WHAT_TO_DO = "Check this computer's clock and {}; where a proxy reads along, set
 
 
 async def ask_telegram(base: str) -> None:
-    api = TelegramApi(TOKEN, base=base, hint="config.toml")
-    try:
+    async with TelegramApi(TOKEN, base=base, hint="config.toml") as api:
         await api.open()
-    finally:
-        await api.close()
 
 
 async def ask_the_homeserver(base: str) -> None:
-    api = MatrixApi(base, "@bot:localhost", hint="config.toml")
-    try:
+    async with MatrixApi(base, "@bot:localhost", hint="config.toml") as api:
         await api.device_of(TOKEN)
-    finally:
-        await api.close()
 
 
 SERVICES = {

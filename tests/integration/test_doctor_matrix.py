@@ -11,8 +11,8 @@ import pytest
 
 from chatbridge.channels.checks import Mark
 from chatbridge.channels.matrix import spec
-from chatbridge.channels.matrix.account import session
-from chatbridge.channels.matrix.account.session import Session
+from chatbridge.channels.matrix.account import log_in
+from chatbridge.channels.matrix.account.log_in import Session
 from chatbridge.cli.doctor.run import channel_check
 from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore
@@ -191,7 +191,7 @@ async def test_with_a_password_it_looks_with_the_log_in_that_was_kept_and_makes_
         folder = machine.state / "matrix"
         folder.mkdir(parents=True)
         kept = Session(user_id=bot.user_id, device_id=bot.device_id, access_token=bot.access_token)
-        session.save(folder, kept, homeserver=synapse.address)
+        log_in.save(folder, kept, homeserver=synapse.address)
         assert [found.mark for found in await machine.look(MATRIX)] == [Mark.FINE]
 
 

@@ -157,6 +157,7 @@ async def test_a_wrong_code_costs_telegram_as_much_as_any_strangers_start(bridge
     """Nothing that can be counted from outside tells a wrong code from a bare Start."""
     eve = bridge.phone("Eve")
     counted = []
+    await waiting(bridge.api.until)(lambda it: it.calls("setMyCommands"))
     async with bridge.pairing() as (code, then):
         for text in ("/start", "/start p_22222222", f"/start p_{code['code'][:-1]}"):
             await waiting(bridge.api.until)(lambda it: it.polling)

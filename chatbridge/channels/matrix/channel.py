@@ -11,8 +11,7 @@ from chatbridge.channels.chat.channel import ChatChannel, Hold
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.matrix.account import log_in
 from chatbridge.channels.matrix.account.identity import Identity
-from chatbridge.channels.matrix.account.log_in import Account
-from chatbridge.channels.matrix.account.session import Session
+from chatbridge.channels.matrix.account.log_in import Account, Session
 from chatbridge.channels.matrix.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.matrix.client.events import Batch
 from chatbridge.channels.matrix.inbound.dispatch import Receiver

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from ipaddress import ip_address
 from typing import Annotated, Self
 
@@ -16,15 +17,13 @@ from pydantic import (
 )
 from pydantic_settings import NoDecode
 
-from chatbridge.setting_rules import address, listed, token
+from chatbridge.setting_rules import address, each, token
 
 SERVER = r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
-USER_ID = re.compile(rf"@[!-)+-9;-~]+:{SERVER}")
+USER_ID = re.compile(rf"(?=.{{1,255}}\Z)@[!-)+-9;-~]+:{SERVER}")
 """Without an asterisk: a pattern such as @*:example.org would be taken and match nobody."""
-ROOM_ID = re.compile(rf"![!-9;-~]+(?::{SERVER})?")
+ROOM_ID = re.compile(rf"(?=.{{1,255}}\Z)![!-9;-~]+(?::{SERVER})?")
 """From room version 12 on without a server."""
-ACCESS_TOKEN = re.compile(r"[!-~]+")
-LONGEST_ID = 255
 ACCEPTED = "an https:// address without a path, such as https://matrix.example.org"
 SHORT_NAME = re.compile(r"(?!(?:[0-9]+|0x[0-9a-f]*)\Z)[a-z0-9-]+")
 """Only a network of one's own knows it. What looks like a number would be read as an address."""
@@ -59,50 +58,30 @@ def _is_near(host: str) -> bool:
 
 def _bot_id(value: str | None) -> str | None:
     given = value.strip() if value else ""
-    if given and not _is_id(given, USER_ID):
+    if given and not USER_ID.fullmatch(given):
         raise ValueError("accepted: the bot's whole id, such as @bot:example.org")
     return given or None
 
 
-def _people(value: object) -> tuple[str, ...]:
-    return _ids(
-        value,
-        USER_ID,
-        problem="people are given by their whole ids, such as @ada:example.org: a display name is "
-        "none, because anybody can take it. Your app shows yours in its settings, at your profile",
-    )
+def _matches(form: re.Pattern[str], item: object) -> str | None:
+    text = item.strip() if isinstance(item, str) else ""
+    return text if form.fullmatch(text) else None
 
 
-def _rooms(value: object) -> tuple[str, ...]:
-    return _ids(
-        value,
-        ROOM_ID,
-        problem="rooms are given by their ids, such as !AbCdEf:example.org: an address such as "
-        "#team:example.org can be moved to another room. Element shows the id in the room's "
-        'settings, under Advanced, as "Internal room ID"',
-    )
-
-
-def _ids(value: object, form: re.Pattern[str], *, problem: str) -> tuple[str, ...]:
-    found = listed(value)
-    if not isinstance(found, list | tuple):
-        raise ValueError(problem)
-    stripped = [item.strip() if isinstance(item, str) else "" for item in found]
-    if not all(_is_id(item, form) for item in stripped):
-        raise ValueError(problem)
-    return tuple(dict.fromkeys(stripped))
-
-
-def _is_id(text: str, form: re.Pattern[str]) -> bool:
-    return len(text) <= LONGEST_ID and form.fullmatch(text) is not None
-
-
-def _access_token(value: SecretStr | None) -> SecretStr | None:
-    return token(
-        value,
-        ACCESS_TOKEN,
-        problem="this is no access token: it is one long row of letters, digits and signs",
-    )
+_people = each(
+    partial(_matches, USER_ID),
+    problem="people are given by their whole ids, such as @ada:example.org: a display name is "
+    "none, because anybody can take it. Your app shows yours in its settings, at your profile",
+)
+_rooms = each(
+    partial(_matches, ROOM_ID),
+    problem="rooms are given by their ids, such as !AbCdEf:example.org: an address such as "
+    "#team:example.org can be moved to another room. Element shows the id in the room's settings, "
+    'under Advanced, as "Internal room ID"',
+)
+_access_token = token(
+    r"[!-~]+", problem="this is no access token: it is one long row of letters, digits and signs"
+)
 
 
 def _password(value: SecretStr | None) -> SecretStr | None:

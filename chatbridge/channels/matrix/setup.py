@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from chatbridge import extras
-from chatbridge.channels.matrix.account.bot import Bot
-from chatbridge.channels.matrix.account.discovery import homeserver_of, is_user_id
-from chatbridge.channels.matrix.settings import Matrix
+from chatbridge.channels.matrix.account.bot import Bot, homeserver_of
+from chatbridge.channels.matrix.settings import USER_ID, Matrix
 from chatbridge.channels.matrix.spec import EXTRA, MATRIX
 from chatbridge.cli.config_file import change, table_in
 from chatbridge.cli.hub.control import restart_hub
+from chatbridge.cli.people import people_in
 from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
@@ -44,10 +43,10 @@ def ask(setup: Setup) -> None:
             ask_on_the_phone(MATRIX)
         return
     prompts.explain(ABOUT)
-    user = prompts.text("The bot's user id:", problem=_no_user_id)
+    user = prompts.text("The bot's user id:", problem=_problem)
     with Bot(_homeserver(user), user) as bot:
         token = _log_in(bot)
-        owner = prompts.text("Your own user id:", problem=lambda it: _no_owner(it, user))
+        owner = prompts.text("Your own user id:", problem=lambda it: _problem(it, user))
         room = _room(bot, owner)
         save(setup, bot, token, rooms=[room], people=[owner])
         restart_hub()
@@ -68,7 +67,7 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
             "--matrix-password-file"
         )
     for user in (given.matrix_user, *given.matrix_allow):
-        if not is_user_id(user):
+        if not USER_ID.fullmatch(user):
             raise ChatbridgeError(f"{user!r} is no user id, such as @ada:example.org")
     try:
         Matrix.model_validate({"room_id": given.matrix_room})
@@ -77,57 +76,41 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
     secret = read_secret(file)
     homeserver = asyncio.run(homeserver_of(given.matrix_homeserver or given.matrix_user))
     with Bot(homeserver, given.matrix_user) as bot:
-        if given.matrix_password_file:
-            token = bot.log_in(secret)
-        else:
-            token = secret.strip()
-            bot.use(token)
-
-    def work() -> None:
-        rooms, people = list(given.matrix_room), list(given.matrix_allow)
-        save(setup, bot, token, rooms=rooms, people=people)
-
-    return [work]
+        token = bot.log_in(secret) if given.matrix_password_file else bot.use(secret)
+    rooms, people = given.matrix_room, given.matrix_allow
+    return [lambda: save(setup, bot, token, rooms=rooms, people=people)]
 
 
 def save(setup: Setup, bot: Bot, token: str, *, rooms: list[str], people: list[str]) -> None:
     # As the file has it now: who was taken out while the wizard waited stays out.
-    user, now_rooms, now_people = _in_file(setup.path)
+    now = people_in(setup.path, MATRIX)
+    is_same = str(table_in(setup.path, "matrix").get("user_id")).strip() == bot.user_id
     secrets.keep(setup.path, "matrix", "access_token", value=token)
     setup.keeps("the Matrix token")
     changes: dict[tuple[str, ...], Any] = {
         ("matrix", "homeserver"): bot.homeserver,
         ("matrix", "user_id"): bot.user_id,
-        ("matrix", "room_id"): _added(now_rooms if user == bot.user_id else (), rooms) or None,
+        ("matrix", "room_id"): _added(now.chats if is_same else (), rooms) or None,
         ("matrix", "access_token"): None,  # where somebody had written them by hand
         ("matrix", "password"): None,
     }
-    if allowed := _added(now_people, people):  # an empty list would keep a variable from naming any
+    # An empty list would keep a variable from naming any.
+    if allowed := _added(now.allowed, people):
         changes["matrix", "allowed_users"] = allowed
     change(setup.path, changes)
     setup.keeps("the Matrix account and its room" if rooms else "the Matrix account")
-
-
-def _in_file(path: Path) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
-    """The bot, its rooms, and who may answer there."""
-    table = table_in(path, "matrix")
-    names = ("user_id", "room_id", "allowed_users")
-    there = Matrix.model_validate({name: table[name] for name in names if name in table})
-    return there.user_id, there.room_id, there.allowed_users
 
 
 def _added(there: tuple[str, ...], new: list[str]) -> list[str]:
     return list(dict.fromkeys([*there, *new]))
 
 
-def _no_user_id(text: str) -> str | None:
-    return None if is_user_id(text) else "A whole user id, such as @bot:example.org"
-
-
-def _no_owner(text: str, bot: str) -> str | None:
-    if text == bot:
+def _problem(text: str, bot: str = "") -> str | None:
+    """Of the bot's user id or, given that, of the owner's."""
+    if bot and text == bot:
         return "That is the bot. Your own is needed: the one that answers"
-    return None if is_user_id(text) else "A whole user id, such as @ada:example.org"
+    example = "@ada:example.org" if bot else "@bot:example.org"
+    return None if USER_ID.fullmatch(text) else f"A whole user id, such as {example}"
 
 
 def _homeserver(user: str) -> str:
@@ -157,11 +140,7 @@ def _log_in(bot: Bot) -> str:
         secret = prompts.hidden(f"{how.capitalize()} (not shown):")
         prompts.forget_typed()
         try:
-            if how == "password":
-                token = bot.log_in(secret)
-            else:
-                token = secret.strip()
-                bot.use(token)
+            token = bot.log_in(secret) if how == "password" else bot.use(secret)
         except ChatbridgeError as error:
             prompts.bad(prompts.shown(str(error)))
         else:

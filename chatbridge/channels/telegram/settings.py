@@ -8,22 +8,20 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
 from pydantic_settings import NoDecode
 
-from chatbridge.setting_rules import address, listed, token
+from chatbridge.setting_rules import address, each, token
 
-BOT_TOKEN = re.compile(r"[0-9]{1,16}:[A-Za-z0-9_-]{8,}")
 NUMBER = re.compile(r"-?[0-9]{1,16}")
 MAX_ID = 2**52
 """Telegram's ids stay below it."""
 
+_bot_token = token(
+    r"[0-9]{1,16}:[A-Za-z0-9_-]{8,}",
+    problem="this is no bot's token. @BotFather gives you one: a number, a colon and a long row of "
+    "letters and digits",
+)
 
-def _numbers(value: object) -> tuple[int | None, ...]:
-    """One number, or a list of them. None stands for what is none, so that no message has the
-    value: it may be a token in the wrong place."""
-    found = listed([value] if isinstance(value, int) else value)
-    return tuple(map(_number, found)) if isinstance(found, list | tuple) else (None,)
 
-
-def _number(item: object) -> int | None:
+def _chat(item: object) -> int | None:
     if isinstance(item, str) and NUMBER.fullmatch(item.strip()):
         item = int(item)
     if not isinstance(item, int) or isinstance(item, bool):
@@ -31,33 +29,21 @@ def _number(item: object) -> int | None:
     return item if 0 < abs(item) < MAX_ID else None
 
 
-def _chats(value: object) -> tuple[int | None, ...]:
-    found = _numbers(value)
-    if None in found:
-        raise ValueError(
-            "chats are given by their numbers, those of groups with the minus sign, such as "
-            "-1001234567890; a name such as @team is none"
-        )
-    return tuple(dict.fromkeys(found))
+def _person(item: object) -> int | None:
+    number = _chat(item)
+    return number if number and number > 0 else None
 
 
-def _people(value: object) -> tuple[int | None, ...]:
-    found = _numbers(value)
-    if any(number is None or number < 0 for number in found):
-        raise ValueError(
-            "people are given by their numbers: a name such as @ada can be given up, and somebody "
-            "else can take it. To find yours, send /start to the bot: the hub's log then shows it"
-        )
-    return tuple(dict.fromkeys(found))
-
-
-def _bot_token(value: SecretStr | None) -> SecretStr | None:
-    return token(
-        value,
-        BOT_TOKEN,
-        problem="this is no bot's token. @BotFather gives you one: a number, a colon and a long "
-        "row of letters and digits",
-    )
+_chats = each(
+    _chat,
+    problem="chats are given by their numbers, those of groups with the minus sign, such as "
+    "-1001234567890; a name such as @team is none",
+)
+_people = each(
+    _person,
+    problem="people are given by their numbers: a name such as @ada can be given up, and somebody "
+    "else can take it. To find yours, send /start to the bot: the hub's log then shows it",
+)
 
 
 def _bot_api(value: str) -> str:

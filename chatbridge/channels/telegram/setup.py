@@ -1,7 +1,4 @@
-"""Telegram's part of `chatbridge setup`: a bot of one's own, and who may answer.
-
-Finds the bot's token in whatever was pasted, and checks it at once.
-"""
+"""Telegram's part of `chatbridge setup`: a bot of one's own, and who may answer."""
 
 from __future__ import annotations
 
@@ -49,21 +46,25 @@ WEBHOOK = "This bot has a webhook, so its messages go elsewhere."
 def ask(setup: Setup) -> None:
     """Go to a paired phone and an answered question, or as far as the person wants."""
     now = setup.settings.table(TELEGRAM)
-    kept = now.token is not None and _keeps(now.token.get_secret_value(), now.api_base)
-    if not kept:
+    name = check(now.token.get_secret_value(), now.api_base) if now.token else None
+    if name is None or not prompts.confirm(f"Keep the bot @{name}?", default=True):
         prompts.explain(BOT_FATHER)
-        token = _asked(now.api_base)
-        save_token(setup, token)
-    if now.allowed_users and kept:
-        people = ", ".join(map(str, now.allowed_users))
-        prompts.say(f"  Paired: {people}")
-        if prompts.confirm("Pair another phone?", default=False):
-            _pair(setup)
-        elif prompts.confirm("Send a test question?", default=True):
-            restart_hub()
-            ask_on_the_phone(TELEGRAM)
-        return
-    _pair(setup)
+        save_token(setup, _asked(now.api_base))
+    elif now.allowed_users:
+        prompts.say(f"  Paired: {', '.join(map(str, now.allowed_users))}")
+        if not prompts.confirm("Pair another phone?", default=False):
+            if prompts.confirm("Send a test question?", default=True):
+                restart_hub()
+                ask_on_the_phone(TELEGRAM)
+            return
+    restart_hub()
+    prompts.explain("\nNow pair your phone. Scan this, then press Start in Telegram.")
+    if pair(
+        TELEGRAM, question="Is that you?", written=lambda it: setup.keeps(f"the phone of {it}")
+    ):
+        ask_on_the_phone(TELEGRAM)
+    else:
+        prompts.say("  Later, then: chatbridge pair")
 
 
 def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
@@ -83,12 +84,9 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
     def work() -> None:
         if token is not None:
             save_token(setup, token)
-        changes: dict[Key, Value] = {}
-        if allowed:  # an empty list would keep a variable from naming people
-            changes["telegram", "allowed_users"] = allowed
-        if in_chats:
-            changes["telegram", "chat_id"] = in_chats
-        change(setup.path, changes)
+        # An empty list would keep a variable from naming people.
+        lists = {("telegram", "allowed_users"): allowed, ("telegram", "chat_id"): in_chats}
+        change(setup.path, {key: ids for key, ids in lists.items() if ids})
         if new.allowed_users or new.chat_id:
             setup.keeps("who may answer on Telegram")
 
@@ -115,26 +113,14 @@ def _token_in_file(setup: Setup, file: str | None) -> str | None:
     return token
 
 
-def _pair(setup: Setup) -> None:
-    restart_hub()
-    prompts.explain("\nNow pair your phone. Scan this, then press Start in Telegram.")
-    if pair(
-        TELEGRAM, question="Is that you?", written=lambda it: setup.keeps(f"the phone of {it}")
-    ):
-        ask_on_the_phone(TELEGRAM)
-    else:
-        prompts.say("  Later, then: chatbridge pair")
-
-
 def save_token(setup: Setup, token: str) -> None:
     secrets.keep(setup.path, "telegram", "token", value=token)
     setup.keeps("the bot's token")
     # The token may be in the file by hand, and its server in a variable, which counts no more once
     # the token is ours.
     base = setup.settings.table(TELEGRAM).api_base
-    usual = Telegram.model_fields["api_base"].default
     changes: dict[Key, Value] = {("telegram", "token"): None}
-    if base != usual:
+    if base != Telegram.model_fields["api_base"].default:
         changes["telegram", "api_base"] = base
     change(setup.path, changes)
 
@@ -151,12 +137,6 @@ def token_in(text: str) -> str | None:
 
 
 # ── asking Telegram ───────────────────────────────────────────────────────────────────────────────
-
-
-def _keeps(token: str, base: str) -> bool:
-    """Whether the bot that is set up stays."""
-    name = check(token, base)
-    return name is not None and prompts.confirm(f"Keep the bot @{name}?", default=True)
 
 
 def _asked(base: str) -> str:
@@ -179,44 +159,31 @@ def check(token: str, base: str) -> str | None:
             prompts.bad(UNKNOWN, AGAIN)
             return None
         except RetryLater as error:
-            problem = f"{urlsplit(base).hostname} cannot be reached."
-            if not prompts.enter_or_escape(partial(prompts.bad, problem, _what_to_do(error))):
+            what = f"{urlsplit(base).hostname} cannot be reached."
+            fix = "Check the network or proxy, then press Enter to try again."
+            if ". " in str(error):  # it says what to do: about a certificate, for instance
+                fix = f"{prompts.shown(str(error))}. Then press Enter to try again."
+            if not prompts.enter_or_escape(partial(prompts.bad, what, fix)):
                 raise KeyboardInterrupt from None
             continue
         if webhook:
             prompts.bad(WEBHOOK)
             if not prompts.confirm("Remove it?", default=False):
                 return None
-            asyncio.run(remove_webhook(token, base))
+            asyncio.run(_remove_webhook(token, base))
         prompts.good(f"@{prompts.shown(name)} answers")
         return name
 
 
-def _what_to_do(error: RetryLater) -> str:
-    """What the error says, if it says what to do: about a certificate, for instance."""
-    if ". " in str(error):
-        return f"{prompts.shown(str(error))}. Then press Enter to try again."
-    return "Check the network or proxy, then press Enter to try again."
-
-
 async def look(token: str, base: str) -> tuple[str, str]:
-    """The bot's name, and where its messages go instead.
-
-    :raises TokenRejected: :raises RetryLater:
-    """
-    api = Api(token, base=base, hint="the token")
-    try:
+    """The bot's name, and where its messages go instead."""
+    async with Api(token, base=base, hint="the token") as api:
         return (await api.open()).username, await api.webhook()
-    finally:
-        await api.close()
 
 
-async def remove_webhook(token: str, base: str) -> None:
-    api = Api(token, base=base, hint="the token")
-    try:
-        await api.open()
-        await api.delete_webhook()
-    except RetryLater as error:
-        raise ChatbridgeError(f"{error}. Run this again: chatbridge setup") from None
-    finally:
-        await api.close()
+async def _remove_webhook(token: str, base: str) -> None:
+    async with Api(token, base=base, hint="the token") as api:
+        try:
+            await api.delete_webhook()
+        except RetryLater as error:
+            raise ChatbridgeError(f"{error}. Run this again: chatbridge setup") from None

@@ -1,6 +1,7 @@
-"""The bot's Matrix account as the set-up uses it: logging in, rooms, invitations.
+"""The bot's Matrix account as the set-up uses it: its homeserver, log-in, rooms, invitations.
 
-One request after the other, in a loop of its own. Reading and writing messages is the channel's.
+What a foreign server answers about its homeserver (`.well-known`) is bounded in size, time and
+redirects, and every address on the way has to be one that the settings take.
 """
 
 from __future__ import annotations
@@ -8,22 +9,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
-from urllib.parse import quote
+from typing import Any, Self, TypeVar
+from urllib.parse import quote, urljoin, urlsplit
 
+import httpx
+from pydantic import ValidationError
+
+from chatbridge import safe_json
+from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
-
-if TYPE_CHECKING:
-    from chatbridge.channels.matrix.client.api import Api
+from chatbridge.safe_json import value_at
 
 T = TypeVar("T")
 Json = dict[str, Any]
 
-PATH = "/_matrix/client/v3"
-ENCRYPTED = "m.megolm.v1.aes-sha2"
-ROOM_NAME = "chatbridge"
 LISTED = 15
+LARGEST = 64 * 1024
+REDIRECTS = 3
+ANSWERED_WITHIN = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,51 +41,42 @@ class Bot:
     """:raises ChatbridgeError: from every method, with a sentence for the person."""
 
     def __init__(self, homeserver: str, user_id: str) -> None:
+        from chatbridge.channels.matrix.client.api import Api
+
         self.homeserver, self.user_id = homeserver, user_id
+        self._api = Api(homeserver, user_id, hint="the account")
         self._runner = asyncio.Runner()
-        self._api = self._runner.run(_made(homeserver, user_id))
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self._runner.run(self._api.close())
         self._runner.close()
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run(self, work: Coroutine[Any, Any, T], *, refused: str = "") -> T:
         try:
             return self._runner.run(work)
         except RetryLater as error:
             raise ChatbridgeError(f"{self.homeserver}: {error}. Try again in a moment") from None
+        except TokenRejected:
+            raise ChatbridgeError(refused) from None
 
     def log_in(self, password: str) -> str:
         """A token for a new device. The password is forgotten."""
-        try:
-            session = self._run(self._api.log_in(password, device_id=None))
-        except TokenRejected:
-            raise ChatbridgeError(
-                f"Matrix refused the password of {self.user_id}. Type it again"
-            ) from None
-        self.use(session.access_token)
-        return session.access_token
+        refused = f"Matrix refused the password of {self.user_id}. Type it again"
+        session = self._run(self._api.log_in(password, device_id=None), refused=refused)
+        return self.use(session.access_token)
 
-    def use(self, token: str) -> None:
+    def use(self, token: str) -> str:
         """Go on with this token."""
-        try:
-            self._run(self._api.device_of(token))
-        except TokenRejected:
-            raise ChatbridgeError(
-                f"Matrix refused the token, or it is not one of {self.user_id}. Copy it again"
-            ) from None
+        refused = f"Matrix refused the token, or it is not one of {self.user_id}. Copy it again"
+        self._run(self._api.device_of(token.strip()), refused=refused)
+        return token.strip()
 
     def rooms(self) -> list[Room]:
         """Those that the bot is in, or is invited to."""
-        joined = self._get("/joined_rooms").get("joined_rooms")
+        joined = self._request("GET", "/joined_rooms").get("joined_rooms")
         ids = [it for it in joined if isinstance(it, str)] if isinstance(joined, list) else []
         return [
             *(self._room(room) for room in ids[:LISTED]),
@@ -93,50 +87,43 @@ class Bot:
         ]
 
     def _room(self, id: str) -> Room:
-        name = self._state(id, "m.room.name").get("name")
-        encryption = self._state(id, "m.room.encryption")
+        name, encryption = (
+            self._request("GET", f"/rooms/{quote(id)}/state/{kind}/", missing={})
+            for kind in ("m.room.name", "m.room.encryption")
+        )
+        found = name.get("name")
         return Room(
             id=id,
-            name=name if isinstance(name, str) and name else "without a name",
+            name=found if isinstance(found, str) and found else "without a name",
             encrypted="algorithm" in encryption,
         )
 
-    def _state(self, room: str, kind: str) -> Json:
-        return self._get(f"/rooms/{quote(room)}/state/{kind}/", missing={})
-
     def make_room(self, owner: str, *, encrypted: bool) -> str:
         """A private one, in which the owner can do everything that the bot can."""
-        state = [
-            {"type": "m.room.encryption", "state_key": "", "content": {"algorithm": ENCRYPTED}}
-        ]
+        encryption = {"algorithm": "m.megolm.v1.aes-sha2"}
+        state = {"type": "m.room.encryption", "state_key": "", "content": encryption}
         body = {
             "preset": "trusted_private_chat",
-            "name": ROOM_NAME,
+            "name": "chatbridge",
             "invite": [owner],
-            "initial_state": state if encrypted else [],
+            "initial_state": [state] if encrypted else [],
         }
-        return str(self._post("/createRoom", body)["room_id"])
+        return str(self._request("POST", "/createRoom", body)["room_id"])
 
     def join(self, room: str) -> None:
-        self._post(f"/join/{quote(room)}", {})
+        self._request("POST", f"/join/{quote(room)}", {})
 
     def invite(self, room: str, owner: str) -> None:
-        self._post(f"/rooms/{quote(room)}/invite", {"user_id": owner})
+        self._request("POST", f"/rooms/{quote(room)}/invite", {"user_id": owner})
 
     def is_in(self, room: str, owner: str) -> bool:
-        members = self._get(f"/rooms/{quote(room)}/joined_members").get("joined")
-        return isinstance(members, dict) and owner in members
-
-    def _get(self, path: str, *, missing: Json | None = None) -> Json:
-        return self._request("GET", path, None, missing=missing)
-
-    def _post(self, path: str, body: Json) -> Json:
-        return self._request("POST", path, body)
+        members = self._request("GET", f"/rooms/{quote(room)}/joined_members")
+        return value_at(members, "joined", owner) is not None
 
     def _request(
-        self, method: str, path: str, body: Json | None, *, missing: Json | None = None
+        self, method: str, path: str, body: Json | None = None, *, missing: Json | None = None
     ) -> Json:
-        status, found = self._run(self._api.request(method, PATH + path, body))
+        status, found = self._run(self._api.request(method, path, body))
         if status == 200:
             return found
         if missing is not None and status in (403, 404):
@@ -145,8 +132,70 @@ class Bot:
         raise ChatbridgeError(f"The homeserver refused ({status}): {said}")
 
 
-async def _made(homeserver: str, user_id: str) -> Api:
-    """Inside a loop, which nio's client wants when it is made."""
-    from chatbridge.channels.matrix.client.api import Api
+# ── finding the homeserver ────────────────────────────────────────────────────────────────────────
 
-    return Api(homeserver, user_id, hint="the account")
+
+async def homeserver_of(given: str) -> str:
+    """The address of the homeserver of a user id, a server's name or an address.
+
+    :raises ChatbridgeError: there is none, or it cannot be reached; the message says what to do.
+    """
+    server = given.partition(":")[2] if given.startswith("@") else given.strip().rstrip("/")
+    is_address = "://" in server
+    candidates = [server] if is_address else [f"https://{server}", f"http://{server}"]
+    usable = [base for base in map(usable_address, candidates) if base is not None]
+    if not usable:
+        raise ChatbridgeError(
+            f"{server} is no address that can be used. An https:// address is needed, or one "
+            "within your own network"
+        )
+    async with httpx.AsyncClient(timeout=ANSWERED_WITHIN) as client:
+        for base in usable:
+            said = base if is_address else await _well_known(client, base)
+            versions = said and await _json(client, f"{said}/_matrix/client/versions")
+            if said and isinstance(value_at(versions, "versions"), list):
+                return said
+    raise ChatbridgeError(
+        f"No Matrix server answers for {server}. Check the name and the network, or give its "
+        "address, such as https://matrix.example.org"
+    )
+
+
+def usable_address(base: str) -> str | None:
+    """As the settings take it."""
+    try:
+        return Matrix.model_validate({"homeserver": base}).homeserver
+    except ValidationError:
+        return None
+
+
+async def _well_known(client: httpx.AsyncClient, base: str) -> str | None:
+    """What the domain says; the domain itself if it says nothing; None if that cannot be used."""
+    found = await _json(client, f"{base}/.well-known/matrix/client")
+    address = value_at(found, "m.homeserver", "base_url")
+    return usable_address(address.rstrip("/")) if isinstance(address, str) else base
+
+
+async def _json(client: httpx.AsyncClient, url: str) -> Any:
+    """None: nothing of that kind is there."""
+    try:
+        for _ in range(REDIRECTS + 1):
+            async with client.stream("GET", url) as answer:
+                if answer.is_redirect:
+                    url = urljoin(url, answer.headers.get("location", ""))
+                    parts = urlsplit(url)
+                    origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+                    if usable_address(origin) is None:
+                        return None
+                    continue
+                if answer.status_code != httpx.codes.OK:
+                    return None
+                body = b""
+                async for piece in answer.aiter_bytes():
+                    body += piece
+                    if len(body) > LARGEST:
+                        return None
+                return safe_json.loads(body)
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError):
+        return None
+    return None

@@ -1,9 +1,8 @@
 """The bot's cross-signing identity, which tells people's clients that a device is the bot's own.
 
-Element marks messages of a device that its owner has not signed; where insecure devices are
-excluded it shows none of them and lets the device read nothing. nio has no cross-signing. Owned
-here: the identity's three keys, made once and kept in a file, and the device's signature. An
-identity that somebody else has made is never replaced: people may have verified it.
+Element marks messages of a device that its owner has not signed, or hides them. nio has no
+cross-signing. The identity's three keys are made once and kept in a file. An identity that somebody
+else has made is never replaced: people may have verified it.
 """
 
 from __future__ import annotations
@@ -19,10 +18,11 @@ from Crypto.Signature import eddsa
 from nio.api import Api
 from unpaddedbase64 import decode_base64, encode_base64
 
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.text import one_line, shortened
 from chatbridge.digests import sha256_hex
+from chatbridge.safe_json import value_at
 
-API = "/_matrix/client/v3/keys"
 USAGES = ("master", "self_signing", "user_signing")
 LONGEST_REASON = 200
 
@@ -54,18 +54,17 @@ class Identity:
         self._request = request
 
     async def sign(self, device_id: str, ed25519: str) -> str | None:
-        """See to it that this device, whose keys nio has uploaded, is signed by its owner.
-
-        Returns what stands in the way, as a sentence, and None if nothing does.
-        """
+        """Have this device signed, whose keys nio has uploaded. Returns what stands in the way."""
         user = self._user
-        status, found = await self._request("POST", f"{API}/query", {"device_keys": {user: []}})
+        status, found = await self._request("POST", "/keys/query", {"device_keys": {user: []}})
         if status != 200:
             return _refusal("does not show the bot's own keys", status, found)
-        device = _at(found, "device_keys", user, device_id)
+        device = value_at(found, "device_keys", user, device_id)
         if not _is_signed(device, user, name=device_id, key=ed25519):
             return f"the homeserver does not have the keys of the bot's device {device_id}"
-        published = {usage: _only_key(_at(found, f"{usage}_keys", user)) for usage in USAGES}
+        published = {
+            usage: _only(value_at(found, f"{usage}_keys", user, "keys")) for usage in USAGES
+        }
         signer = published["self_signing"]
         if signer is not None and _is_signed(device, user, name=signer, key=signer):
             return None
@@ -86,12 +85,12 @@ class Identity:
             )
         if published != {usage: key.public for usage, key in keys.items()}:
             body = self._to_publish(keys)
-            status, answer = await self._request("POST", f"{API}/device_signing/upload", body)
+            status, answer = await self._request("POST", "/keys/device_signing/upload", body)
             if status != 200:
                 return f"{_refusal('does not take an identity', status, answer)}. {by_hand}"
         body = {user: {device_id: keys["self_signing"].signed(device)}}
-        status, answer = await self._request("POST", f"{API}/signatures/upload", body)
-        failure = _at(answer, "failures", user, device_id)
+        status, answer = await self._request("POST", "/keys/signatures/upload", body)
+        failure = value_at(answer, "failures", user, device_id)
         if status != 200 or failure is not None:
             return _refusal("does not take the device's signature", status, failure or answer)
         return None
@@ -107,19 +106,8 @@ class Identity:
     def _make(self) -> dict[str, Key]:
         """New keys, on the disk before anybody hears of them."""
         seeds = {usage: os.urandom(32) for usage in USAGES}
-        new = self.path.with_suffix(".new")
-        new.unlink(missing_ok=True)  # a hub that was killed here has left it
-        file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with open(file, "w", encoding="ascii") as out:
-            json.dump({usage: encode_base64(seed) for usage, seed in seeds.items()}, out)
-            out.flush()
-            os.fsync(file)
-        new.replace(self.path)
-        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        kept = {usage: encode_base64(seed) for usage, seed in seeds.items()}
+        write_atomically(self.path, json.dumps(kept).encode())
         return {usage: Key(seed) for usage, seed in seeds.items()}
 
     def _to_publish(self, keys: Mapping[str, Key]) -> Body:
@@ -133,7 +121,7 @@ class Identity:
 
 def _is_signed(content: Any, user: str, *, name: str, key: str) -> bool:
     """Whether the signature that goes by this name is there and is the key's."""
-    signature = _at(content, "signatures", user, f"ed25519:{name}")
+    signature = value_at(content, "signatures", user, f"ed25519:{name}")
     try:
         public = eddsa.import_public_key(decode_base64(key))
         eddsa.new(public, "rfc8032").verify(_canonical(content), decode_base64(signature))
@@ -148,24 +136,13 @@ def _canonical(content: Body) -> bytes:
 
 def _bare(content: Body) -> Body:
     """What a signature is about."""
-    return {name: value for name, value in content.items() if name not in _NOT_SIGNED}
+    return {key: content[key] for key in content if key not in ("signatures", "unsigned")}
 
 
-_NOT_SIGNED = ("signatures", "unsigned")
-
-
-def _only_key(part: Any) -> str | None:
-    keys = _at(part, "keys")
+def _only(keys: Any) -> str | None:
     return str(next(iter(keys.values()))) if isinstance(keys, dict) and keys else None
 
 
-def _at(found: Any, *path: str) -> Any:
-    """What is there, in an answer that may have any form."""
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
-
-
 def _refusal(what: str, status: int, answer: Any) -> str:
-    said = f"{_at(answer, 'errcode') or ''} {_at(answer, 'error') or ''}".strip()
+    said = f"{value_at(answer, 'errcode') or ''} {value_at(answer, 'error') or ''}".strip()
     return f"the homeserver {what} ({shortened(one_line(f'{status} {said}'), LONGEST_REASON)})"

@@ -23,8 +23,7 @@ def message(drawing: Words, *, notice: bool = False, mentions: Sequence[str] = (
 
 
 def edit(drawing: Words, event: str, *, notice: bool) -> Content:
-    """What is outside is for clients that know no edits. It is short: an encrypted event has no
-    room for a long card twice."""
+    """Outside is a short text for clients without edits: a long card does not fit in twice."""
     first = drawing.body.partition("\n")[0]
     return {
         "msgtype": "m.notice" if notice else "m.text",
@@ -36,8 +35,7 @@ def edit(drawing: Words, event: str, *, notice: bool) -> Content:
 
 
 def in_thread(root: str, *, after: str, reply: bool = False) -> Content:
-    """In the thread of `root`, as a reply to `after` or, if that is not meant, only for clients
-    that show no threads."""
+    """In the thread of `root`, after `after`; `reply`: as a reply to that where threads show."""
     return {
         "m.relates_to": {
             "rel_type": "m.thread",

@@ -1,8 +1,5 @@
-"""What comes from a homeserver, checked: events as this channel knows them.
-
-Whatever people, bridges and newer servers put into an event, here it either has the form that the
-rest of the channel expects, or it is none.
-"""
+"""Events of a homeserver, checked: whatever people, bridges and newer servers put into one, here it
+has the form that the rest of the channel expects, or is none."""
 
 from __future__ import annotations
 
@@ -10,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from chatbridge.safe_json import value_at
+
 CARD = "chatbridge.card"
-"""In the content of our own messages: which ask and which step they were drawn for. What a button's
-data is elsewhere; only an event of the bot's own is believed."""
+"""Key in our own messages of the ask and step that they show. Only the bot's own are believed."""
 
 LONGEST_ID = 255
 LATEST = 2**53
@@ -82,69 +80,53 @@ class Mark:
 
 
 def event_from(source: object, *, room: str, unreadable: bool = False) -> RoomEvent | None:
-    if not isinstance(source, Mapping):
+    name, sender, kind = (_text(value_at(source, key)) for key in ("event_id", "sender", "type"))
+    content = value_at(source, "content")
+    if name is None or sender is None or kind is None or not isinstance(content, dict):
         return None
-    name, sender, kind = (_text(source.get(key)) for key in ("event_id", "sender", "type"))
-    content = source.get("content")
-    if name is None or sender is None or kind is None or not isinstance(content, Mapping):
-        return None
-    unsigned = source.get("unsigned")
-    unsigned = unsigned if isinstance(unsigned, Mapping) else {}
-    before = unsigned.get("prev_content")
+    state_key, sent_at = value_at(source, "state_key"), value_at(source, "origin_server_ts")
     return RoomEvent(
         id=name,
         room=room,
         sender=sender,
         type=kind,
         content=content,
-        at=_seconds(source.get("origin_server_ts")),
-        state_key=_text(source.get("state_key"), empty=True),
+        at=sent_at / 1000.0 if type(sent_at) is int and abs(sent_at) <= LATEST else 0.0,
+        state_key=state_key if isinstance(state_key, str) else None,
         # It is in the event itself up to room version 10, in its content from version 11 on.
-        redacts=_event_id(content.get("redacts")) or _event_id(source.get("redacts")),
-        redacted="redacted_because" in unsigned,
-        still_in=isinstance(before, Mapping) and before.get("membership") == "join",
+        redacts=_event_id(content.get("redacts")) or _event_id(value_at(source, "redacts")),
+        redacted=value_at(source, "unsigned", "redacted_because") is not None,
+        still_in=value_at(source, "unsigned", "prev_content", "membership") == "join",
         unreadable=unreadable,
     )
 
 
 def relation(content: Mapping[str, Any]) -> Relation:
     found = content.get("m.relates_to")
-    if not isinstance(found, Mapping):
-        return Relation()
-    reply = found.get("m.in_reply_to")
     return Relation(
-        kind=_text(found.get("rel_type")),
-        event=_event_id(found.get("event_id")),
-        key=_text(found.get("key")),
-        reply_to=_event_id(reply.get("event_id")) if isinstance(reply, Mapping) else None,
-        falling_back=found.get("is_falling_back") is True,
+        kind=_text(value_at(found, "rel_type")),
+        event=_event_id(value_at(found, "event_id")),
+        key=_text(value_at(found, "key")),
+        reply_to=_event_id(value_at(found, "m.in_reply_to", "event_id")),
+        falling_back=value_at(found, "is_falling_back") is True,
     )
 
 
 def mark(content: Mapping[str, Any]) -> Mark | None:
     found = content.get(CARD)
-    if not isinstance(found, Mapping):
-        return None
-    ask_id, step = _text(found.get("ask")), found.get("step")
-    if ask_id is None or type(step) is not int:
-        return None
-    return Mark(ask_id=ask_id, step=step)
+    ask_id, step = _text(value_at(found, "ask")), value_at(found, "step")
+    return Mark(ask_id=ask_id, step=step) if ask_id and type(step) is int else None
 
 
 def marked(made: Mark) -> dict[str, Any]:
     return {CARD: {"ask": made.ask_id, "step": made.step}}
 
 
-def _text(value: object, *, empty: bool = False) -> str | None:
-    return value if isinstance(value, str) and (value or empty) else None
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _event_id(value: object) -> str | None:
     """What people put there becomes a part of addresses that the bot asks for."""
     found = _text(value)
     return found if found and found.startswith("$") and len(found) <= LONGEST_ID else None
-
-
-def _seconds(stamp: object) -> float:
-    """Of a time in milliseconds; 0 for what is none."""
-    return stamp / 1000.0 if type(stamp) is int and abs(stamp) <= LATEST else 0.0

@@ -61,12 +61,11 @@ class Unreadable:
 
     async def recall(self, room: str) -> None:
         """What an earlier hub could not read."""
-        note = await self._inbox.note("matrix", _key(room))
+        note = await self._inbox.note("matrix", f"unreadable:{room}")
         known = _read(note.value) or [] if note is not None else []
         self._held[room] = {each.event: each for each in known if self._is_recent(each)}
-        for each in self._held[room].values():
-            found = await self._api.event(room, each.event)
-            if found is not None:
+        for event in self._held[room]:
+            if found := await self._api.event(room, event):
                 self._replies.spawn(self._hint(found))
 
     async def hold(self, event: RoomEvent, *, ask: str | None, step: int | None) -> None:
@@ -80,8 +79,7 @@ class Unreadable:
         self._replies.spawn(self._hint(event))
 
     def coming(self, events: Iterable[RoomEvent]) -> None:
-        """What is about to be dealt with anew: the hub before this one did not live to say that it
-        had been read."""
+        """These are dealt with anew: the last hub crashed before it noted that they were read."""
         for event in events:
             self._held.get(event.room, {}).pop(event.id, None)
 
@@ -120,9 +118,5 @@ class Unreadable:
         return self._clock.time() - held.at < KEPT_FOR
 
     def _noted(self, room: str, held: Iterable[Held]) -> ChannelState:
-        value = json.dumps([asdict(each) for each in held])
-        return ChannelState(channel="matrix", key=_key(room), value=value, at=self._clock.time())
-
-
-def _key(room: str) -> str:
-    return f"unreadable:{room}"
+        key, value = f"unreadable:{room}", json.dumps([asdict(each) for each in held])
+        return ChannelState(channel="matrix", key=key, value=value, at=self._clock.time())

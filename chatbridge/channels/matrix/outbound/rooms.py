@@ -1,7 +1,5 @@
-"""Which rooms the bot goes to: the configured ones, or where people who may answer invite it.
-
-Everybody else's invitations are left alone, neither accepted nor refused: nobody learns anything.
-"""
+"""Which rooms the bot goes to: the configured ones, or where people who may answer invite it. It
+neither accepts nor refuses other invitations, so that nobody learns anything."""
 
 from __future__ import annotations
 
@@ -14,9 +12,10 @@ from chatbridge.channels.matrix.client.events import Invite, RoomEvent
 from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.errors import ChatRefused
+from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
+from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
 
@@ -44,19 +43,20 @@ class Rooms:
     async def recall(self) -> None:
         """A room that was upgraded, or that somebody invited the bot to, is not in the settings."""
         for chat in self._chats:
-            note = await self._inbox.note("matrix", f"room:{chat.home}")
-            if note is not None:
+            if note := await self._inbox.note("matrix", f"room:{chat.home}"):
                 chat.room = note.value
-            if chat.room is not None:
-                note = await self._inbox.note("matrix", f"successor:{chat.room}")
-                if note is not None:
-                    self._successors[chat.room] = note.value
+            if chat.room and (note := await self._inbox.note("matrix", f"successor:{chat.room}")):
+                self._successors[chat.room] = note.value
 
     async def enter(self) -> None:
         """After the first sync: be where cards are to be shown."""
         for chat in self._chats:
             if chat.room is None:
-                await self._find_own(chat)
+                # A room that the bot has to itself with this person, from an earlier installation.
+                both = {chat.home, self._api.user_id}
+                own = [room for room in self._api.rooms() if set(self._api.members(room)) == both]
+                if len(own) == 1:
+                    await self._move(chat, own[0])
             elif self._api.is_in(chat.room):
                 await self._redraw_elsewhere(chat)
             else:
@@ -85,8 +85,7 @@ class Rooms:
             await self._follow(chat, invite.room)
 
     async def replaced(self, chat: Chat, tombstone: RoomEvent) -> None:
-        """Somebody who may answer has upgraded the room. The new one has to name the old one as
-        what it was: anybody with the power to do so can put up a tombstone that leads anywhere."""
+        """Somebody who may answer has upgraded the room."""
         successor = tombstone.content.get("replacement_room")
         if not isinstance(successor, str) or not successor.startswith("!") or chat.room is None:
             return
@@ -114,13 +113,12 @@ class Rooms:
         self._entered -= arrived
 
     async def _redraw_elsewhere(self, chat: Chat) -> None:
-        """Cards that are still where the room was: the last hub did not live to move them; and
-        those of which it cannot be read where they are."""
+        """Cards that a crashed hub left in the room before, and those whose place is unreadable."""
         for ask in await self._inbox.open_asks():
-            post = await self._inbox.post(ask.id, surface=chat.name)
-            place = from_text(post.place) if post is not None else None
-            if post is not None and (place is None or place.room != chat.room):
-                await self._inbox.redraw(ask.id)
+            if post := await self._inbox.post(ask.id, surface=chat.name):
+                place = from_text(post.place)
+                if place is None or place.room != chat.room:
+                    await self._inbox.redraw(ask.id)
 
     # ── one room ──────────────────────────────────────────────────────────────────────────────────
 
@@ -129,41 +127,33 @@ class Rooms:
             if chat.room == invite.room:
                 return chat
         for chat in self._chats:
-            if chat.home == invite.by and not self._is_home(chat):
+            # Whoever is still in their room, and is invited elsewhere as well, must not take the
+            # questions there without having meant to.
+            is_home = chat.room is not None and chat.home in self._api.members(chat.room)
+            if chat.home == invite.by and not is_home:
                 return chat
             if self._successors.get(chat.room or "") == invite.room:
                 return chat
         return None
 
-    def _is_home(self, chat: Chat) -> bool:
-        """Whether the person is still to be met there. Whoever is invited elsewhere as well must
-        not take the questions there without having meant to."""
-        return chat.room is not None and chat.home in self._api.members(chat.room)
-
-    async def _find_own(self, chat: Chat) -> None:
-        """A room that the bot has to itself with this person, from an earlier installation."""
-        both = {chat.home, self._api.user_id}
-        own = [room for room in self._api.rooms() if set(self._api.members(room)) == both]
-        if len(own) == 1:
-            await self._move(chat, own[0])
-
     async def _follow(self, chat: Chat, successor: str) -> None:
-        """:raises RetryLater: it is tried again after the next batch."""
-        follows, old = await self._follows(chat, successor), chat.room
-        if follows:
+        """Go on in a room that names the old one as what it was: anybody with the power to do so
+        can put up a tombstone that leads anywhere.
+
+        :raises RetryLater: it is tried again after the next batch.
+        """
+        status, began = await self._api.state(successor, "m.room.create")
+        if status != 200:
+            raise RetryLater(f"matrix: how the room {successor} began is not said ({status})")
+        old = chat.room
+        if value_at(began, "predecessor", "room_id") == old:
             level = logging.WARNING if chat.home.startswith("!") else logging.INFO
             log.log(level, "%s was upgraded: put %s into matrix.room_id", chat.name, successor)
             await self._move(chat, successor)
+        else:
+            log.warning("%s: %s does not say that it follows it", chat.name, successor)
         self._successors.pop(old or "", None)
         await self._inbox.forget("matrix", f"successor:{old}")
-
-    async def _follows(self, chat: Chat, successor: str) -> bool:
-        began = await self._api.create_event(successor)
-        predecessor = began.get("predecessor")
-        named = predecessor.get("room_id") if isinstance(predecessor, dict) else None
-        if named != chat.room:
-            log.warning("%s: %s does not say that it follows it", chat.name, successor)
-        return named == chat.room
 
     async def _join(self, room: str) -> None:
         await self._api.join(room)

@@ -10,24 +10,14 @@ CONFLICT_PAUSE = 5.0
 class Rejected(ChatbridgeError):
     """Telegram does not take this request, however often it is made (400)."""
 
-    def says(self, *words: str) -> bool:
-        return any(word in str(self).lower() for word in words)
-
-    @property
-    def nothing_new(self) -> bool:
-        return self.says("message is not modified")
-
-    @property
-    def message_gone(self) -> bool:
-        return self.says("message to edit not found", "message can't be edited")
-
-    @property
-    def topic_gone(self) -> bool:
-        return self.says("message thread not found", "topic_closed", "topic_deleted")
-
-    @property
-    def unreadable(self) -> bool:
-        return self.says("can't parse entities")
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
+        text = said.lower()
+        self.nothing_new = "message is not modified" in text
+        self.message_gone = "message to edit not found" in text or "message can't be edited" in text
+        gone = ("message thread not found", "topic_closed", "topic_deleted")
+        self.topic_gone = any(words in text for words in gone)
+        self.unreadable = "can't parse entities" in text
 
 
 class Migrated(ChatbridgeError):
@@ -42,15 +32,14 @@ class Polled(RetryLater):
     """Another program reads this bot's messages (409)."""
 
     def __init__(self, said: str) -> None:
+        what = (
+            "another program polls this bot (409). Stop it: look for a second chatbridge, also on "
+            "another computer, or for another bridge with the same token; or make a new bot with "
+            "@BotFather"
+        )
         if "webhook" in said.lower():
             what = (
                 "this bot has a webhook, so its messages go elsewhere (409). Remove it with "
                 "deleteWebhook, or make a new bot with @BotFather"
-            )
-        else:
-            what = (
-                "another program polls this bot (409). Stop it: look for a second chatbridge, also "
-                "on another computer, or for another bridge with the same token; or make a new bot "
-                "with @BotFather"
             )
         super().__init__(f"telegram: {what}", after=CONFLICT_PAUSE)
