@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chatbridge.channels.chat.document import Key, Rows
-from chatbridge.channels.telegram.render.card import Seen, draw_card
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.document import Key, Rows, Time, paragraph
+from chatbridge.channels.telegram.render.card import draw_card
+from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
@@ -36,6 +38,10 @@ HOUR = 3600.0
 ADA = Person(name="Ada", channel="telegram", place="7")
 PRIVATE = Seen(private=True, viewer="7", now=NOW)
 GROUP = Seen(private=False, viewer=None, now=NOW)
+
+
+def time_tag(at: float, *, now: float) -> str:
+    return write(paragraph(Time(at)), now=now)
 
 
 def select(text: str, *labels: str, multi: bool = False, required: bool = True) -> Question:

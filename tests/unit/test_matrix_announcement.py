@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from chatbridge.channels.matrix.render.announcement import draw_notice
+from chatbridge.channels.matrix.render.notices import draw_notice
 from chatbridge.core.model import GLYPHS, Level, Notice
 from tests.ended_operations import BADLY, HOSTILE, WELL, ended_notice, ended_notices
 from tests.matrix_asks import check, html_text, plain

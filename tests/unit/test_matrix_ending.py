@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.chat.hints import ReactionView
+from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.matrix.render.card import draw_card
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Ask, Outcome, Person, Status
@@ -18,7 +18,7 @@ AT = clock_time(NOW + 60)
 CHOSEN = Answer(values=("PostgreSQL in Docker (recommended)",))
 
 
-def body(shown: Ask, seen: ReactionView = SEEN) -> str:
+def body(shown: Ask, seen: Seen = SEEN) -> str:
     drawing = draw_card(card(shown), seen)
     check(drawing)
     return plain(drawing.body)
@@ -67,9 +67,7 @@ def test_an_answer_given_here() -> None:
         (Person(name="", channel="web"), SEEN, "in the browser", "Answered elsewhere"),
     ],
 )
-def test_an_answer_says_who_gave_it_and_where(
-    by: Person, seen: ReactionView, who: str, first: str
-) -> None:
+def test_an_answer_says_who_gave_it_and_where(by: Person, seen: Seen, who: str, first: str) -> None:
     lines = body(ended(ask(DATABASE), Status.ANSWERED, CHOSEN, by=by), seen).split("\n")
     assert lines[0] == f"✅ {first} · shop-api"
     assert lines[-1] == f"{who}, {AT} · the agent has it"

@@ -6,26 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.render.html import (
-    Words,
-    blocks,
-    name,
-    paragraphs,
-    question,
-    size,
-    trusted,
-    untrusted,
-)
+from chatbridge.channels.chat.document import Markdown, Name, Untrusted, paragraph
+from chatbridge.channels.matrix.render.html import Words, size, write
 from chatbridge.core.text import clipped, visible
 from tests import strategies as some
 from tests.matrix_asks import html_text
 from tests.telegram_strategies import long_texts
 
-END = trusted("[end]")
 
-
-def shown(source: str) -> Words:
-    return paragraphs(blocks(source), apart="\n\n")
+def shown(source: str, room: int | None = None) -> Words:
+    return write((Markdown(source=source, limit=room, left_out="[end]"),), now=0.0)
 
 
 @pytest.mark.parametrize(
@@ -80,32 +70,32 @@ def test_an_address_is_shown_whole_and_links_nowhere(source: str, html: str) -> 
 
 
 def test_a_label_has_its_address_as_code_and_stays_apart() -> None:
-    words = name("see https://a.b/<x>")
-    assert words.html == "\u2068see <code>https://a.b/&lt;x&gt;</code>\u2069"
+    words = write(paragraph(Name("see https://a.b/<x>")), now=0.0)
+    assert words.html == "<p>\u2068see <code>https://a.b/&lt;x&gt;</code>\u2069</p>"
     assert words.body == "\u2068see https://a.b/<x>\u2069"
 
 
 def test_a_question_that_does_not_fit_is_cut_between_paragraphs() -> None:
     source = "\n\n".join(f"Paragraph {i} " + "x" * 300 for i in range(20))
-    words = question(source, room=3_000, left_out=END)
+    words = shown(source, 3_000)
     *kept, last = words.body.split("\n\n")
     assert last == "[end]"
     assert kept == source.split("\n\n")[: len(kept)]
     assert 2 <= len(kept) < 20
-    assert question(source, room=30_000, left_out=END).body == source
+    assert shown(source, 30_000).body == source
 
 
 def test_one_large_paragraph_is_cut_at_a_line_if_it_has_one() -> None:
-    lines = question("\n".join(["x" * 50] * 400), room=3_000, left_out=END).body
+    lines = shown("\n".join(["x" * 50] * 400), 3_000).body
     assert set(lines.removesuffix("…\n\n[end]").split("\n")) == {"x" * 50}
-    words = question("x" * 50_000, room=3_000, left_out=END)
+    words = shown("x" * 50_000, 3_000)
     assert words.body.endswith("x…\n\n[end]")
     assert 2_000 < size(words) < 3_200
 
 
 @given(long_texts | some.words.map(visible), st.integers(300, 10_000))
 def test_any_question_is_well_formed_and_fits_its_room(source: str, room: int) -> None:
-    words = question(source, room=room, left_out=END)
+    words = shown(source, room)
     html_text(words.html)
     assert size(words) <= room + 100
     assert words.body
@@ -130,4 +120,6 @@ def test_a_clipped_text_counts_an_emoji_as_two(text: str, limit: int) -> None:
 
 @given(some.texts)
 def test_nothing_that_is_not_ours_can_be_a_tag(text: str) -> None:
-    assert html_text(untrusted(text).html).replace("\n", "") == text.replace("\n", "")
+    assert html_text(write(paragraph(Untrusted(text)), now=0.0).html).replace(
+        "\n", ""
+    ) == text.replace("\n", "")

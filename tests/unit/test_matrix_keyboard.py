@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from chatbridge.channels.matrix.render.reactions import key_for, keys
+from chatbridge.channels.matrix.render.card import key_for, keys
 from chatbridge.core.asks import transitions
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form

@@ -10,7 +10,7 @@ from typing import assert_never
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.chat.hints import ReactionView
+from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.matrix.outbound.card_messages import Part, Place, Seed
 from chatbridge.channels.matrix.outbound.planner import (
     NO_REMINDER,
@@ -27,11 +27,8 @@ from chatbridge.channels.matrix.outbound.planner import (
     next_deed,
     too_late_to_remind,
 )
-from chatbridge.channels.matrix.render.approvals import pages_of
-from chatbridge.channels.matrix.render.card import draw_card, draw_root
-from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.matrix.render.card import draw_card, draw_past, draw_root, keys, pages_of
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.channels.matrix.render.reactions import keys
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms import form
@@ -62,7 +59,7 @@ class Room:
         self.sent = 0
         self._numbers = count()
 
-    def bring_up(self, ask: Ask, seen: ReactionView, *, at_most: int) -> int:
+    def bring_up(self, ask: Ask, seen: Seen, *, at_most: int) -> int:
         """Do what is to be done, one deed after another; how many there were."""
         for done in range(at_most):
             deed = next_deed(ask, card_of(ask), self.place, seen)
@@ -71,7 +68,7 @@ class Room:
             self._do(deed, ask, seen)
         return at_most
 
-    def _do(self, deed: Deed, ask: Ask, seen: ReactionView) -> None:
+    def _do(self, deed: Deed, ask: Ask, seen: Seen) -> None:
         if isinstance(deed, Send):
             self._send(deed, ask, seen)
             return
@@ -102,7 +99,7 @@ class Room:
             case _:
                 assert_never(deed)
 
-    def _send(self, deed: Send, ask: Ask, seen: ReactionView) -> None:
+    def _send(self, deed: Send, ask: Ask, seen: Seen) -> None:
         self.sent += 1
         new = Part(
             event=f"{PART}-{next(self._numbers)}",
@@ -127,7 +124,7 @@ def bound(place: Place | None) -> int:
     return 3 + len(parts) + sum(len(part.seeds) for part in parts) + MOST_SEEDS + MOST_PAGES
 
 
-def check_rest(room: Room, ask: Ask, seen: ReactionView) -> None:
+def check_rest(room: Room, ask: Ask, seen: Seen) -> None:
     """Nothing is left to do, and all is as the ask is."""
     card, place = card_of(ask), room.place
     assert place is not None
@@ -147,7 +144,7 @@ def check_rest(room: Room, ask: Ask, seen: ReactionView) -> None:
 
 
 def shown_by(
-    part: Part, now: Part | None, ask: Ask, card: Card, seen: ReactionView, *, root: Part
+    part: Part, now: Part | None, ask: Ask, card: Card, seen: Seen, *, root: Part
 ) -> Words:
     if part is now or (part is root and now is None):
         return draw_card(card, seen)
@@ -165,7 +162,7 @@ nows = st.sampled_from([150.0, 350.0, 500.0, 3_300.0, 4_000.0])
 
 
 @st.composite
-def scenes(draw_value: st.DrawFn) -> tuple[Ask, Place | None, ReactionView]:
+def scenes(draw_value: st.DrawFn) -> tuple[Ask, Place | None, Seen]:
     ask = draw_value(asks() | approvals())
     place = places(newest=ask.draft.step, questions=len(ask.questions))
     seen = replace(draw_value(seens), now=draw_value(nows))
@@ -174,7 +171,7 @@ def scenes(draw_value: st.DrawFn) -> tuple[Ask, Place | None, ReactionView]:
 
 @given(scenes())
 def test_from_whatever_is_there_a_room_comes_to_rest_as_the_ask_is(
-    scene: tuple[Ask, Place | None, ReactionView],
+    scene: tuple[Ask, Place | None, Seen],
 ) -> None:
     ask, place, seen = scene
     room = Room(place)
@@ -185,7 +182,7 @@ def test_from_whatever_is_there_a_room_comes_to_rest_as_the_ask_is(
 
 
 @st.composite
-def lives(draw_value: st.DrawFn) -> list[tuple[Ask, ReactionView, int]]:
+def lives(draw_value: st.DrawFn) -> list[tuple[Ask, Seen, int]]:
     """States of one ask in their order, each with how much is done until the next one comes."""
     last = draw_value(asks())
     begun = replace(last, status=Status.OPEN, outcome=None, late=None, discarded=False)
@@ -211,7 +208,7 @@ def _states(ask: Ask, moves: list[some.Move]) -> Iterator[Ask]:
 
 @given(lives())
 def test_a_newer_state_in_the_middle_is_no_problem(
-    life: list[tuple[Ask, ReactionView, int]],
+    life: list[tuple[Ask, Seen, int]],
 ) -> None:
     room = Room()
     for ask, seen, deeds in life:
@@ -222,7 +219,7 @@ def test_a_newer_state_in_the_middle_is_no_problem(
     check_rest(room, ask, seen)
 
 
-SEEN = ReactionView(now=an_ask(SELECT).created_at)
+SEEN = Seen(now=an_ask(SELECT).created_at)
 
 
 def test_what_is_to_be_answered_comes_before_everything_else() -> None:

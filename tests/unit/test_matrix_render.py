@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.chat.hints import ReactionView
-from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
-from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.matrix.render.card import draw_card, draw_past, draw_reminder, draw_root
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Outcome, Status, View
@@ -37,17 +36,17 @@ LATE = replace(
 LATE = replace(LATE, draft=replace(LATE.draft, late=True))
 
 
-def body(shown: Ask, seen: ReactionView = SEEN) -> str:
+def body(shown: Ask, seen: Seen = SEEN) -> str:
     drawing = draw_card(card(shown), seen)
     check(drawing)
     return plain(drawing.body)
 
 
-def html(shown: Ask, seen: ReactionView = SEEN) -> str:
+def html(shown: Ask, seen: Seen = SEEN) -> str:
     return plain(draw_card(card(shown), seen).html)
 
 
-def last(shown: Ask, seen: ReactionView = SEEN) -> str:
+def last(shown: Ask, seen: Seen = SEEN) -> str:
     return body(shown, seen).split("\n")[-1]
 
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.chat.hints import ReactionView
+from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.matrix.render import notices
-from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
-from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.matrix.render.card import draw_card, draw_past, draw_reminder, draw_root
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.cards.build import build_card
@@ -33,9 +32,7 @@ from tests.telegram_strategies import asks, long_texts
 
 
 @given(asks(), seens)
-def test_every_card_fits_an_event_and_its_first_line_is_ours(
-    shown: Ask, seen: ReactionView
-) -> None:
+def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: Seen) -> None:
     drawn = build_card(shown, channel="matrix", latest_deadline=1e9)
     drawing = draw_card(drawn, seen)
     check(drawing)
@@ -50,9 +47,7 @@ def test_every_card_fits_an_event_and_its_first_line_is_ours(
 
 
 @given(asks(), seens, st.sampled_from(View), st.integers(0, 10))
-def test_every_other_message_about_an_ask_fits(
-    shown: Ask, seen: ReactionView, view: View, at: int
-) -> None:
+def test_every_other_message_about_an_ask_fits(shown: Ask, seen: Seen, view: View, at: int) -> None:
     drawn = build_card(shown, channel="matrix", latest_deadline=1e9)
     check(draw_reminder(drawn, seen))
     if drawn.view is not None:

@@ -6,16 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.card import placeholder, toast
 from chatbridge.channels.telegram.render.card import (
-    Seen,
+    Overflow,
     draw_card,
     draw_prompt,
     draw_reminder,
-    placeholder,
-    toast,
+    overflow,
 )
-from chatbridge.channels.telegram.render.html import time_tag
-from chatbridge.channels.telegram.render.long_questions import Overflow, overflow
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.phrases import UNSENT, clock_time, format_only_on
 from chatbridge.core.forms import form
@@ -36,6 +35,7 @@ from tests.telegram_asks import (
     read_card,
     read_plainly,
     stepped,
+    time_tag,
 )
 
 APPLY = "terraform apply -lock-timeout=60s -var-file=prod.tfvars plan.out"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatbridge.channels.telegram.render.card import draw_prompt, placeholder
+from chatbridge.channels.chat.card import placeholder
+from chatbridge.channels.telegram.render.card import draw_prompt
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Outcome, Status

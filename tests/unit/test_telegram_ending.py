@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.telegram.render.card import Seen, draw_card
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.telegram.render.card import draw_card
 from chatbridge.channels.web.sessions import BY_TOKEN, IN_A_BROWSER
 from chatbridge.core.cards.outcome_text import WINDOW
 from chatbridge.core.cards.phrases import clock_time

@@ -14,19 +14,18 @@ from chatbridge.channels.telegram.render.html import (
     blocks,
     cut,
     escape,
-    headline,
     joined,
     length,
     pieces,
     plain_text,
     readable,
-    time_tag,
     to_html,
     width,
 )
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.text import clipped, isolated, visible
-from tests.telegram_asks import HOUR, NOW, read
+from chatbridge.markdown import headline
+from tests.telegram_asks import HOUR, NOW, read, time_tag
 from tests.telegram_strategies import long_texts
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.channels.chat.callback_data import Output, decode
+from chatbridge.channels.chat.notices import MOST_OUTPUTS, OUTPUT_FILE_BYTES, bounded, output_file
 from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
 from chatbridge.channels.telegram.render.card import Drawing
-from chatbridge.channels.telegram.render.operations import FILE, MOST_BUTTONS, bounded, output_file
 from chatbridge.core.model import Notice
 from tests.ended_operations import BADLY, HOSTILE, OPERATION, WELL, ended_notice, ended_notices
 from tests.fakes.telegram import limits
@@ -78,8 +78,8 @@ def test_several_that_ended_well_become_one_list_with_a_button_for_each_output()
 
 
 def test_a_list_with_too_many_buttons_is_none() -> None:
-    assert draw_list([well(f"make {i}") for i in range(MOST_BUTTONS)]) is not None
-    assert draw_list([well(f"make {i}") for i in range(MOST_BUTTONS + 1)]) is None
+    assert draw_list([well(f"make {i}") for i in range(MOST_OUTPUTS)]) is not None
+    assert draw_list([well(f"make {i}") for i in range(MOST_OUTPUTS + 1)]) is None
 
 
 @given(st.lists(ended_notices, min_size=1, max_size=6))
@@ -105,9 +105,9 @@ def test_telegram_takes_every_end_and_its_first_line_is_ours(sent: list[Notice])
 def test_an_output_that_is_too_large_for_a_phone_comes_with_both_ends() -> None:
     small = output_file(OPERATION, b"all of it\n")
     assert (small.name, small.content) == ("output-5e0f3a7c.txt", b"all of it\n")
-    lines = b"0000000\n" + b"1234567\n" * (FILE // 8 + 998) + b"7654321\n"
+    lines = b"0000000\n" + b"1234567\n" * (OUTPUT_FILE_BYTES // 8 + 998) + b"7654321\n"
     content = output_file(OPERATION, lines).content
-    assert FILE - 100 < len(content) <= FILE + 100
+    assert OUTPUT_FILE_BYTES - 100 < len(content) <= OUTPUT_FILE_BYTES + 100
     assert content.startswith(b"0000000\n")
     assert content.endswith(lines[-8:])
     head, said, tail = (part.strip() for part in content.split("…".encode()))

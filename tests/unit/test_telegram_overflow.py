@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chatbridge.channels.telegram.render.card import draw_card
-from chatbridge.channels.telegram.render.long_questions import Overflow, overflow
+from chatbridge.channels.telegram.render.card import Overflow, draw_card, overflow
 from chatbridge.core.model import Answer
 from tests.telegram_asks import PRIVATE, ask, card, read_plainly, select, text
 

@@ -6,15 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.telegram.render.card import (
-    Seen,
-    draw_card,
-    draw_prompt,
-    draw_reminder,
-    placeholder,
-    toast,
-)
-from chatbridge.channels.telegram.render.html import time_tag
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.card import placeholder, toast
+from chatbridge.channels.telegram.render.card import draw_card, draw_prompt, draw_reminder
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Outcome, Status
@@ -34,6 +28,7 @@ from tests.telegram_asks import (
     select,
     stepped,
     text,
+    time_tag,
 )
 
 DATABASE = select(

@@ -7,19 +7,18 @@ from hypothesis import strategies as st
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import Tap, decode, question_shown
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.card import placeholder, toast
 from chatbridge.channels.chat.document import Message, Rows
 from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
 from chatbridge.channels.telegram.render.card import (
-    Seen,
     draw,
     draw_card,
     draw_prompt,
     draw_reminder,
-    placeholder,
-    toast,
+    overflow,
 )
 from chatbridge.channels.telegram.render.html import length, plain_text
-from chatbridge.channels.telegram.render.long_questions import overflow
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, Role

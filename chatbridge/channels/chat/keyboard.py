@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from chatbridge.channels.chat.callback_data import Action, Tap, Write, encode
+from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards.card import AskAction, Card, Choice, Role
@@ -14,9 +14,8 @@ from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated
 
 PRIMARY, SUCCESS, DANGER = "primary", "success", "danger"
+_STYLES = {Role.DROP_OTHER: SUCCESS, Role.SEND: PRIMARY, Role.RUN_NOW: DANGER}
 
-MOST_OPTIONS = 90
-"""Telegram takes 100 buttons; the rest is for the form's own."""
 MARKS_PER_COLUMN = 3
 """Marks take no column of their own; a letter of a real script has few."""
 WORD_KEEPS = 20
@@ -24,6 +23,9 @@ WORD_KEEPS = 20
 
 OFF, ON = "☐\ufe0e", "☑\ufe0e"
 """With U+FE0E both stay text of the same width, and screen readers read them as ballot boxes."""
+
+LABEL_COLUMNS = 30
+"""Of a button that has its row to itself, in a message about no single card."""
 
 _BLANK = "\u2800\ufffc"
 """What Telegram takes for empty although Unicode calls it a symbol."""
@@ -53,23 +55,6 @@ _OWN_LABELS = {
 WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
 _RESERVED = {label.casefold() for label in (*_OWN_LABELS.values(), WRITE_LABEL)}
 ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """How wide a label may be with so many buttons in its row."""
-
-    one: int
-    two: int
-
-
-PRIVATE = Columns(one=30, two=14)
-GROUP = Columns(one=27, two=12)
-"""Avatars take room."""
-
-
-def columns_in(*, private: bool) -> Columns:
-    return PRIVATE if private else GROUP
 
 
 # ── labels ────────────────────────────────────────────────────────────────────────────────────────
@@ -120,20 +105,22 @@ def _said_by(choice: Choice) -> str:
     return label_of(choice) + (" (recommended)" if choice.recommended else "")
 
 
-def needs_list(card: Card, *, private: bool) -> bool:
+def needs_list(card: Card, chat: Capabilities[T], *, private: bool) -> bool:
     """Whether the options must stand in the text, with numbers that the buttons repeat."""
     if not card.choices:
         return False
+    if not chat.buttons or not chat.continuations:
+        return card.type is not QuestionType.CONFIRM
     labels = [_said_by(choice) for choice in card.choices]
     drop = card.button(Role.DROP_OTHER)
     seen = {label.casefold() for label in labels}
     alike = len(seen) < len(labels) or bool(seen & _RESERVED)
     if drop:
         alike |= _dropped_label(drop.label).casefold() in seen
-    room = columns_in(private=private).one - _box_columns(card)
+    room = chat.buttons.columns(private=private).one - _box_columns(card)
     return (
         alike
-        or len(card.choices) > MOST_OPTIONS
+        or len(card.choices) > chat.buttons.most_options
         or any(choice.description for choice in card.choices)
         or not all(fits(label, room) for label in labels)
     )
@@ -150,20 +137,14 @@ def _dropped_label(text: str) -> str:
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def rows(
-    card: Card, *, private: bool, now: float, prompted: bool, listed: bool, unsent: bool = False
-) -> Rows:
-    """All of a card's buttons. `listed`: the options stand in the text, numbered. `unsent`: what an
-    approval is about is not out yet, so that nothing can be allowed."""
-    found = [
-        *_option_rows(card, columns_in(private=private), listed=listed),
-        *_edit_rows(card),
-    ]
-    if takes_typing(card) and not prompted and not card.only_on:
+def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
+    """All of a card's buttons. `listed`: the options stand in the text, numbered."""
+    found = [*_option_rows(card, seen, buttons, listed=listed), *_edit_rows(card)]
+    if takes_typing(card) and not seen.prompted and not card.only_on:
         answer = card.view is not View.EXPLAIN and not card.approval
         label = WRITE_LABEL if answer else WRITE_IT_LABEL
         found.append((_key(card, label, Write(step=card.step)),))
-    return (*found, *_own_rows(card, now=now, without=ALLOWING if unsent else ()))
+    return (*found, *_own_rows(card, now=seen.now, without=ALLOWING if seen.unsent else ()))
 
 
 def takes_typing(card: Card) -> bool:
@@ -177,31 +158,25 @@ def _key(card: Card, text: str, action: Action, style: str | None = None) -> Key
     return Key(text=text, data=encode(tap), style=style)
 
 
-def _option_rows(card: Card, room: Columns, *, listed: bool) -> list[tuple[Key, ...]]:
-    shown = card.choices[:MOST_OPTIONS]
-    labels = [f"{c.number} · {label_of(c)}" if listed else _said_by(c) for c in shown]
-    box = _box_columns(card)
-    two = len(shown) > 1 and all(fits(label, room.two - box) for label in labels)
-    keys = [_option_key(card, choice, room, listed=listed) for choice in shown]
-    return list(in_rows(keys, 2 if two else 1))
-
-
-def _option_key(card: Card, choice: Choice, room: Columns, *, listed: bool) -> Key:
-    left = room.one - _box_columns(card)
-    number = f"{choice.number} · " if listed else ""
-    words = label_of(choice) if listed else _said_by(choice)
-    cut = fitted(number + words, left).removeprefix(number)
-    text = number + beside_ours(cut)
-    if card.type is QuestionType.MULTI_SELECT:
-        text = f"{ON if choice.picked else OFF} {text}"
-    return _key(card, text, choice.action, SUCCESS if choice.picked else None)
+def _option_rows(
+    card: Card, seen: Seen, buttons: Buttons, *, listed: bool
+) -> Iterator[tuple[Key, ...]]:
+    room, box = buttons.columns(private=seen.private), _box_columns(card)
+    keys, two = [], len(card.choices) > 1
+    for choice in card.choices[: buttons.most_options]:
+        number = f"{choice.number} · " if listed else ""
+        words = number + (label_of(choice) if listed else _said_by(choice))
+        text = number + beside_ours(fitted(words, room.one - box).removeprefix(number))
+        if card.type is QuestionType.MULTI_SELECT:
+            text = f"{ON if choice.picked else OFF} {text}"
+        keys.append(_key(card, text, choice.action, SUCCESS if choice.picked else None))
+        two &= fits(words, room.two - box)
+    return in_rows(keys, 2 if two else 1)
 
 
 def _edit_rows(card: Card) -> Iterator[tuple[Key, ...]]:
-    edits = [
-        _key(card, f"Edit {i}", line.edit) for i, line in enumerate(card.lines, 1) if line.edit
-    ]
-    return in_rows(edits, 3)
+    lines = enumerate(card.lines, 1)
+    return in_rows([_key(card, f"Edit {i}", line.edit) for i, line in lines if line.edit], 3)
 
 
 def _own_rows(card: Card, *, now: float, without: Sequence[Role]) -> Iterator[tuple[Key, ...]]:
@@ -243,34 +218,37 @@ def _own_key(card: Card, role: Role, now: float) -> Key | None:
     button = card.button(role)
     if button is None:
         return None
+    label, style = _OWN_LABELS.get(role, button.label), _STYLES.get(role)
     match role:
         case Role.DROP_OTHER:
-            return _key(card, f"{ON} {_dropped_label(button.label)}", button.action, SUCCESS)
-        case Role.DONE:
-            picked = any(c.picked for c in card.choices) or card.button(Role.DROP_OTHER)
-            return _key(card, button.label, button.action, PRIMARY if picked else None)
-        case Role.SEND:
-            return _key(card, _OWN_LABELS[role], button.action, PRIMARY)
-        case Role.RUN_NOW:
-            return _key(card, _OWN_LABELS[role], button.action, DANGER)
+            label = f"{ON} {_dropped_label(button.label)}"
+        case Role.DONE if any(c.picked for c in card.choices) or card.button(Role.DROP_OTHER):
+            style = PRIMARY
         case Role.ALLOW:
-            return _key(card, button.label, button.action)
+            label = button.label
         case Role.BACK if card.view is View.CANCEL:
-            return _key(card, "‹ Keep it open", button.action)
+            label = "‹ Keep it open"
         case Role.BACK if card.view is View.OTHER and not card.approval:
-            return _key(card, "‹ Back to the options", button.action)
+            label = "‹ Back to the options"
         case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
             return None
         case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
             return None
-        case _:
-            return _key(card, _OWN_LABELS[role], button.action)
+    return _key(card, label, button.action, style)
 
 
 def extend_row(card: Card) -> Rows:
     """The one button of a reminder."""
     button = card.button(Role.EXTEND)
     return ((_key(card, _OWN_LABELS[Role.EXTEND], AskAction.EXTEND),),) if button else ()
+
+
+def distinct(labels: Sequence[str], numbered: Sequence[str]) -> list[str]:
+    """Labels cut to fit; those with numbers where two would read the same."""
+    short = [fitted(label, LABEL_COLUMNS) for label in labels]
+    if len(set(short)) < len(short):
+        short = [fitted(label, LABEL_COLUMNS) for label in numbered]
+    return [beside_ours(label) for label in short]
 
 
 def in_rows(keys: Sequence[Key], a_row: int) -> Iterator[tuple[Key, ...]]:

@@ -16,28 +16,43 @@ from chatbridge.channels.chat.callback_data import (
     encode,
     question_shown,
 )
+from chatbridge.channels.chat.callback_data import Output as OutputTap
+from chatbridge.channels.chat.capabilities import Capabilities, T
 from chatbridge.channels.chat.document import (
     Document,
+    File,
+    Group,
     Key,
     Line,
     Lines,
     Message,
     Name,
     Numbered,
+    Output,
     Quote,
-    Strong,
     Time,
     Untrusted,
+    line,
     paragraph,
+    strong,
 )
-from chatbridge.channels.chat.keyboard import PRIVATE, beside_ours, fitted, in_rows
+from chatbridge.channels.chat.keyboard import distinct, in_rows
 from chatbridge.channels.chat.outcome import AGENT_LENGTH, PROJECT_LENGTH
 from chatbridge.core.cards.card import State
-from chatbridge.core.cards.operation_summary import OperationSummary
+from chatbridge.core.cards.operation_summary import output_name, summarize_operation
 from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
 from chatbridge.core.cards.row import Row, Rows
 from chatbridge.core.exact_text import exact_line
-from chatbridge.core.model import GLYPHS, Ask, Level, Notice, Project, Question, Subject
+from chatbridge.core.model import (
+    GLYPHS,
+    Ask,
+    Level,
+    Notice,
+    OperationEnd,
+    Project,
+    Question,
+    Subject,
+)
 from chatbridge.core.text import clipped, one_line, prose, shortened, visible
 from chatbridge.markdown import HEADLINE_SOURCE, headline
 
@@ -48,6 +63,11 @@ TYPED_LENGTH, ANSWER_LENGTH = 200, 60
 IN_A_LINE = 200
 NUMBERS_A_ROW = 5
 COMMAND_LENGTH, HOW_LENGTH = 60, 200
+MOST_OUTPUTS = 10
+"""A list with more of them is no longer one to read: the next one begins."""
+OUTPUT_FILE_BYTES = 20 * 1024 * 1024
+"""Telegram takes 50 MB, and not every connection does."""
+WHOLE_IN_INBOX = "The whole output is in the web inbox."
 
 NOTHING_WAITS = "Nothing is waiting."
 ONLY_TEXT = "Only text can be an answer here."
@@ -58,16 +78,20 @@ ONLY_TEXT = "Only text can be an answer here."
 
 def which_one(text: str, asks: Sequence[Ask]) -> Message:
     """Several questions could be meant. The text is already typed: nobody types it again."""
-    buttons = [
-        _key(ask, label, Use(step=ask.draft.step))
-        for ask, label in zip(asks, _labels(asks[:LISTED_AT_MOST]), strict=False)
+    asks = asks[:LISTED_AT_MOST]
+    whole = [f"{_project(ask.project).text}: {current_question(ask)}" for ask in asks]
+    labels = distinct(whole, [f"{number} · {label}" for number, label in enumerate(whole, 1)])
+    keys = [
+        _key(ask, label, Use(step=ask.draft.step)) for ask, label in zip(asks, labels, strict=True)
     ]
-    document = (
-        Lines(((Strong("Which question is this for?"),),)),
-        Quote(clipped(visible(text), TYPED_LENGTH)),
-        Lines((("You can also reply to the card you mean.",),)),
+    document = Group(
+        (
+            line(strong("Which question is this for?")),
+            Quote(clipped(visible(text), TYPED_LENGTH)),
+            line("You can also reply to the card you mean."),
+        )
     )
-    return Message(document=document, rows=(*in_rows(buttons, 1), (_no("Neither"),)))
+    return Message(document=(document,), rows=(*in_rows(keys, 1), (_no("Neither"),)))
 
 
 def use_it(ask: Ask) -> Message:
@@ -78,15 +102,6 @@ def use_it(ask: Ask) -> Message:
 def use_it_question(ask: Ask) -> Line:
     asked = Name(clipped(current_question(ask), ONE_QUESTION))
     return ("Use this as your answer to “", asked, "”?")
-
-
-def _labels(asks: Sequence[Ask]) -> list[str]:
-    """`project: question`, with a number where two would read the same."""
-    whole = [f"{_project(ask.project).text}: {current_question(ask)}" for ask in asks]
-    short = [fitted(label, PRIVATE.one) for label in whole]
-    if len(set(short)) < len(short):
-        short = [fitted(f"{i} · {label}", PRIVATE.one) for i, label in enumerate(whole, 1)]
-    return [beside_ours(label) for label in short]
 
 
 def current_question(ask: Ask) -> str:
@@ -153,7 +168,7 @@ def _with_numbers(first: str, items: Sequence[tuple[str, int, Line]], *, total: 
 
 def numbered(first: str, entries: Sequence[Line], *, total: int) -> Document:
     more: Line = (f"and {total - len(entries)} more",) if total > len(entries) else ()
-    return (Lines(((first,),)), Numbered(items=tuple((each,) for each in entries), more=more))
+    return (line(first), Numbered(items=tuple((each,) for each in entries), more=more))
 
 
 def history(rows: Sequence[Row], *, channel: str) -> Document:
@@ -167,7 +182,7 @@ def _ended(row: Row, channel: str) -> Lines:
     about, how = row.summary, row.how_it_ended(channel=channel)
     # A reason is no answer: it stands on the card.
     answered = about.said and not about.approval and about.state is not State.CANCELLED
-    said: Line = (": ", Strong(Name(clipped(about.said or "", ANSWER_LENGTH)))) if answered else ()
+    said: Line = (": ", strong(Name(clipped(about.said or "", ANSWER_LENGTH)))) if answered else ()
     return Lines(((f"{row.glyph} ", *row_entry(row)), (how, *said, " · ", Time(row.ended_at))))
 
 
@@ -186,7 +201,7 @@ def row_entry(row: Row) -> Line:
 
 
 def _entry(project: Project, words: str) -> Line:
-    return (Strong(_project(project)), ": ", Name(clipped(words, LIST_QUESTION)))
+    return (strong(_project(project)), ": ", Name(clipped(words, LIST_QUESTION)))
 
 
 def ends(deadline: float | None) -> Line:
@@ -198,7 +213,7 @@ def ends(deadline: float | None) -> Line:
 
 def remark(text: str) -> Document:
     """What the owner should know about the set-up."""
-    first: Line = (f"{REMARK_GLYPH} ", Strong(REMARK_HEADING))
+    first: Line = (f"{REMARK_GLYPH} ", strong(REMARK_HEADING))
     return (Lines((first, (Untrusted(clipped(text, REMARK_LENGTH)),))),)
 
 
@@ -212,23 +227,67 @@ def unreachable(service: str, *, since: float, now: float) -> Document:
 
 
 def notice_heading(notice: Notice) -> Line:
-    project, agent = _project(notice.project), _agent(notice)
+    project = _project(notice.project)
+    agent = Name(shortened(one_line(notice.agent.name), AGENT_LENGTH))
     if notice.level is Level.INFO:
-        return (f"{GLYPHS[notice.level]} ", Strong(project), " · ", agent)
-    level = Strong(notice.level.value.capitalize())
+        return (f"{GLYPHS[notice.level]} ", strong(project), " · ", agent)
+    level = strong(notice.level.value.capitalize())
     return (f"{GLYPHS[notice.level]} ", level, " · ", project, " · ", agent)
 
 
-def operation_heading(notice: Notice, end: OperationSummary) -> Lines:
-    """Which command ended, how, and in which project."""
-    title = Strong(Name(clipped(end.title, COMMAND_LENGTH)))
-    first: Line = (f"{end.glyph} ", title, f" {end.word} · ", _project(notice.project))
-    return Lines((first, (Untrusted(clipped(end.how, HOW_LENGTH)),)))
+def operation_end(notice: Notice, end: OperationEnd, chat: Capabilities[T]) -> Message:
+    """How one operation ended. All that it printed is sent on a tap, or is in the web inbox."""
+    said = summarize_operation(end)
+    title = strong(Name(clipped(said.title, COMMAND_LENGTH)))
+    first: Line = (f"{said.glyph} ", title, f" {said.word} · ", _project(notice.project))
+    heading = Lines((first, (Untrusted(clipped(said.how, HOW_LENGTH)),)))
+    whole: Line = (WHOLE_IN_INBOX,) if end.whole and not chat.buttons else ()
+    shown = Group((heading, Output(said.tail, chat.output), Lines((whole,))), tight=True)
+    rows = ((_output_key(end, "Whole output"),),) if end.whole and chat.buttons else ()
+    return Message(document=(shown,), rows=rows)
+
+
+def operation_ends(notices: Sequence[tuple[Notice, OperationEnd]]) -> Message | None:
+    """Several that ended well, a line each; None if they are too many for one message."""
+    printed = [end for _, end in notices if end.whole]
+    if len(printed) > MOST_OUTPUTS or len(notices) > 2 * MOST_OUTPUTS:
+        return None
+    count = strong(f"{len(notices)} commands finished")
+    first = line("✅ ", count, " · ", _project(notices[0][0].project))
+    titles = [summarize_operation(end).title for end in printed]
+    labels = distinct(
+        [f"Output: {title}" for title in titles],
+        [f"Output {number}: {title}" for number, title in enumerate(titles, 1)],
+    )
+    keys = [_output_key(end, label) for end, label in zip(printed, labels, strict=True)]
+    document = (first, Lines(tuple(_finished(end) for _, end in notices)))
+    return Message(document=document, rows=tuple(in_rows(keys, 1)))
+
+
+def _finished(end: OperationEnd) -> Line:
+    said = summarize_operation(end)
+    title, how = clipped(said.title, COMMAND_LENGTH), clipped(said.how, HOW_LENGTH)
+    return ("• ", Name(title), f" · {how}")
+
+
+def _output_key(end: OperationEnd, label: str) -> Key:
+    return Key(text=label, data=encode(OutputTap(operation_id=end.id)))
+
+
+def output_file(operation_id: str, content: bytes) -> File:
+    """All of it or, if that is too much for a phone, both ends."""
+    return File(name=output_name(operation_id), content=bounded(content, OUTPUT_FILE_BYTES))
+
+
+def bounded(content: bytes, most: int) -> bytes:
+    if len(content) <= most:
+        return content
+    head, tail = content[: most // 2], content[-most // 2 :]
+    head = head[: head.rfind(b"\n") + 1] or head
+    tail = tail[tail.find(b"\n") + 1 :] or tail
+    left_out = len(content) - len(head) - len(tail)
+    return head + f"\n… {left_out:,} bytes are left out here …\n\n".encode() + tail
 
 
 def _project(project: Project) -> Name:
     return Name(shortened(one_line(project.name), PROJECT_LENGTH))
-
-
-def _agent(notice: Notice) -> Name:
-    return Name(shortened(one_line(notice.agent.name), AGENT_LENGTH))

@@ -14,9 +14,9 @@ from chatbridge.channels.chat.document import (
     Lines,
     Name,
     Numbered,
-    Strong,
     Time,
     Untrusted,
+    strong,
 )
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card
@@ -34,7 +34,7 @@ ONE_OF_MANY, ANSWER_OF_MANY = 100, 200
 class Outcome:
     heading: Line
     asked: Block
-    """Questions and answers; a channel shows what an approval was about in its own way."""
+    """Questions and answers; an approval has more to show."""
     reason: Line
     remarks: tuple[Line, ...]
 
@@ -43,7 +43,7 @@ def outcome(card: Card, *, viewer: str | None, now: float, scale: int = 1) -> Ou
     """`viewer` is the person whose private chat this is. Answers of a form are cut to 1/`scale` of
     their usual length."""
     return Outcome(
-        heading=(f"{card.glyph} ", Strong(outcome_text.heading(card)), " · ", project(card)),
+        heading=(f"{card.glyph} ", strong(outcome_text.heading(card)), " · ", project(card)),
         asked=_asked(card, scale),
         reason=_sentence(outcome_text.reason(card)),
         remarks=tuple(map(_sentence, outcome_text.remarks(card, viewer=viewer, now=now))),
@@ -60,9 +60,9 @@ def asked_line(source: str, limit: int) -> Untrusted:
 
 
 def answer(line: Answered, limit: int) -> Inline:
-    return (
-        Faint("skipped") if line.answer is None else Strong(Untrusted(clipped(line.answer, limit)))
-    )
+    if line.answer is None:
+        return Faint(("skipped",))
+    return strong(Untrusted(clipped(line.answer, limit)))
 
 
 def pairs(

@@ -14,7 +14,7 @@ from chatbridge.channels.matrix.inbound.unaddressed_messages import Plain
 from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.render import notices
-from chatbridge.channels.matrix.render.reactions import key_for
+from chatbridge.channels.matrix.render.card import key_for
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from chatbridge.channels.chat.hints import ReactionView
+from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.matrix.client import content
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.content import transaction
@@ -47,8 +47,8 @@ from chatbridge.channels.matrix.outbound.planner import (
 )
 from chatbridge.channels.matrix.outbound.visibility import Sightings
 from chatbridge.channels.matrix.render import notices
-from chatbridge.channels.matrix.render.announcement import draw_notice
 from chatbridge.channels.matrix.render.html import Words
+from chatbridge.channels.matrix.render.notices import draw_notice
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
@@ -191,10 +191,10 @@ class Chat:
             cleanup_only=isinstance(left, TakeSeed | TakeReminder),
         )
 
-    async def _seen(self, ask: Ask, card: Card, place: Place | None) -> ReactionView:
+    async def _seen(self, ask: Ask, card: Card, place: Place | None) -> Seen:
         multi = card.type is QuestionType.MULTI_SELECT
         reacted = await self.picks.of(ask, place.newest.event) if multi and place else {}
-        return ReactionView(
+        return Seen(
             now=self._clock.time(),
             reactions=self._reactions,
             reacted=frozenset(reacted.values()),

@@ -10,13 +10,17 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from chatbridge.channels.chat.hints import ReactionView
+from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.matrix.outbound.card_messages import Part, Place, Seed
-from chatbridge.channels.matrix.render.approvals import pages_of
-from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
-from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.matrix.render.card import (
+    draw_card,
+    draw_past,
+    draw_reminder,
+    draw_root,
+    keys,
+    pages_of,
+)
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.channels.matrix.render.reactions import keys
 from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.cards.card import Card
 from chatbridge.core.model import Ask, new_draft
@@ -70,11 +74,11 @@ class TakeReminder:
 Deed = Send | SendPage | Edit | AddSeed | TakeSeed | Remind | TakeReminder
 
 
-def next_deed(ask: Ask, card: Card, place: Place | None, seen: ReactionView) -> Deed | None:
+def next_deed(ask: Ask, card: Card, place: Place | None, seen: Seen) -> Deed | None:
     return next(_deeds(ask, card, place, seen), None)
 
 
-def _deeds(ask: Ask, card: Card, place: Place | None, seen: ReactionView) -> Iterator[Deed]:
+def _deeds(ask: Ask, card: Card, place: Place | None, seen: Seen) -> Iterator[Deed]:
     """In the order of what a person waits for most."""
     if place is None:
         yield Send(drawing=draw_card(card, seen))
@@ -117,7 +121,7 @@ def current(card: Card, place: Place) -> Part | None:
     return newest if card.view is not None and newest.step == card.step else None
 
 
-def _root(card: Card, seen: ReactionView) -> Words:
+def _root(card: Card, seen: Seen) -> Words:
     return draw_card(card, seen) if card.view is None else draw_root(card, seen)
 
 
@@ -126,14 +130,14 @@ def _edit(part: Part, drawing: Words) -> Iterator[Edit]:
         yield Edit(part=part, drawing=drawing)
 
 
-def _missing_seeds(card: Card, part: Part, seen: ReactionView) -> Iterator[AddSeed]:
+def _missing_seeds(card: Card, part: Part, seen: Seen) -> Iterator[AddSeed]:
     there = {seed.emoji for seed in part.seeds}
     for key in keys(card) if seen.reactions else ():
         if key.emoji not in there:
             yield AddSeed(part=part, emoji=key.emoji)
 
 
-def _reminder(ask: Ask, card: Card, place: Place, seen: ReactionView) -> Iterator[Deed]:
+def _reminder(ask: Ask, card: Card, place: Place, seen: Seen) -> Iterator[Deed]:
     due = remind_at(ask)
     to_remind = ask.open and due is not None and due <= seen.now
     if place.reminder and not to_remind:

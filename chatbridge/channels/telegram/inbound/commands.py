@@ -6,6 +6,7 @@ import re
 
 from telegram import Message
 
+from chatbridge.channels.chat import approvals
 from chatbridge.channels.chat import notices as chat_notices
 from chatbridge.channels.chat.card_requests import Wish
 from chatbridge.channels.chat.document import Document
@@ -14,7 +15,7 @@ from chatbridge.channels.telegram.inbound.people import person_of
 from chatbridge.channels.telegram.inbound.replies import Voice
 from chatbridge.channels.telegram.inbound.texts import replied_to
 from chatbridge.channels.telegram.outbound.chat import Chat
-from chatbridge.channels.telegram.render import approvals, notices
+from chatbridge.channels.telegram.render import notices
 from chatbridge.core.cards.phrases import format_end, format_only_on
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import form

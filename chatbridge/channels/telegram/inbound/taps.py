@@ -11,6 +11,7 @@ from functools import partial
 
 from telegram import CallbackQuery, Message
 
+from chatbridge.channels.chat import approvals
 from chatbridge.channels.chat.callback_data import (
     Neither,
     Output,
@@ -21,6 +22,7 @@ from chatbridge.channels.chat.callback_data import (
     decode,
     question_shown,
 )
+from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.card_requests import Wish
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Rejected
@@ -31,8 +33,6 @@ from chatbridge.channels.telegram.inbound.replies import Spawn
 from chatbridge.channels.telegram.inbound.texts import TAKEN, put_text
 from chatbridge.channels.telegram.outbound.card_messages import from_text
 from chatbridge.channels.telegram.outbound.chat import Chat
-from chatbridge.channels.telegram.render import approvals
-from chatbridge.channels.telegram.render.card import toast
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.card import AskAction

@@ -7,11 +7,12 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.outcome import AGENT_LENGTH, PROJECT_LENGTH
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.outbound.writer import Writer
-from chatbridge.channels.telegram.render.card import Drawing
+from chatbridge.channels.telegram.render.card import Drawing, draw_end, draw_ends
 from chatbridge.channels.telegram.render.html import (
     Run,
     Text,
@@ -22,8 +23,6 @@ from chatbridge.channels.telegram.render.html import (
     to_html,
     width,
 )
-from chatbridge.channels.telegram.render.long_questions import File
-from chatbridge.channels.telegram.render.operations import draw_end, draw_ends
 from chatbridge.core.model import GLYPHS, Level, Notice
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import clipped, isolated, one_line, prose, shortened, visible

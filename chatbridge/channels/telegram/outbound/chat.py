@@ -13,7 +13,10 @@ from functools import partial
 from telegram import ForceReply
 
 from chatbridge.channels.chat import notices
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.card import placeholder
 from chatbridge.channels.chat.card_requests import Wish, Wishes
+from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.keyboard import takes_typing
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Migrated, Rejected
@@ -31,14 +34,13 @@ from chatbridge.channels.telegram.outbound.visibility import Sightings
 from chatbridge.channels.telegram.outbound.writer import Writer
 from chatbridge.channels.telegram.render.card import (
     Drawing,
-    Seen,
+    Overflow,
     draw_card,
     draw_prompt,
     draw_reminder,
-    placeholder,
+    overflow,
 )
 from chatbridge.channels.telegram.render.html import write
-from chatbridge.channels.telegram.render.long_questions import File, Overflow, overflow
 from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from telegram import ForceReply
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.chat.document import Rows
+from chatbridge.channels.chat.document import File, Rows
 from chatbridge.channels.telegram.client.api import Api, Sent
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.outbound.topics import Topics
 from chatbridge.channels.telegram.render.html import write
-from chatbridge.channels.telegram.render.long_questions import File
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Project
 from chatbridge.core.ports import Clock

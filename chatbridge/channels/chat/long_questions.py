@@ -1,0 +1,220 @@
+"""What of a question stands in its card, and where the rest is, so that nothing an agent wrote is
+lost: in continuation messages and files that go with the card, or in the web inbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Generic
+
+from chatbridge.channels.chat import approvals
+from chatbridge.channels.chat.capabilities import Capabilities, Continuations, Room, T
+from chatbridge.channels.chat.document import (
+    Block,
+    Document,
+    Faint,
+    File,
+    Group,
+    Line,
+    Markdown,
+    Name,
+    Option,
+    Options,
+    Untrusted,
+    line,
+    paragraph,
+)
+from chatbridge.channels.chat.hints import DECLARED_LENGTH
+from chatbridge.channels.chat.keyboard import label_of, needs_list
+from chatbridge.channels.chat.outcome import PROJECT_LENGTH
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import Card, Choice, Role
+from chatbridge.core.model import Ask, Status, View
+from chatbridge.core.text import clipped, one_line, shortened, visible
+
+IN_THE_INBOX = "The whole question is in the web inbox."
+ALL = Room()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overflow(Generic[T]):
+    leaflets: tuple[T, ...] = ()
+    """Messages that come before the card."""
+    before: tuple[File, ...] = ()
+    after: tuple[File, ...] = ()
+    questions: tuple[int, ...] = ()
+    """Those whose cards refer to what was sent before them."""
+
+
+# ── in the card ───────────────────────────────────────────────────────────────────────────────────
+
+
+def fitted(make: Callable[[Room], Document], chat: Capabilities[T], *, now: float) -> T:
+    """A card, cut so that it fits; where there are continuations, they hold what does not."""
+    for room in (ALL,) if chat.continuations else chat.rooms:
+        written = chat.write(make(room), now=now)
+        if chat.size(written) < chat.room:
+            break
+    return written
+
+
+def question(
+    card: Card, chat: Capabilities[T], room: Room, *, listed: bool, overflowed: bool
+) -> Group:
+    """A question, with its options where they are `listed`. `overflowed`: it was sent whole before
+    the card."""
+    if chat.continuations is None:
+        return Group(tuple(_cut_question(card, room, listed=listed)))
+    if overflowed:
+        return _short_question(card, chat, chat.continuations)
+    return _whole_question(card, listed=listed)
+
+
+def _cut_question(card: Card, room: Room, *, listed: bool) -> Iterator[Block]:
+    yield Markdown(source=card.question, limit=room.question, left_out=f"… {IN_THE_INBOX}")
+    shown = card.choices[: room.options] if listed else ()
+    yield Options(items=tuple(_option(c, c.label, c.description, room) for c in shown))
+    if listed and len(shown) < len(card.choices):
+        yield line(f"… and {len(card.choices) - len(shown)} more. {IN_THE_INBOX}")
+
+
+def _short_question(card: Card, chat: Capabilities[T], more: Continuations[T]) -> Group:
+    for room in chat.rooms:
+        items = (_option(c, label_of(c), one_line(c.description or ""), room) for c in card.choices)
+        options = Options(items=tuple(items))
+        if chat.size(chat.write((options,), now=0.0)) <= more.options:
+            break
+    else:
+        options = replace(options, limit=more.options)
+    above = line(Faint(("The whole question is above.",)))
+    return Group((Markdown(source=card.question, limit=chat.rooms[0].question), above, options))
+
+
+def _whole_question(card: Card, *, listed: bool, whole: bool = False) -> Group:
+    asked = Markdown(source=card.question, whole=whole)
+    items = (_option(c, label_of(c), c.description, ALL) for c in card.choices if listed)
+    return Group((asked, Options(items=tuple(items))))
+
+
+def fits(card: Card, chat: Capabilities[T]) -> bool:
+    """Whether the card can hold its question whole, in a private chat and in a group."""
+    body = _whole_question(card, listed=needs_list(card, chat, private=False))
+    return chat.size(chat.write((body,), now=0.0)) <= chat.room and not _declares_much(card)
+
+
+def _declares_much(card: Card) -> bool:
+    """Whether the declared default has to go along. It is the whole ask's: once is enough."""
+    declared = card.declared or ""
+    return card.number == 1 and clipped(declared, DECLARED_LENGTH) != declared
+
+
+def _option(choice: Choice, label: str, description: str | None, room: Room) -> Option:
+    return Option(
+        number=choice.number,
+        label=label if room.label is None else clipped(label, room.label),
+        recommended=choice.recommended,
+        description=_cut_description(description or "", room.description),
+    )
+
+
+def _cut_description(text: str, limit: int | None) -> str:
+    if limit is None:
+        return text
+    return clipped(text, limit) if limit else ""
+
+
+# ── beside it ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def overflow(ask: Ask, chat: Capabilities[T]) -> Overflow[T]:
+    """What belongs to an ask beside its card, for all its questions; nothing for most asks."""
+    more = chat.continuations
+    if more is None:
+        return Overflow()
+    if ask.approval:
+        return _of_approval(ask, chat)
+    leaflets: list[T] = []
+    before: list[File] = []
+    after: list[File] = []
+    questions: list[int] = []
+    for i, question in enumerate(ask.questions):
+        card = _card_of(ask, i, chat)
+        if fits(card, chat):
+            if _is_shortened(card, chat):
+                after.append(_file(ask, i, visible(question.text)))
+            continue
+        questions.append(i)
+        parts = _parts(ask, i, card, chat, more)
+        leaflets += parts
+        if not parts:
+            before.append(_file(ask, i, "\n".join(_whole_as_text(card, chat))))
+    return Overflow(
+        leaflets=tuple(leaflets),
+        before=tuple(before),
+        after=tuple(after),
+        questions=tuple(questions),
+    )
+
+
+def _of_approval(ask: Ask, chat: Capabilities[T]) -> Overflow[T]:
+    """All of what it is about: when somebody asks for it, or at once if no card can hold it. Until
+    it is out, nothing can be allowed."""
+    card = _card_of(ask, 0, chat)
+    if card.subject is None or card.button(Role.SHOW_ALL):
+        return Overflow()
+    if not ask.draft.whole and not approvals.is_cut(card, chat):
+        return Overflow()
+    whole = "\n\n".join([*approvals.left_out(card, chat), card.subject.code])
+    return Overflow(after=(File(name=f"approval-{ask.id[:8]}.txt", content=whole.encode()),))
+
+
+def _card_of(ask: Ask, question: int, chat: Capabilities[T]) -> Card:
+    """The card that shows this question of the ask."""
+    draft = replace(ask.draft, view=View.QUESTION, at=question)
+    return build_card(replace(ask, status=Status.OPEN, draft=draft), channel=chat.channel)
+
+
+def _is_shortened(card: Card, chat: Capabilities[T]) -> bool:
+    """Whether the card shows only the beginning and the end of some code in its question."""
+    short, whole = (Markdown(source=card.question, whole=whole) for whole in (False, True))
+    return chat.write((short,), now=0.0) != chat.write((whole,), now=0.0)
+
+
+def _parts(
+    ask: Ask, question: int, card: Card, chat: Capabilities[T], more: Continuations[T]
+) -> tuple[T, ...]:
+    """All of it as continuation messages; none if those were too many."""
+    declared: Document = ()
+    if card.declared and _declares_much(card):
+        declared = paragraph(Faint(("Used if nobody answers:\n",)), Untrusted(card.declared))
+    listed = needs_list(card, chat, private=False)
+    whole = Group((_whole_question(card, listed=listed, whole=True), *declared))
+    if chat.size(chat.write((whole,), now=0.0)) > more.most * more.room:
+        return ()  # without cutting it: there may be much of it
+    project = Name(shortened(one_line(ask.project.name), PROJECT_LENGTH))
+    what = f"question {question + 1}" if len(ask.questions) > 1 else "the question"
+
+    def title(number: int, count: int) -> Line:
+        first = f"{number}/{count} of {what}" if count > 1 else what.capitalize()
+        return (Faint((f"{first} for ", project)),)
+
+    parts = more.split((whole,), room=more.room, title=title)
+    return tuple(parts) if len(parts) <= more.most else ()
+
+
+def _whole_as_text(card: Card, chat: Capabilities[T]) -> Iterator[str]:
+    yield card.question
+    if needs_list(card, chat, private=False):
+        yield ""
+        for choice in card.choices:
+            recommended = " (recommended)" if choice.recommended else ""
+            yield f"{choice.number}. {label_of(choice)}{recommended}"
+            if choice.description:
+                yield choice.description
+    if _declares_much(card):
+        yield f"\nUsed if nobody answers: {card.declared}"
+
+
+def _file(ask: Ask, question: int, text: str) -> File:
+    which = f"-{question + 1}" if len(ask.questions) > 1 else ""
+    return File(name=f"question-{ask.id[:8]}{which}.txt", content=text.encode())
