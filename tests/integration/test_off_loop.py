@@ -28,7 +28,7 @@ from tests.fakes.inbox import COMMAND, SELECT
 from tests.fakes.loop_watch import calls_in_this_thread
 from tests.fakes.telegram_desk import Telegram, running_telegram
 
-LONG = "x" * (MATRIX.approvals.code + 1)
+LONG = "x" * (MATRIX.code + 1)
 assert COMMAND.subject
 LONG_COMMAND = replace(COMMAND, subject=replace(COMMAND.subject, code=LONG))
 LONG_SELECT = replace(SELECT, text=f"Which database? {LONG}")

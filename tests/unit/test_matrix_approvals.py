@@ -269,7 +269,7 @@ def test_everything_fits_an_event(shown: Ask, seen: Seen) -> None:
 
 @given(codes)
 def test_pages_are_all_of_it_to_the_letter(code: str) -> None:
-    whole = code + "x" * MATRIX.approvals.code
+    whole = code + "x" * MATRIX.code
     shown = replace(card(ask(approval())), subject=Subject(code=whole))
     parts = [part for page in pages(shown, MATRIX) for part in page if isinstance(part, Code)]
     assert "".join(part.text for part in parts) == whole

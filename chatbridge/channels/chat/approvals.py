@@ -38,7 +38,7 @@ def screen(card: Card, seen: Seen, chat: Capabilities[T]) -> Group:
     if subject is None:
         return Group((_asked(card, chat),))
     whole = _where_the_whole_is(card, seen, chat)
-    about = about_blocks(card, chat, limit=chat.approvals.code)
+    about = about_blocks(card, chat, limit=chat.code)
     beyond: Line = (subject.beyond,) if subject.beyond else ()
     marked: Line = (MARKED,) if chat.buttons and card.view is View.CONFIRM_DESTRUCTIVE else ()
     return Group(
@@ -51,7 +51,11 @@ def _asked(card: Card, chat: Capabilities[T]) -> Block:
         return line(strong(f"Allow {_this(card, chat)} until the session ends?"))
     if card.view is View.CONFIRM_DESTRUCTIVE:
         return line(strong(REALLY))
-    return Markdown(source=card.question, limit=chat.approvals.question)
+    return _question(card, chat)
+
+
+def _question(card: Card, chat: Capabilities[T]) -> Markdown:
+    return Markdown(source=card.question, limit=chat.approval_question)
 
 
 def _this(card: Card, chat: Capabilities[T]) -> str:
@@ -80,7 +84,7 @@ def about_blocks(card: Card, chat: Capabilities[T], *, limit: int) -> Document:
         return ()
     folder: Line = ()
     if subject.folder:
-        folder = (f"{subject.where} ", Path(subject.folder, chat.approvals.path))
+        folder = (f"{subject.where} ", Path(subject.folder, chat.path))
     # What the card left out before is not there to be counted.
     code = _code(subject, limit, counted=not card.button(Role.SHOW_ALL))
     return (_file(card, subject, chat), code, Lines((folder,)))
@@ -89,10 +93,10 @@ def about_blocks(card: Card, chat: Capabilities[T], *, limit: int) -> Document:
 def _file(card: Card, subject: Subject, chat: Capabilities[T]) -> Lines:
     leads: Line = ()
     if subject.leads_to:
-        leads = ("leads to ", Path(subject.leads_to, chat.approvals.path))
+        leads = ("leads to ", Path(subject.leads_to, chat.path))
     if not subject.file:
         return Lines((("its path ", *leads),)) if leads else Lines(())
-    named: Line = (Path(subject.file, chat.approvals.path),)
+    named: Line = (Path(subject.file, chat.path),)
     if subject.language == DIFF and not card.button(Role.SHOW_ALL):  # what is cut is not counted
         rows = subject.code.split("\n")  # none of them names a file
         added, removed = (sum(row.startswith(mark) for row in rows) for mark in "+-")
@@ -109,11 +113,11 @@ def ended(card: Card, chat: Capabilities[T], asked: Block) -> Document:
     command needs no question to be understood, and a file's name stands for its change."""
     subject = card.subject
     if chat.threads:
-        return (asked, *about_blocks(card, chat, limit=chat.approvals.ended_code))
+        return (asked, *about_blocks(card, chat, limit=chat.ended_code))
     question = line(asked_line(card.lines[0].question, ENDED_QUESTION))
     if subject is None:
         return (question,)
-    code = _code(subject, chat.approvals.ended_code)
+    code = _code(subject, chat.ended_code)
     about = _file(card, subject, chat) if subject.file else code
     return (Group((about,) if _is_command(card) else (question, about), tight=True),)
 
@@ -126,26 +130,20 @@ def is_cut(card: Card, chat: Capabilities[T]) -> bool:
     subject = card.subject
     if subject is None:
         return False
-    shown = _code(subject, chat.approvals.code)
-    return _differ(shown, _code(subject, None), chat) or bool(left_out(card, chat))
+    shown, whole = (_code(subject, limit) for limit in (chat.code, None))
+    return chat.is_cut(shown, whole) or bool(left_out(card, chat))
 
 
 def left_out(card: Card, chat: Capabilities[T]) -> Sequence[str]:
     """What stands around the code and is too long for the card."""
-    limits, subject = chat.approvals, card.subject
-    shown = Markdown(source=card.question, limit=limits.question)
-    found = [card.question] if _differ(shown, Markdown(source=card.question), chat) else []
+    subject, question = card.subject, Markdown(source=card.question)
     paths = (subject.file, subject.leads_to, subject.folder) if subject else ()
-    found += [
+    found = [card.question] if chat.is_cut(_question(card, chat), question) else []
+    return found + [
         path
         for path in paths
-        if path and _differ(line(Path(path, limits.path)), line(Path(path)), chat)
+        if path and chat.is_cut(line(Path(path, chat.path)), line(Path(path)))
     ]
-    return found
-
-
-def _differ(shown: Block, whole: Block, chat: Capabilities[T]) -> bool:
-    return chat.write((shown,), now=0.0) != chat.write((whole,), now=0.0)
 
 
 def pages(card: Card, chat: Capabilities[T]) -> Sequence[Document]:
@@ -166,17 +164,12 @@ def pages(card: Card, chat: Capabilities[T]) -> Sequence[Document]:
 
 def _split(text: str, subject: Subject, chat: Capabilities[T]) -> Iterator[str]:
     """The text in parts that fit a message each, cut at lines where that keeps half of it."""
-    page = chat.approvals.page
     while text:
-        length = min(len(text), page)
-        while _size(text[:length], subject, chat) > page:
+        length = min(len(text), chat.page)
+        while chat.size_of(Code(text=text[:length], language=subject.language)) > chat.page:
             length = length * 3 // 4
         if length < len(text):
             at_line = text.rfind("\n", length // 2, length)
             length = at_line + 1 if at_line > 0 else length
         yield text[:length]
         text = text[length:]
-
-
-def _size(text: str, subject: Subject, chat: Capabilities[T]) -> int:
-    return chat.size(chat.write((Code(text=text, language=subject.language),), now=0.0))

@@ -9,24 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from chatbridge.channels.chat.document import Document, Line
+from chatbridge.channels.chat.document import Block, Document, Line
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-
-
-class Write(Protocol[T_co]):
-    """Writes a document in a channel's markup."""
-
-    def __call__(self, document: Document, *, now: float) -> T_co: ...
-
-
-class Split(Protocol[T_co]):
-    """Writes a document as messages of `room` each, below `title(number, of how many)`."""
-
-    def __call__(
-        self, document: Document, *, room: int, title: Callable[[int, int], Line]
-    ) -> Sequence[T_co]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,29 +51,21 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """How wide a label may be with so many buttons in its row."""
-
-    one: int
-    two: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Buttons:
+    """How many and how wide: a label alone in its row, and one of two in a row, in columns."""
+
     most_options: int
     """With more options, the others are chosen by their number."""
-    private: Columns
-    group: Columns
-
-    def columns(self, *, private: bool) -> Columns:
-        return self.private if private else self.group
+    private: tuple[int, int]
+    group: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuations(Generic[T]):
     """Messages and files that go with a card and hold what it cannot."""
 
-    split: Split[T]
+    split: Callable[[Document, int, Callable[[int, int], Line]], Sequence[T]]
+    """Write a document as messages of so much room, below a title for a number of so many."""
     room: int
     most: int
     """What takes more messages is sent as a file."""
@@ -95,35 +73,44 @@ class Continuations(Generic[T]):
     """How much of the options a card repeats whose question is in continuations."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approvals:
-    """How much of an approval is shown, in units of the message's size."""
+class Writer(Protocol[T_co]):
+    """Writes a document in a channel's markup."""
 
-    question: int
-    path: int
-    code: int
-    ended_code: int
-    root_code: int = 0
-    """At the root of a thread."""
-    page: int = 0
-    """A message of what a card cannot hold, where that is not sent as a file."""
+    def __call__(self, document: Document, *, now: float) -> T_co: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities(Generic[T]):
+    """Sizes are in the unit in which the service counts, which is that of `size`."""
+
     channel: str
-    write: Write[T]
+    write: Writer[T]
     size: Callable[[T], int]
-    room: int
+    card: int
     """The largest card; for a channel with continuations, its question with the options."""
     rooms: tuple[Room, ...]
     """What is shown of a card that is too large, from much to little."""
-    approvals: Approvals
+    approval_question: int
+    path: int
+    code: int
+    """Of an approval, while it is open; then, once it has ended."""
+    ended_code: int
     output: int
     """How much of an operation's output is shown."""
     buttons: Buttons | None = None
     """Without them, people react or type."""
     continuations: Continuations[T] | None = None
-    """Without them, a card that is too large refers to the web inbox."""
+    """Without them, a card that is too large refers to the web inbox, and what an approval is
+    about is sent on pages."""
+    page: int = 0
     threads: bool = False
     """Each step of an ask is a message of its own, in the ask's thread."""
+    root_code: int = 0
+    """Of an approval, at the root of its thread."""
+
+    def size_of(self, *blocks: Block) -> int:
+        return self.size(self.write(blocks, now=0.0))
+
+    def is_cut(self, block: Block, whole: Block) -> bool:
+        """Whether `block` shows less than `whole`, which is the same without a limit."""
+        return self.write((block,), now=0.0) != self.write((whole,), now=0.0)

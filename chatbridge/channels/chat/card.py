@@ -28,10 +28,11 @@ from chatbridge.channels.chat.outcome import (
     ONE_ANSWER,
     ONE_QUESTION,
     answer,
+    asked_block,
     asked_line,
-    outcome,
     pairs,
     project,
+    sentence,
 )
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.build import build_card
@@ -88,13 +89,14 @@ def _screen(
 
 def _ended(card: Card, seen: Seen, chat: Capabilities[T], room: Room) -> Document:
     viewer = seen.viewer if seen.private else None
-    found = outcome(card, viewer=viewer, now=seen.now, scale=room.scale)
-    asked = approvals.ended(card, chat, found.asked) if card.approval else (found.asked,)
+    first = line(f"{card.glyph} ", strong(outcome_text.heading(card)), " · ", project(card))
+    asked = asked_block(card, room.scale)
+    about = approvals.ended(card, chat, asked) if card.approval else (asked,)
+    reason = sentence(outcome_text.reason(card))
+    remarks = map(sentence, outcome_text.remarks(card, viewer=viewer, now=seen.now))
     if chat.buttons:
-        told: Document = (line(*found.reason), Lines(found.remarks))
-    else:
-        told = (Lines((found.reason, *found.remarks, *_offers(card, seen.now))),)
-    return (line(*found.heading), *asked, *told)
+        return (first, *about, line(*reason), Lines(tuple(remarks)))
+    return (first, *about, Lines((reason, *remarks, *_offers(card, seen.now))))
 
 
 def _offers(card: Card, now: float) -> Iterator[Line]:
@@ -149,7 +151,7 @@ def thread_root(card: Card, seen: Seen, chat: Capabilities[T]) -> Document:
         asked = Name(title) if title else f"{card.count} questions"
     done: Line = (f"{card.done} of {card.count} answered.",) if card.count > 1 else ()
     go_on = sentences((done, ("Go on in the thread.",), time_left(card, seen)))
-    about = approvals.about_blocks(card, chat, limit=chat.approvals.root_code)
+    about = approvals.about_blocks(card, chat, limit=chat.root_code)
     return (Lines(heading(card).lines[:1]), line(strong(asked)), *about, line(*go_on))
 
 

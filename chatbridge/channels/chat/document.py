@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chatbridge.core.cards import markup
+from chatbridge.core.cards.card import Choice
 
 Untrusted = markup.Plain
 InlineCode = markup.Code
@@ -68,25 +69,14 @@ class Numbered:
     """A numbered list; an item may have several lines."""
 
     items: tuple[tuple[Line, ...], ...]
-    title: Line = ()
-    more: Line = ()
-    """A last line without a number."""
     foldable: bool = False
     """A channel may fold it up if it is long."""
     spaced: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
-    number: int
-    label: str
-    recommended: bool
-    description: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Options:
-    items: tuple[Option, ...]
+    choices: tuple[Choice, ...]
     limit: int | None = None
 
 

@@ -31,29 +31,15 @@ _BLANK = "\u2800\ufffc"
 """What Telegram takes for empty although Unicode calls it a symbol."""
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 
-_OWN_LABELS = {
-    Role.OTHER: "Other…",
-    Role.BACK: "‹ Back",
-    Role.SKIP: "Skip",
-    Role.SEND: "Send answers",
-    Role.CANCEL: "Cancel…",
-    Role.CANCEL_NOW: "Cancel without a reason",
-    Role.EXTEND: "+15 min",
-    Role.ANYWAY: "Answer anyway",
-    Role.DISCARD: "Discard",
-    Role.EXPLAIN: "Ask to explain…",
-    Role.EXPLAIN_NOW: "Just explain more",
-    Role.REPHRASE: "Ask to rephrase",
-    Role.SHOW_ALL: "Show all",
-    Role.SESSION: "Allow for this session…",
-    Role.SESSION_NOW: "Yes, for this session",
-    Role.RUN_NOW: "Yes, run it",
-    Role.ALLOW: "Allow once",
-    Role.DENY: "Deny",
-    Role.DENY_WHY: "Deny, say why…",
-}
+_LABELS = {Role.CANCEL: "Cancel…", Role.CANCEL_NOW: "Cancel without a reason"}
 WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
-_RESERVED = {label.casefold() for label in (*_OWN_LABELS.values(), WRITE_LABEL)}
+_OURS = (
+    "other…|‹ back|skip|send answers|cancel…|cancel without a reason|+15 min|answer anyway|discard|"
+    "ask to explain…|just explain more|ask to rephrase|show all|allow for this session…|"
+    "yes, for this session|yes, run it|allow once|deny|deny, say why…|write answer…"
+)
+_RESERVED = frozenset(_OURS.split("|"))
+"""Labels that an option cannot have for itself: its button has a number then."""
 ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
 
 
@@ -117,7 +103,7 @@ def needs_list(card: Card, chat: Capabilities[T], *, private: bool) -> bool:
     alike = len(seen) < len(labels) or bool(seen & _RESERVED)
     if drop:
         alike |= _dropped_label(drop.label).casefold() in seen
-    room = chat.buttons.columns(private=private).one - _box_columns(card)
+    room = (chat.buttons.private if private else chat.buttons.group)[0] - _box_columns(card)
     return (
         alike
         or len(card.choices) > chat.buttons.most_options
@@ -161,16 +147,17 @@ def _key(card: Card, text: str, action: Action, style: str | None = None) -> Key
 def _option_rows(
     card: Card, seen: Seen, buttons: Buttons, *, listed: bool
 ) -> Iterator[tuple[Key, ...]]:
-    room, box = buttons.columns(private=seen.private), _box_columns(card)
+    alone, beside = buttons.private if seen.private else buttons.group
+    box = _box_columns(card)
     keys, two = [], len(card.choices) > 1
     for choice in card.choices[: buttons.most_options]:
         number = f"{choice.number} · " if listed else ""
         words = number + (label_of(choice) if listed else _said_by(choice))
-        text = number + beside_ours(fitted(words, room.one - box).removeprefix(number))
+        text = number + beside_ours(fitted(words, alone - box).removeprefix(number))
         if card.type is QuestionType.MULTI_SELECT:
             text = f"{ON if choice.picked else OFF} {text}"
         keys.append(_key(card, text, choice.action, SUCCESS if choice.picked else None))
-        two &= fits(words, room.two - box)
+        two &= fits(words, beside - box)
     return in_rows(keys, 2 if two else 1)
 
 
@@ -218,18 +205,14 @@ def _own_key(card: Card, role: Role, now: float) -> Key | None:
     button = card.button(role)
     if button is None:
         return None
-    label, style = _OWN_LABELS.get(role, button.label), _STYLES.get(role)
+    label, style = _LABELS.get(role, button.label), _STYLES.get(role)
     match role:
         case Role.DROP_OTHER:
             label = f"{ON} {_dropped_label(button.label)}"
         case Role.DONE if any(c.picked for c in card.choices) or card.button(Role.DROP_OTHER):
             style = PRIMARY
-        case Role.ALLOW:
-            label = button.label
-        case Role.BACK if card.view is View.CANCEL:
-            label = "‹ Keep it open"
-        case Role.BACK if card.view is View.OTHER and not card.approval:
-            label = "‹ Back to the options"
+        case Role.BACK:
+            label = f"‹ {button.label}"
         case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
             return None
         case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
@@ -240,7 +223,7 @@ def _own_key(card: Card, role: Role, now: float) -> Key | None:
 def extend_row(card: Card) -> Rows:
     """The one button of a reminder."""
     button = card.button(Role.EXTEND)
-    return ((_key(card, _OWN_LABELS[Role.EXTEND], AskAction.EXTEND),),) if button else ()
+    return ((_key(card, button.label, AskAction.EXTEND),),) if button else ()
 
 
 def distinct(labels: Sequence[str], numbered: Sequence[str]) -> list[str]:

@@ -18,7 +18,6 @@ from chatbridge.channels.chat.document import (
     Line,
     Markdown,
     Name,
-    Option,
     Options,
     Untrusted,
     line,
@@ -53,7 +52,7 @@ def fitted(make: Callable[[Room], Document], chat: Capabilities[T], *, now: floa
     """A card, cut so that it fits; where there are continuations, they hold what does not."""
     for room in (ALL,) if chat.continuations else chat.rooms:
         written = chat.write(make(room), now=now)
-        if chat.size(written) < chat.room:
+        if chat.size(written) < chat.card:
             break
     return written
 
@@ -73,16 +72,16 @@ def question(
 def _cut_question(card: Card, room: Room, *, listed: bool) -> Iterator[Block]:
     yield Markdown(source=card.question, limit=room.question, left_out=f"… {IN_THE_INBOX}")
     shown = card.choices[: room.options] if listed else ()
-    yield Options(items=tuple(_option(c, c.label, c.description, room) for c in shown))
+    yield Options(tuple(_cut(choice, room) for choice in shown))
     if listed and len(shown) < len(card.choices):
         yield line(f"… and {len(card.choices) - len(shown)} more. {IN_THE_INBOX}")
 
 
 def _short_question(card: Card, chat: Capabilities[T], more: Continuations[T]) -> Group:
+    choices = [replace(_named(c), description=one_line(c.description or "")) for c in card.choices]
     for room in chat.rooms:
-        items = (_option(c, label_of(c), one_line(c.description or ""), room) for c in card.choices)
-        options = Options(items=tuple(items))
-        if chat.size(chat.write((options,), now=0.0)) <= more.options:
+        options = Options(tuple(_cut(choice, room) for choice in choices))
+        if chat.size_of(options) <= more.options:
             break
     else:
         options = replace(options, limit=more.options)
@@ -92,14 +91,13 @@ def _short_question(card: Card, chat: Capabilities[T], more: Continuations[T]) -
 
 def _whole_question(card: Card, *, listed: bool, whole: bool = False) -> Group:
     asked = Markdown(source=card.question, whole=whole)
-    items = (_option(c, label_of(c), c.description, ALL) for c in card.choices if listed)
-    return Group((asked, Options(items=tuple(items))))
+    return Group((asked, Options(tuple(map(_named, card.choices if listed else ())))))
 
 
 def fits(card: Card, chat: Capabilities[T]) -> bool:
     """Whether the card can hold its question whole, in a private chat and in a group."""
     body = _whole_question(card, listed=needs_list(card, chat, private=False))
-    return chat.size(chat.write((body,), now=0.0)) <= chat.room and not _declares_much(card)
+    return chat.size_of(body) <= chat.card and not _declares_much(card)
 
 
 def _declares_much(card: Card) -> bool:
@@ -108,19 +106,16 @@ def _declares_much(card: Card) -> bool:
     return card.number == 1 and clipped(declared, DECLARED_LENGTH) != declared
 
 
-def _option(choice: Choice, label: str, description: str | None, room: Room) -> Option:
-    return Option(
-        number=choice.number,
-        label=label if room.label is None else clipped(label, room.label),
-        recommended=choice.recommended,
-        description=_cut_description(description or "", room.description),
-    )
+def _cut(choice: Choice, room: Room) -> Choice:
+    description = choice.description or ""
+    if room.description is not None:
+        description = clipped(description, room.description) if room.description else ""
+    label = choice.label if room.label is None else clipped(choice.label, room.label)
+    return replace(choice, label=label, description=description)
 
 
-def _cut_description(text: str, limit: int | None) -> str:
-    if limit is None:
-        return text
-    return clipped(text, limit) if limit else ""
+def _named(choice: Choice) -> Choice:
+    return replace(choice, label=label_of(choice))
 
 
 # ── beside it ─────────────────────────────────────────────────────────────────────────────────────
@@ -140,7 +135,9 @@ def overflow(ask: Ask, chat: Capabilities[T]) -> Overflow[T]:
     for i, question in enumerate(ask.questions):
         card = _card_of(ask, i, chat)
         if fits(card, chat):
-            if _is_shortened(card, chat):
+            # Of long code in a question, a card shows the beginning and the end.
+            shown, whole = (Markdown(source=card.question, whole=all_) for all_ in (False, True))
+            if chat.is_cut(shown, whole):
                 after.append(_file(ask, i, visible(question.text)))
             continue
         questions.append(i)
@@ -174,12 +171,6 @@ def _card_of(ask: Ask, question: int, chat: Capabilities[T]) -> Card:
     return build_card(replace(ask, status=Status.OPEN, draft=draft), channel=chat.channel)
 
 
-def _is_shortened(card: Card, chat: Capabilities[T]) -> bool:
-    """Whether the card shows only the beginning and the end of some code in its question."""
-    short, whole = (Markdown(source=card.question, whole=whole) for whole in (False, True))
-    return chat.write((short,), now=0.0) != chat.write((whole,), now=0.0)
-
-
 def _parts(
     ask: Ask, question: int, card: Card, chat: Capabilities[T], more: Continuations[T]
 ) -> tuple[T, ...]:
@@ -189,7 +180,7 @@ def _parts(
         declared = paragraph(Faint(("Used if nobody answers:\n",)), Untrusted(card.declared))
     listed = needs_list(card, chat, private=False)
     whole = Group((_whole_question(card, listed=listed, whole=True), *declared))
-    if chat.size(chat.write((whole,), now=0.0)) > more.most * more.room:
+    if chat.size_of(whole) > more.most * more.room:
         return ()  # without cutting it: there may be much of it
     project = Name(shortened(one_line(ask.project.name), PROJECT_LENGTH))
     what = f"question {question + 1}" if len(ask.questions) > 1 else "the question"
@@ -198,7 +189,7 @@ def _parts(
         first = f"{number}/{count} of {what}" if count > 1 else what.capitalize()
         return (Faint((f"{first} for ", project)),)
 
-    parts = more.split((whole,), room=more.room, title=title)
+    parts = more.split((whole,), more.room, title)
     return tuple(parts) if len(parts) <= more.most else ()
 
 

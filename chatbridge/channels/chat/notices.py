@@ -168,7 +168,8 @@ def _with_numbers(first: str, items: Sequence[tuple[str, int, Line]], *, total: 
 
 def numbered(first: str, entries: Sequence[Line], *, total: int) -> Document:
     more: Line = (f"and {total - len(entries)} more",) if total > len(entries) else ()
-    return (line(first), Numbered(items=tuple((each,) for each in entries), more=more))
+    items = Numbered(items=tuple((each,) for each in entries))
+    return (line(first), Group((items, Lines((more,))), tight=True))
 
 
 def history(rows: Sequence[Row], *, channel: str) -> Document:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from chatbridge.channels.chat.document import (
     Block,
     Faint,
+    Group,
     Inline,
     Line,
     Lines,
@@ -28,26 +28,6 @@ PROJECT_LENGTH, AGENT_LENGTH = 18, 14
 """How much of these names is shown, so that the question starts on a lock screen."""
 ONE_QUESTION, ONE_ANSWER = 300, 1_500
 ONE_OF_MANY, ANSWER_OF_MANY = 100, 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    heading: Line
-    asked: Block
-    """Questions and answers; an approval has more to show."""
-    reason: Line
-    remarks: tuple[Line, ...]
-
-
-def outcome(card: Card, *, viewer: str | None, now: float, scale: int = 1) -> Outcome:
-    """`viewer` is the person whose private chat this is. Answers of a form are cut to 1/`scale` of
-    their usual length."""
-    return Outcome(
-        heading=(f"{card.glyph} ", strong(outcome_text.heading(card)), " · ", project(card)),
-        asked=_asked(card, scale),
-        reason=_sentence(outcome_text.reason(card)),
-        remarks=tuple(map(_sentence, outcome_text.remarks(card, viewer=viewer, now=now))),
-    )
 
 
 def project(card: Card) -> Name:
@@ -74,7 +54,8 @@ def pairs(
         yield (asked, (answer(line, ANSWER_OF_MANY // scale),)) if answered else (asked,)
 
 
-def _asked(card: Card, scale: int) -> Block:
+def asked_block(card: Card, scale: int) -> Block:
+    """Questions and answers; those of a form are cut to 1/`scale` of their usual length."""
     answered = outcome_text.shows_answers(card)
     if card.count == 1:
         (line,) = card.lines
@@ -82,11 +63,11 @@ def _asked(card: Card, scale: int) -> Block:
         return Lines((asked, (answer(line, ONE_ANSWER),) if answered else ()))
     title: Line = (Name(clipped(card.title, ONE_OF_MANY)),) if card.title else ()
     items = tuple(pairs(card.lines, scale=scale, answered=answered))
-    return Numbered(items=items, title=title, foldable=True)
+    return Group((Lines((title,)), Numbered(items=items, foldable=True)), tight=True)
 
 
-def _sentence(sentence: outcome_text.Sentence) -> Line:
-    return tuple(map(_part, sentence))
+def sentence(parts: outcome_text.Sentence) -> Line:
+    return tuple(map(_part, parts))
 
 
 def _part(part: outcome_text.Part) -> Inline:

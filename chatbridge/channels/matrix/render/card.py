@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from chatbridge.channels.chat import approvals
 from chatbridge.channels.chat import card as cards
-from chatbridge.channels.chat.capabilities import Approvals, Capabilities, Room, Seen
+from chatbridge.channels.chat.capabilities import Capabilities, Room, Seen
 from chatbridge.channels.matrix.render.html import LIMIT, Words, size, write
 from chatbridge.core.cards.card import AskAction, Card
 from chatbridge.core.forms import emoji_shortcuts
@@ -18,7 +18,7 @@ MATRIX: Capabilities[Words] = Capabilities(
     channel="matrix",
     write=write,
     size=size,
-    room=LIMIT,
+    card=LIMIT,
     rooms=(
         Room(question=22_000, description=10_000),
         Room(question=12_000, description=2_000),
@@ -30,14 +30,12 @@ MATRIX: Capabilities[Words] = Capabilities(
         Room(question=2_000, label=40, description=0, options=40, scale=4),
         Room(question=2_000, label=20, description=0, options=20, scale=4),
     ),
-    approvals=Approvals(
-        question=2_000,
-        path=1_500,
-        code=18_000,
-        ended_code=6_000,
-        root_code=3_000,
-        page=LIMIT - 1_000,
-    ),
+    approval_question=2_000,
+    path=1_500,
+    code=18_000,
+    ended_code=6_000,
+    page=LIMIT - 1_000,
+    root_code=3_000,
     output=20_000,
     threads=True,
 )

@@ -19,6 +19,7 @@ from typing import assert_never
 from chatbridge import markdown
 from chatbridge.channels.chat import document as doc
 from chatbridge.core.cards import markup
+from chatbridge.core.cards.card import Choice
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.text import isolated, one_line
 
@@ -131,12 +132,10 @@ def _block(block: doc.Block, now: float) -> Words:
     match block:
         case doc.Lines(lines=lines):
             return _lines(lines, now).inside("p")
-        case doc.Numbered(items=items, title=title, more=more):
-            listed = _listed([_lines(item, now) for item in items], mark=". ")
-            above, below = (_inlines(each, now=now).inside("p") for each in (title, more))
-            return joined((above, listed, below), Words("\n"))
-        case doc.Options(items=options):
-            return _listed([_option(option) for option in options], mark=" ")
+        case doc.Numbered(items=items):
+            return _listed([_lines(item, now) for item in items], mark=". ")
+        case doc.Options(choices=choices):
+            return _listed([_option(choice) for choice in choices], mark=" ")
         case doc.Markdown():
             return _question(block)
         case doc.Code():
@@ -161,11 +160,11 @@ def _listed(items: Sequence[Words], *, mark: str) -> Words:
     return Words(body, "".join(f"<li>{item.html}</li>" for item in items)).inside("ol")
 
 
-def _option(option: doc.Option) -> Words:
+def _option(option: Choice) -> Words:
     first = _isolated(untrusted(option.label)).inside("strong")
     if option.recommended:
         first += trusted(" (recommended)")
-    text = option.description
+    text = option.description or ""
     if not text.strip():
         return first
     line = untrusted(one_line(text))

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat import keyboard, long_questions, notices
 from chatbridge.channels.chat.capabilities import (
-    Approvals,
     Buttons,
     Capabilities,
-    Columns,
     Continuations,
     Room,
     Seen,
@@ -28,17 +26,20 @@ TELEGRAM: Capabilities[str] = Capabilities(
     channel="telegram",
     write=write,
     size=length,
-    room=3_200,  # the rest of Telegram's 4,096 is for the longest frame there can be
+    card=3_200,  # the rest of Telegram's 4,096 is for the longest frame there can be
     rooms=(
         Room(question=300, label=200, description=120),
         *(Room(question=300, label=label, description=0) for label in (100, 40, 12)),
     ),
-    approvals=Approvals(question=200, path=160, code=3_000, ended_code=600),
+    approval_question=200,
+    path=160,
+    code=3_000,
+    ended_code=600,
     output=3_500,
     buttons=Buttons(
         most_options=90,  # Telegram takes 100 buttons; the rest is for the form's own
-        private=Columns(one=30, two=14),
-        group=Columns(one=27, two=12),  # avatars take room
+        private=(30, 14),
+        group=(27, 12),  # avatars take room
     ),
     continuations=Continuations(split=split, room=LIMIT - 100, most=4, options=2_000),
 )

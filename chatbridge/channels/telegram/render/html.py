@@ -17,6 +17,7 @@ from chatbridge import markdown
 from chatbridge.channels.chat import document as doc
 from chatbridge.core.cards import markup
 from chatbridge.core.cards.build import FIRST_LINES, HEAD, LAST_LINES, LONG_DIFF, TAIL
+from chatbridge.core.cards.card import Choice
 from chatbridge.core.cards.phrases import TIME_ONLY_SECONDS, WEEKDAY_ONLY_SECONDS, format_time
 from chatbridge.core.text import isolated, one_line
 
@@ -94,7 +95,7 @@ def write(document: doc.Document, *, now: float) -> str:
 
 
 def split(
-    document: doc.Document, *, room: int, title: Callable[[int, int], doc.Line]
+    document: doc.Document, room: int, title: Callable[[int, int], doc.Line]
 ) -> Sequence[str]:
     parts = pieces(joined(_block(block, 0.0) for block in document), room)
     titles = (_inlines(title(i, len(parts)), (), 0.0) for i in range(1, len(parts) + 1))
@@ -110,8 +111,8 @@ def _block(block: doc.Block, now: float) -> Text:
             return _lines(lines, now)
         case doc.Numbered():
             return _numbered(block, now)
-        case doc.Options(items=options, limit=limit):
-            return cut(joined(map(_option, options), apart="\n"), limit)
+        case doc.Options(choices=choices, limit=limit):
+            return cut(joined(map(_option, choices), apart="\n"), limit)
         case doc.Markdown(source=source, limit=limit, whole=whole):
             return cut(joined(blocks(source, whole=whole)), limit)
         case doc.Code():
@@ -145,13 +146,13 @@ def _numbered(block: doc.Numbered, now: float) -> Text:
     shown = sum(1 + units(line) // LINE_WIDTH for line in _characters(listed).split("\n"))
     if block.foldable and shown > LINES_AT_MOST:
         listed = tuple(replace(run, tags=(FOLDED_QUOTE, *run.tags)) for run in listed)
-    return _stacked((_lines((block.title,), now), listed, _lines((block.more,), now)), "\n")
+    return listed
 
 
-def _option(option: doc.Option) -> Text:
+def _option(option: Choice) -> Text:
     recommended = (Run(" (recommended)"),) if option.recommended else ()
     first = (Run(f"{option.number}. {isolated(option.label)}", ("b",)), *recommended)
-    text = option.description
+    text = option.description or ""
     if not text.strip():
         return first
     if units(text) > FOLDED_ABOVE:
