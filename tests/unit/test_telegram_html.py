@@ -8,20 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.render.html import (
-    Run,
-    Text,
-    blocks,
-    cut,
-    escape,
-    joined,
-    length,
-    pieces,
-    plain_text,
-    readable,
-    to_html,
-    width,
-)
+from chatbridge.channels.chat.runs import Run, Text, blocks, cut, joined, pieces, width
+from chatbridge.channels.telegram.render.html import escape, length, plain_text, readable, to_html
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.text import clipped, isolated, visible
 from chatbridge.markdown import headline

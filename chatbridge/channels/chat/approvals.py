@@ -7,20 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
-from chatbridge.channels.chat.document import (
-    Block,
-    Code,
-    Document,
-    Faint,
-    Group,
-    Line,
-    Lines,
-    Markdown,
-    Path,
-    line,
-    strong,
-)
 from chatbridge.channels.chat.outcome import asked_line
 from chatbridge.core.cards.build import MARKED, REALLY
 from chatbridge.core.cards.card import Card, Role
@@ -32,30 +20,33 @@ EARLY = "That was very quick. Tap again if you mean it."
 NOT_CANCELLED = "This one can be denied instead. Tap Deny."
 
 
-def screen(card: Card, seen: Seen, chat: Capabilities[T]) -> Group:
+def screen(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Group:
     """What is asked, and what about, as much as fits a card."""
     subject = card.subject
     if subject is None:
-        return Group((_asked(card, chat),))
+        return doc.Group((_asked(card, chat),))
     whole = _where_the_whole_is(card, seen, chat)
     about = about_blocks(card, chat, limit=chat.code)
-    beyond: Line = (subject.beyond,) if subject.beyond else ()
-    marked: Line = (MARKED,) if chat.buttons and card.view is View.CONFIRM_DESTRUCTIVE else ()
-    return Group(
-        (Group((_asked(card, chat), *about, Lines((whole,))), tight=True), Lines((beyond, marked)))
+    beyond: doc.Line = (subject.beyond,) if subject.beyond else ()
+    marked: doc.Line = (MARKED,) if chat.buttons and card.view is View.CONFIRM_DESTRUCTIVE else ()
+    return doc.Group(
+        (
+            doc.Group((_asked(card, chat), *about, doc.Lines((whole,))), tight=True),
+            doc.Lines((beyond, marked)),
+        )
     )
 
 
-def _asked(card: Card, chat: Capabilities[T]) -> Block:
+def _asked(card: Card, chat: Capabilities[T]) -> doc.Block:
     if card.view is View.SESSION:
-        return line(strong(f"Allow {_this(card, chat)} until the session ends?"))
+        return doc.line(doc.strong(f"Allow {_this(card, chat)} until the session ends?"))
     if card.view is View.CONFIRM_DESTRUCTIVE:
-        return line(strong(REALLY))
+        return doc.line(doc.strong(REALLY))
     return _question(card, chat)
 
 
-def _question(card: Card, chat: Capabilities[T]) -> Markdown:
-    return Markdown(source=card.question, limit=chat.approval_question)
+def _question(card: Card, chat: Capabilities[T]) -> doc.Markdown:
+    return doc.Markdown(source=card.question, limit=chat.approval_question)
 
 
 def _this(card: Card, chat: Capabilities[T]) -> str:
@@ -69,57 +60,57 @@ def _is_command(card: Card) -> bool:
     return bool(card.subject and card.subject.language == COMMAND)
 
 
-def _where_the_whole_is(card: Card, seen: Seen, chat: Capabilities[T]) -> Line:
+def _where_the_whole_is(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Line:
     if card.button(Role.SHOW_ALL) or not is_cut(card, chat):
         return ()
     if chat.continuations:
-        return (Faint(("All of it is in the file.",)),)
+        return (doc.Faint(("All of it is in the file.",)),)
     return () if seen.unsent else ("All of it is in this thread, page by page.",)
 
 
-def about_blocks(card: Card, chat: Capabilities[T], *, limit: int) -> Document:
+def about_blocks(card: Card, chat: Capabilities[T], *, limit: int) -> doc.Document:
     """The code, cut to `limit`, with its file and its folder."""
     subject = card.subject
     if subject is None:
         return ()
-    folder: Line = ()
+    folder: doc.Line = ()
     if subject.folder:
-        folder = (f"{subject.where} ", Path(subject.folder, chat.path))
+        folder = (f"{subject.where} ", doc.Path(subject.folder, chat.path))
     # What the card left out before is not there to be counted.
     code = _code(subject, limit, counted=not card.button(Role.SHOW_ALL))
-    return (_file(card, subject, chat), code, Lines((folder,)))
+    return (_file(card, subject, chat), code, doc.Lines((folder,)))
 
 
-def _file(card: Card, subject: Subject, chat: Capabilities[T]) -> Lines:
-    leads: Line = ()
+def _file(card: Card, subject: Subject, chat: Capabilities[T]) -> doc.Lines:
+    leads: doc.Line = ()
     if subject.leads_to:
-        leads = ("leads to ", Path(subject.leads_to, chat.path))
+        leads = ("leads to ", doc.Path(subject.leads_to, chat.path))
     if not subject.file:
-        return Lines((("its path ", *leads),)) if leads else Lines(())
-    named: Line = (Path(subject.file, chat.path),)
+        return doc.Lines((("its path ", *leads),)) if leads else doc.Lines(())
+    named: doc.Line = (doc.Path(subject.file, chat.path),)
     if subject.language == DIFF and not card.button(Role.SHOW_ALL):  # what is cut is not counted
         rows = subject.code.split("\n")  # none of them names a file
         added, removed = (sum(row.startswith(mark) for row in rows) for mark in "+-")
         named = (*named, f" · {added} added, {removed} removed")
-    return Lines((named, leads))
+    return doc.Lines((named, leads))
 
 
-def _code(subject: Subject, limit: int | None, *, counted: bool = False) -> Code:
-    return Code(text=subject.code, language=subject.language, limit=limit, counted=counted)
+def _code(subject: Subject, limit: int | None, *, counted: bool = False) -> doc.Code:
+    return doc.Code(text=subject.code, language=subject.language, limit=limit, counted=counted)
 
 
-def ended(card: Card, chat: Capabilities[T], asked: Block) -> Document:
+def ended(card: Card, chat: Capabilities[T], asked: doc.Block) -> doc.Document:
     """What an approval that is over was about. In a chat without threads it is kept short: a
     command needs no question to be understood, and a file's name stands for its change."""
     subject = card.subject
     if chat.threads:
         return (asked, *about_blocks(card, chat, limit=chat.ended_code))
-    question = line(asked_line(card.lines[0].question, ENDED_QUESTION))
+    question = doc.line(asked_line(card.lines[0].question, ENDED_QUESTION))
     if subject is None:
         return (question,)
     code = _code(subject, chat.ended_code)
     about = _file(card, subject, chat) if subject.file else code
-    return (Group((about,) if _is_command(card) else (question, about), tight=True),)
+    return (doc.Group((about,) if _is_command(card) else (question, about), tight=True),)
 
 
 # ── what no card can hold ─────────────────────────────────────────────────────────────────────────
@@ -136,29 +127,30 @@ def is_cut(card: Card, chat: Capabilities[T]) -> bool:
 
 def left_out(card: Card, chat: Capabilities[T]) -> Sequence[str]:
     """What stands around the code and is too long for the card."""
-    subject, question = card.subject, Markdown(source=card.question)
+    subject, question = card.subject, doc.Markdown(source=card.question)
     paths = (subject.file, subject.leads_to, subject.folder) if subject else ()
     found = [card.question] if chat.is_cut(_question(card, chat), question) else []
     return found + [
         path
         for path in paths
-        if path and chat.is_cut(line(Path(path, chat.path)), line(Path(path)))
+        if path and chat.is_cut(doc.line(doc.Path(path, chat.path)), doc.line(doc.Path(path)))
     ]
 
 
-def pages(card: Card, chat: Capabilities[T]) -> Sequence[Document]:
+def pages(card: Card, chat: Capabilities[T]) -> Sequence[doc.Document]:
     """What has to be shown before this can be allowed, because no card has room for it."""
     subject = card.subject
     decidable = card.view not in (None, View.OTHER) and not card.button(Role.SHOW_ALL)
     if subject is None or not decidable or not is_cut(card, chat):
         return ()
     parts = [
-        Code(text=part, language=subject.language)
+        doc.Code(text=part, language=subject.language)
         for text in (*left_out(card, chat), subject.code)
         for part in _split(text, subject, chat)
     ]
     return [
-        (line(f"Page {i} of {len(parts)}, to the letter:"), part) for i, part in enumerate(parts, 1)
+        (doc.line(f"Page {i} of {len(parts)}, to the letter:"), part)
+        for i, part in enumerate(parts, 1)
     ]
 
 
@@ -166,7 +158,7 @@ def _split(text: str, subject: Subject, chat: Capabilities[T]) -> Iterator[str]:
     """The text in parts that fit a message each, cut at lines where that keeps half of it."""
     while text:
         length = min(len(text), chat.page)
-        while chat.size_of(Code(text=text[:length], language=subject.language)) > chat.page:
+        while chat.size_of(doc.Code(text=text[:length], language=subject.language)) > chat.page:
             length = length * 3 // 4
         if length < len(text):
             at_line = text.rfind("\n", length // 2, length)

@@ -6,22 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from chatbridge.channels.chat import approvals, keyboard, long_questions, notices
+from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.capabilities import Capabilities, Room, Seen, T
-from chatbridge.channels.chat.document import (
-    Block,
-    Document,
-    Inline,
-    Line,
-    Lines,
-    Name,
-    Numbered,
-    Rows,
-    Time,
-    Untrusted,
-    line,
-    paragraph,
-    strong,
-)
 from chatbridge.channels.chat.hints import hints, more_time, sentences, side_hint, time_left
 from chatbridge.channels.chat.outcome import (
     AGENT_LENGTH,
@@ -53,7 +39,7 @@ GOES_ON = "It goes on below."
 # ── the card ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, Rows]:
+def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, doc.Rows]:
     """The card, and its buttons where the channel has any."""
     question = card.view is not None and not card.approval
     overflowed = (
@@ -63,13 +49,13 @@ def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, Rows]:
     )
     listed = overflowed or keyboard.needs_list(card, chat, private=seen.private)
 
-    def document(room: Room) -> Document:
+    def document(room: Room) -> doc.Document:
         if card.view is None:
             return _ended(card, seen, chat, room)
         if chat.threads and (side := side_hint(card, seen)):
-            return paragraph(*side)
+            return doc.paragraph(*side)
         shown = _screen(card, seen, chat, room, listed=listed, overflowed=overflowed)
-        return (heading(card), shown, Lines(hints(card, seen, chat)))
+        return (heading(card), shown, doc.Lines(hints(card, seen, chat)))
 
     rows = keyboard.rows(card, seen, chat.buttons, listed=listed) if chat.buttons else ()
     return long_questions.fitted(document, chat, now=seen.now), rows
@@ -77,82 +63,87 @@ def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, Rows]:
 
 def _screen(
     card: Card, seen: Seen, chat: Capabilities[T], room: Room, *, listed: bool, overflowed: bool
-) -> Block:
+) -> doc.Block:
     if card.view is View.REVIEW:
-        return Numbered(items=tuple(pairs(card.lines, scale=room.scale)), spaced=True)
+        return doc.Numbered(items=tuple(pairs(card.lines, scale=room.scale)), spaced=True)
     if card.view in (View.CANCEL, View.EXPLAIN):
-        return line(asked_line(card.question, ONE_QUESTION))
+        return doc.line(asked_line(card.question, ONE_QUESTION))
     if card.approval:
         return approvals.screen(card, seen, chat)
     return long_questions.question(card, chat, room, listed=listed, overflowed=overflowed)
 
 
-def _ended(card: Card, seen: Seen, chat: Capabilities[T], room: Room) -> Document:
+def _ended(card: Card, seen: Seen, chat: Capabilities[T], room: Room) -> doc.Document:
     viewer = seen.viewer if seen.private else None
-    first = line(f"{card.glyph} ", strong(outcome_text.heading(card)), " · ", project(card))
+    first = doc.line(f"{card.glyph} ", doc.strong(outcome_text.heading(card)), " · ", project(card))
     asked = asked_block(card, room.scale)
     about = approvals.ended(card, chat, asked) if card.approval else (asked,)
     reason = sentence(outcome_text.reason(card))
     remarks = map(sentence, outcome_text.remarks(card, viewer=viewer, now=seen.now))
     if chat.buttons:
-        return (first, *about, line(*reason), Lines(tuple(remarks)))
-    return (first, *about, Lines((reason, *remarks, *_offers(card, seen.now))))
+        return (first, *about, doc.line(*reason), doc.Lines(tuple(remarks)))
+    return (first, *about, doc.Lines((reason, *remarks, *_offers(card, seen.now))))
 
 
-def _offers(card: Card, now: float) -> Iterator[Line]:
+def _offers(card: Card, now: float) -> Iterator[doc.Line]:
     if card.button(Role.ANYWAY):
         yield ("Answer anyway: reply “anyway”.",)
     if card.button(Role.DISCARD) and (card.kept_until is None or card.kept_until > now):
         yield ("To discard it, reply “discard”.",)
 
 
-def heading(card: Card) -> Lines:
+def heading(card: Card) -> doc.Lines:
     """Who asks, and which question of how many."""
     if card.state is State.LATE:
-        first: Line = (f"{card.glyph} ", strong("Late answer"), " · ", project(card))
+        first: doc.Line = (f"{card.glyph} ", doc.strong("Late answer"), " · ", project(card))
     else:
-        agent = Name(shortened(card.agent, AGENT_LENGTH))
-        first = (f"{card.glyph} ", strong(project(card)), " · ", agent)
+        agent = doc.Name(shortened(card.agent, AGENT_LENGTH))
+        first = (f"{card.glyph} ", doc.strong(project(card)), " · ", agent)
     label = shortened(card.label or "", LABEL_LENGTH)
     # Together they leave room for the question on a lock screen.
     title = shortened(card.title or "", TITLE_LENGTH - len(label))
-    parts: list[Inline] = [Name(words) for words in (label, title) if words]
+    parts: list[doc.Inline] = [doc.Name(words) for words in (label, title) if words]
     if card.view is View.REVIEW:
         parts.append("check and send")
     elif card.count > 1 and card.type is not None:
         parts.append(f"{card.number} of {card.count}")
     second = [each for part in parts for each in (" · ", part)][1:]
-    return Lines((first, tuple(second)))
+    return doc.Lines((first, tuple(second)))
 
 
 # ── beside it ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def reminder(card: Card, chat: Capabilities[T]) -> Document:
-    ends: Line = (" · ends ", Time(card.deadline)) if card.deadline is not None else ()
-    first = line("⏳ ", strong(project(card)), *ends)
+def reminder(card: Card, chat: Capabilities[T]) -> doc.Document:
+    ends: doc.Line = (" · ends ", doc.Time(card.deadline)) if card.deadline is not None else ()
+    first = doc.line("⏳ ", doc.strong(project(card)), *ends)
     source = card.question or (card.lines[0].question if card.lines else card.title or "")
     asked = asked_line(source, REMINDER_LENGTH)
     if not chat.buttons:
         code = " ".join(card.subject.code.split()) if card.subject else ""
-        about = line(Untrusted(clipped(code, REMINDER_LENGTH)))
-        return (first, line(asked), about, line(*more_time(card)))
+        about = doc.line(doc.Untrusted(clipped(code, REMINDER_LENGTH)))
+        return (first, doc.line(asked), about, doc.line(*more_time(card)))
     if card.approval:
         whole = notices.in_one_line(source, notices.about(card.subject))
-        asked = Untrusted(clipped(whole, REMINDER_LENGTH))
-    return (first, line(asked))
+        asked = doc.Untrusted(clipped(whole, REMINDER_LENGTH))
+    return (first, doc.line(asked))
 
 
-def thread_root(card: Card, seen: Seen, chat: Capabilities[T]) -> Document:
+def thread_root(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Document:
     """The root while the screen to be answered is further down in its thread."""
-    asked: Inline = asked_line(card.question, ROOT_LENGTH)
+    asked: doc.Inline = asked_line(card.question, ROOT_LENGTH)
     if card.count > 1:
         title = shortened(card.title or "", ROOT_LENGTH)
-        asked = Name(title) if title else f"{card.count} questions"
-    done: Line = (f"{card.done} of {card.count} answered.",) if card.count > 1 else ()
+        asked = doc.Name(title) if title else f"{card.count} questions"
+    done: doc.Line = (f"{card.done} of {card.count} answered.",) if card.count > 1 else ()
     go_on = sentences((done, ("Go on in the thread.",), time_left(card, seen)))
     about = approvals.about_blocks(card, chat, limit=chat.root_code)
-    return (Lines(heading(card).lines[:1]), line(strong(asked)), *about, line(*go_on))
+    return (
+        doc.Lines(heading(card).lines[:1]),
+        doc.line(doc.strong(asked)),
+        *about,
+        doc.line(*go_on),
+    )
 
 
 def prompt_subject(card: Card) -> str:
@@ -201,22 +192,22 @@ def _card(ask: Ask) -> Card:
 # ── steps that are over ───────────────────────────────────────────────────────────────────────────
 
 
-def finished_step(ask: Ask, *, view: View, at: int) -> Document:
+def finished_step(ask: Ask, *, view: View, at: int) -> doc.Document:
     """The message of a screen that was left, or that the end has overtaken."""
     outcome = ask.late or ask.outcome
     answered = bool(outcome and outcome.answers)
     going_on = ask.open or (ask.status is Status.TIMED_OUT and ask.draft.late and not answered)
     if ask.approval:
-        return paragraph(GOES_ON if going_on else f"{outcome_text.heading(_card(ask))}.")
+        return doc.paragraph(GOES_ON if going_on else f"{outcome_text.heading(_card(ask))}.")
     if view in (View.CANCEL, View.EXPLAIN):
-        return paragraph(_left_aside(ask, at, going_on=going_on))
+        return doc.paragraph(_left_aside(ask, at, going_on=going_on))
     if view is View.REVIEW or at >= len(ask.questions):
         ended = "Checked and sent." if answered else "Not sent."
-        return paragraph(f"Not sent yet. {GOES_ON}" if going_on else ended)
+        return doc.paragraph(f"Not sent yet. {GOES_ON}" if going_on else ended)
     given = _given(ask, at)
-    number: Line = (f"{at + 1}. ",) if len(ask.questions) > 1 else ()
+    number: doc.Line = (f"{at + 1}. ",) if len(ask.questions) > 1 else ()
     asked = asked_line(prose(ask.questions[at].text), ONE_QUESTION)
-    return (Lines(((*number, asked), (answer(given, ONE_ANSWER),) if given else ())),)
+    return (doc.Lines(((*number, asked), (answer(given, ONE_ANSWER),) if given else ())),)
 
 
 def _left_aside(ask: Ask, at: int, *, going_on: bool) -> str:

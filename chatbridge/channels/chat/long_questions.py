@@ -8,21 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from chatbridge.channels.chat import approvals
+from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.capabilities import Capabilities, Continuations, Room, T
-from chatbridge.channels.chat.document import (
-    Block,
-    Document,
-    Faint,
-    File,
-    Group,
-    Line,
-    Markdown,
-    Name,
-    Options,
-    Untrusted,
-    line,
-    paragraph,
-)
 from chatbridge.channels.chat.hints import DECLARED_LENGTH
 from chatbridge.channels.chat.keyboard import label_of, needs_list
 from chatbridge.channels.chat.outcome import PROJECT_LENGTH
@@ -39,8 +26,8 @@ ALL = Room()
 class Overflow(Generic[T]):
     leaflets: tuple[T, ...] = ()
     """Messages that come before the card."""
-    before: tuple[File, ...] = ()
-    after: tuple[File, ...] = ()
+    before: tuple[doc.File, ...] = ()
+    after: tuple[doc.File, ...] = ()
     questions: tuple[int, ...] = ()
     """Those whose cards refer to what was sent before them."""
 
@@ -48,7 +35,7 @@ class Overflow(Generic[T]):
 # ── in the card ───────────────────────────────────────────────────────────────────────────────────
 
 
-def fitted(make: Callable[[Room], Document], chat: Capabilities[T], *, now: float) -> T:
+def fitted(make: Callable[[Room], doc.Document], chat: Capabilities[T], *, now: float) -> T:
     """A card, cut so that it fits; where there are continuations, they hold what does not."""
     for room in (ALL,) if chat.continuations else chat.rooms:
         written = chat.write(make(room), now=now)
@@ -59,39 +46,41 @@ def fitted(make: Callable[[Room], Document], chat: Capabilities[T], *, now: floa
 
 def question(
     card: Card, chat: Capabilities[T], room: Room, *, listed: bool, overflowed: bool
-) -> Group:
+) -> doc.Group:
     """A question, with its options where they are `listed`. `overflowed`: it was sent whole before
     the card."""
     if chat.continuations is None:
-        return Group(tuple(_cut_question(card, room, listed=listed)))
+        return doc.Group(tuple(_cut_question(card, room, listed=listed)))
     if overflowed:
         return _short_question(card, chat, chat.continuations)
     return _whole_question(card, listed=listed)
 
 
-def _cut_question(card: Card, room: Room, *, listed: bool) -> Iterator[Block]:
-    yield Markdown(source=card.question, limit=room.question, left_out=f"… {IN_THE_INBOX}")
+def _cut_question(card: Card, room: Room, *, listed: bool) -> Iterator[doc.Block]:
+    yield doc.Markdown(source=card.question, limit=room.question, left_out=f"… {IN_THE_INBOX}")
     shown = card.choices[: room.options] if listed else ()
-    yield Options(tuple(_cut(choice, room) for choice in shown))
+    yield doc.Options(tuple(_cut(choice, room) for choice in shown))
     if listed and len(shown) < len(card.choices):
-        yield line(f"… and {len(card.choices) - len(shown)} more. {IN_THE_INBOX}")
+        yield doc.line(f"… and {len(card.choices) - len(shown)} more. {IN_THE_INBOX}")
 
 
-def _short_question(card: Card, chat: Capabilities[T], more: Continuations[T]) -> Group:
+def _short_question(card: Card, chat: Capabilities[T], more: Continuations[T]) -> doc.Group:
     choices = [replace(_named(c), description=one_line(c.description or "")) for c in card.choices]
     for room in chat.rooms:
-        options = Options(tuple(_cut(choice, room) for choice in choices))
+        options = doc.Options(tuple(_cut(choice, room) for choice in choices))
         if chat.size_of(options) <= more.options:
             break
     else:
         options = replace(options, limit=more.options)
-    above = line(Faint(("The whole question is above.",)))
-    return Group((Markdown(source=card.question, limit=chat.rooms[0].question), above, options))
+    above = doc.line(doc.Faint(("The whole question is above.",)))
+    return doc.Group(
+        (doc.Markdown(source=card.question, limit=chat.rooms[0].question), above, options)
+    )
 
 
-def _whole_question(card: Card, *, listed: bool, whole: bool = False) -> Group:
-    asked = Markdown(source=card.question, whole=whole)
-    return Group((asked, Options(tuple(map(_named, card.choices if listed else ())))))
+def _whole_question(card: Card, *, listed: bool, whole: bool = False) -> doc.Group:
+    asked = doc.Markdown(source=card.question, whole=whole)
+    return doc.Group((asked, doc.Options(tuple(map(_named, card.choices if listed else ())))))
 
 
 def fits(card: Card, chat: Capabilities[T]) -> bool:
@@ -129,14 +118,16 @@ def overflow(ask: Ask, chat: Capabilities[T]) -> Overflow[T]:
     if ask.approval:
         return _of_approval(ask, chat)
     leaflets: list[T] = []
-    before: list[File] = []
-    after: list[File] = []
+    before: list[doc.File] = []
+    after: list[doc.File] = []
     questions: list[int] = []
     for i, question in enumerate(ask.questions):
         card = _card_of(ask, i, chat)
         if fits(card, chat):
             # Of long code in a question, a card shows the beginning and the end.
-            shown, whole = (Markdown(source=card.question, whole=all_) for all_ in (False, True))
+            shown, whole = (
+                doc.Markdown(source=card.question, whole=all_) for all_ in (False, True)
+            )
             if chat.is_cut(shown, whole):
                 after.append(_file(ask, i, visible(question.text)))
             continue
@@ -162,7 +153,7 @@ def _of_approval(ask: Ask, chat: Capabilities[T]) -> Overflow[T]:
     if not ask.draft.whole and not approvals.is_cut(card, chat):
         return Overflow()
     whole = "\n\n".join([*approvals.left_out(card, chat), card.subject.code])
-    return Overflow(after=(File(name=f"approval-{ask.id[:8]}.txt", content=whole.encode()),))
+    return Overflow(after=(doc.File(name=f"approval-{ask.id[:8]}.txt", content=whole.encode()),))
 
 
 def _card_of(ask: Ask, question: int, chat: Capabilities[T]) -> Card:
@@ -175,19 +166,21 @@ def _parts(
     ask: Ask, question: int, card: Card, chat: Capabilities[T], more: Continuations[T]
 ) -> tuple[T, ...]:
     """All of it as continuation messages; none if those were too many."""
-    declared: Document = ()
+    declared: doc.Document = ()
     if card.declared and _declares_much(card):
-        declared = paragraph(Faint(("Used if nobody answers:\n",)), Untrusted(card.declared))
+        declared = doc.paragraph(
+            doc.Faint(("Used if nobody answers:\n",)), doc.Untrusted(card.declared)
+        )
     listed = needs_list(card, chat, private=False)
-    whole = Group((_whole_question(card, listed=listed, whole=True), *declared))
+    whole = doc.Group((_whole_question(card, listed=listed, whole=True), *declared))
     if chat.size_of(whole) > more.most * more.room:
         return ()  # without cutting it: there may be much of it
-    project = Name(shortened(one_line(ask.project.name), PROJECT_LENGTH))
+    project = doc.Name(shortened(one_line(ask.project.name), PROJECT_LENGTH))
     what = f"question {question + 1}" if len(ask.questions) > 1 else "the question"
 
-    def title(number: int, count: int) -> Line:
+    def title(number: int, count: int) -> doc.Line:
         first = f"{number}/{count} of {what}" if count > 1 else what.capitalize()
-        return (Faint((f"{first} for ", project)),)
+        return (doc.Faint((f"{first} for ", project)),)
 
     parts = more.split((whole,), more.room, title)
     return tuple(parts) if len(parts) <= more.most else ()
@@ -206,6 +199,6 @@ def _whole_as_text(card: Card, chat: Capabilities[T]) -> Iterator[str]:
         yield f"\nUsed if nobody answers: {card.declared}"
 
 
-def _file(ask: Ask, question: int, text: str) -> File:
+def _file(ask: Ask, question: int, text: str) -> doc.File:
     which = f"-{question + 1}" if len(ask.questions) > 1 else ""
-    return File(name=f"question-{ask.id[:8]}{which}.txt", content=text.encode())
+    return doc.File(name=f"question-{ask.id[:8]}{which}.txt", content=text.encode())

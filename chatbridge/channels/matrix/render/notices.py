@@ -7,6 +7,7 @@ text could have meant is `core.typed`'s to say, and becomes a message with `said
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.document import Lines, Untrusted, line, paragraph, strong
@@ -28,6 +29,24 @@ def said(text: str) -> Words:
     return write(paragraph(text), now=0.0)
 
 
+only_text = partial(said, notices.ONLY_TEXT)
+nothing_waits = partial(said, notices.NOTHING_WAITS)
+undecryptable = partial(
+    said,
+    "I could not read your last message (encryption key missing). "
+    "Send it again, or answer in the web inbox.",
+)
+failed = partial(
+    said,
+    "I could not take your last answer (the homeserver does not show it). "
+    "Send it again, or answer in the web inbox.",
+)
+on_its_card = partial(
+    said, "What is to be allowed or denied waits on its card: react there, or reply to it."
+)
+"""To a message beside the cards, where only an approval waits."""
+
+
 # ── about a question ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -39,24 +58,6 @@ def ended(ask: Ask, *, now: float) -> Words:
     return said(f"This question ended at {at}. Reply “anyway” to leave a late answer.")
 
 
-def only_text() -> Words:
-    return said(notices.ONLY_TEXT)
-
-
-def undecryptable() -> Words:
-    return said(
-        "I could not read your last message (encryption key missing). "
-        "Send it again, or answer in the web inbox."
-    )
-
-
-def failed() -> Words:
-    return said(
-        "I could not take your last answer (the homeserver does not show it). "
-        "Send it again, or answer in the web inbox."
-    )
-
-
 def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Words:
     """For a message that fits no question, or more than one."""
     if len(asks) == 1 and reactions:
@@ -66,15 +67,6 @@ def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Words:
     listed = asks[: notices.LISTED_AT_MOST]
     entries = [(*notices.ask_entry(ask), *notices.ends(ask.deadline)) for ask in listed]
     return write(notices.numbered(first, entries, total=len(asks)), now=now)
-
-
-def nothing_waits() -> Words:
-    return said(notices.NOTHING_WAITS)
-
-
-def on_its_card() -> Words:
-    """To a message beside the cards, where only an approval waits."""
-    return said("What is to be allowed or denied waits on its card: react there, or reply to it.")
 
 
 # ── about the room ────────────────────────────────────────────────────────────────────────────────
