@@ -39,7 +39,7 @@ def test_one_leaflet_needs_no_number() -> None:
     found = overflow(shown)
     (leaflet,) = found.leaflets
     assert read_plainly(leaflet).startswith("Question 2 for shop-api\n\nLorem")
-    assert found.questions == (1,)
+    assert found.questions == [1]
 
 
 def test_more_than_four_messages_are_one_file() -> None:

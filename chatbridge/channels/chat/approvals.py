@@ -6,6 +6,7 @@ What can be said to it is in `hints`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
@@ -158,8 +159,10 @@ def _split(text: str, subject: Subject, chat: Capabilities[T]) -> Iterator[str]:
     """The text in parts that fit a message each, cut at lines where that keeps half of it."""
     while text:
         length = min(len(text), chat.page)
-        while chat.size_of(doc.Code(text=text[:length], language=subject.language)) > chat.page:
+        part = doc.Code(text=text[:length], language=subject.language)
+        while length > 1 and chat.size_of(part) > chat.page:
             length = length * 3 // 4
+            part = replace(part, text=text[:length])
         if length < len(text):
             at_line = text.rfind("\n", length // 2, length)
             length = at_line + 1 if at_line > 0 else length

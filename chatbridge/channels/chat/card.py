@@ -10,9 +10,9 @@ from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.capabilities import Capabilities, Room, Seen, T
 from chatbridge.channels.chat.hints import hints, more_time, sentences, side_hint, time_left
 from chatbridge.channels.chat.outcome import (
-    AGENT_LENGTH,
     ONE_ANSWER,
     ONE_QUESTION,
+    agent,
     answer,
     asked_block,
     asked_line,
@@ -75,7 +75,9 @@ def _screen(
 
 def _ended(card: Card, seen: Seen, chat: Capabilities[T], room: Room) -> doc.Document:
     viewer = seen.viewer if seen.private else None
-    first = doc.line(f"{card.glyph} ", doc.strong(outcome_text.heading(card)), " · ", project(card))
+    first = doc.line(
+        f"{card.glyph} ", doc.strong(outcome_text.heading(card)), " · ", project(card.project)
+    )
     asked = asked_block(card, room.scale)
     about = approvals.ended(card, chat, asked) if card.approval else (asked,)
     reason = sentence(outcome_text.reason(card))
@@ -95,10 +97,14 @@ def _offers(card: Card, now: float) -> Iterator[doc.Line]:
 def heading(card: Card) -> doc.Lines:
     """Who asks, and which question of how many."""
     if card.state is State.LATE:
-        first: doc.Line = (f"{card.glyph} ", doc.strong("Late answer"), " · ", project(card))
+        first: doc.Line = (
+            f"{card.glyph} ",
+            doc.strong("Late answer"),
+            " · ",
+            project(card.project),
+        )
     else:
-        agent = doc.Name(shortened(card.agent, AGENT_LENGTH))
-        first = (f"{card.glyph} ", doc.strong(project(card)), " · ", agent)
+        first = (f"{card.glyph} ", doc.strong(project(card.project)), " · ", agent(card.agent))
     label = shortened(card.label or "", LABEL_LENGTH)
     # Together they leave room for the question on a lock screen.
     title = shortened(card.title or "", TITLE_LENGTH - len(label))
@@ -116,7 +122,7 @@ def heading(card: Card) -> doc.Lines:
 
 def reminder(card: Card, chat: Capabilities[T]) -> doc.Document:
     ends: doc.Line = (" · ends ", doc.Time(card.deadline)) if card.deadline is not None else ()
-    first = doc.line("⏳ ", doc.strong(project(card)), *ends)
+    first = doc.line("⏳ ", doc.strong(project(card.project)), *ends)
     source = card.question or (card.lines[0].question if card.lines else card.title or "")
     asked = asked_line(source, REMINDER_LENGTH)
     if not chat.buttons:

@@ -125,7 +125,9 @@ def _dropped_label(text: str) -> str:
 
 def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
     """All of a card's buttons. `listed`: the options stand in the text, numbered."""
-    found = [*_option_rows(card, seen, buttons, listed=listed), *_edit_rows(card)]
+    lines = enumerate(card.lines, 1)
+    edits = [_key(card, f"Edit {i}", line.edit) for i, line in lines if line.edit]
+    found = [*_option_rows(card, seen, buttons, listed=listed), *in_rows(edits, 3)]
     if takes_typing(card) and not seen.prompted and not card.only_on:
         answer = card.view is not View.EXPLAIN and not card.approval
         label = WRITE_LABEL if answer else WRITE_IT_LABEL
@@ -161,28 +163,16 @@ def _option_rows(
     return in_rows(keys, 2 if two else 1)
 
 
-def _edit_rows(card: Card) -> Iterator[tuple[Key, ...]]:
-    lines = enumerate(card.lines, 1)
-    return in_rows([_key(card, f"Edit {i}", line.edit) for i, line in lines if line.edit], 3)
-
-
 def _own_rows(card: Card, *, now: float, without: Sequence[Role]) -> Iterator[tuple[Key, ...]]:
     """The form's own buttons. On the review, "Edit" leads everywhere that "Back" would."""
     drop = card.button(Role.DROP_OTHER)
     order: tuple[tuple[Role, ...], ...] = (
-        (Role.SHOW_ALL,),
-        (Role.SESSION,),
-        (Role.SESSION_NOW,),
-        (Role.RUN_NOW,),
-        (Role.ALLOW,),
+        *((role,) for role in (Role.SHOW_ALL, *ALLOWING)),
         (Role.DROP_OTHER if drop else Role.OTHER,),
         (Role.EXPLAIN, Role.REPHRASE),
         (Role.EXPLAIN_NOW,),
         _steps(card),
-        (Role.SEND,),
-        (Role.CANCEL_NOW,),
-        (Role.ANYWAY,),
-        (Role.DISCARD,),
+        *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD)),
         (Role.CANCEL, Role.EXTEND),
     )
     for roles in order:

@@ -3,8 +3,8 @@ lost: in continuation messages and files that go with the card, or in the web in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from chatbridge.channels.chat import approvals
@@ -12,23 +12,23 @@ from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.capabilities import Capabilities, Continuations, Room, T
 from chatbridge.channels.chat.hints import DECLARED_LENGTH
 from chatbridge.channels.chat.keyboard import label_of, needs_list
-from chatbridge.channels.chat.outcome import PROJECT_LENGTH
+from chatbridge.channels.chat.outcome import project
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card, Choice, Role
 from chatbridge.core.model import Ask, Status, View
-from chatbridge.core.text import clipped, one_line, shortened, visible
+from chatbridge.core.text import clipped, one_line, visible
 
 IN_THE_INBOX = "The whole question is in the web inbox."
 ALL = Room()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Overflow(Generic[T]):
-    leaflets: tuple[T, ...] = ()
+    leaflets: list[T] = field(default_factory=list)
     """Messages that come before the card."""
-    before: tuple[doc.File, ...] = ()
-    after: tuple[doc.File, ...] = ()
-    questions: tuple[int, ...] = ()
+    before: list[doc.File] = field(default_factory=list)
+    after: list[doc.File] = field(default_factory=list)
+    questions: list[int] = field(default_factory=list)
     """Those whose cards refer to what was sent before them."""
 
 
@@ -112,48 +112,38 @@ def _named(choice: Choice) -> Choice:
 
 def overflow(ask: Ask, chat: Capabilities[T]) -> Overflow[T]:
     """What belongs to an ask beside its card, for all its questions; nothing for most asks."""
+    found: Overflow[T] = Overflow()
     more = chat.continuations
     if more is None:
-        return Overflow()
+        return found
     if ask.approval:
-        return _of_approval(ask, chat)
-    leaflets: list[T] = []
-    before: list[doc.File] = []
-    after: list[doc.File] = []
-    questions: list[int] = []
+        found.after += _of_approval(ask, chat)
+        return found
     for i, question in enumerate(ask.questions):
         card = _card_of(ask, i, chat)
         if fits(card, chat):
             # Of long code in a question, a card shows the beginning and the end.
-            shown, whole = (
-                doc.Markdown(source=card.question, whole=all_) for all_ in (False, True)
-            )
-            if chat.is_cut(shown, whole):
-                after.append(_file(ask, i, visible(question.text)))
+            shown = doc.Markdown(source=card.question)
+            if chat.is_cut(shown, replace(shown, whole=True)):
+                found.after.append(_file(ask, i, visible(question.text)))
             continue
-        questions.append(i)
+        found.questions.append(i)
         parts = _parts(ask, i, card, chat, more)
-        leaflets += parts
+        found.leaflets += parts
         if not parts:
-            before.append(_file(ask, i, "\n".join(_whole_as_text(card, chat))))
-    return Overflow(
-        leaflets=tuple(leaflets),
-        before=tuple(before),
-        after=tuple(after),
-        questions=tuple(questions),
-    )
+            found.before.append(_file(ask, i, "\n".join(_whole_as_text(card, chat))))
+    return found
 
 
-def _of_approval(ask: Ask, chat: Capabilities[T]) -> Overflow[T]:
+def _of_approval(ask: Ask, chat: Capabilities[T]) -> Iterator[doc.File]:
     """All of what it is about: when somebody asks for it, or at once if no card can hold it. Until
     it is out, nothing can be allowed."""
     card = _card_of(ask, 0, chat)
     if card.subject is None or card.button(Role.SHOW_ALL):
-        return Overflow()
-    if not ask.draft.whole and not approvals.is_cut(card, chat):
-        return Overflow()
-    whole = "\n\n".join([*approvals.left_out(card, chat), card.subject.code])
-    return Overflow(after=(doc.File(name=f"approval-{ask.id[:8]}.txt", content=whole.encode()),))
+        return
+    if ask.draft.whole or approvals.is_cut(card, chat):
+        whole = "\n\n".join([*approvals.left_out(card, chat), card.subject.code])
+        yield doc.File(name=f"approval-{ask.id[:8]}.txt", content=whole.encode())
 
 
 def _card_of(ask: Ask, question: int, chat: Capabilities[T]) -> Card:
@@ -164,7 +154,7 @@ def _card_of(ask: Ask, question: int, chat: Capabilities[T]) -> Card:
 
 def _parts(
     ask: Ask, question: int, card: Card, chat: Capabilities[T], more: Continuations[T]
-) -> tuple[T, ...]:
+) -> Sequence[T]:
     """All of it as continuation messages; none if those were too many."""
     declared: doc.Document = ()
     if card.declared and _declares_much(card):
@@ -175,15 +165,15 @@ def _parts(
     whole = doc.Group((_whole_question(card, listed=listed, whole=True), *declared))
     if chat.size_of(whole) > more.most * more.room:
         return ()  # without cutting it: there may be much of it
-    project = doc.Name(shortened(one_line(ask.project.name), PROJECT_LENGTH))
+    named = project(ask.project.name)
     what = f"question {question + 1}" if len(ask.questions) > 1 else "the question"
 
     def title(number: int, count: int) -> doc.Line:
         first = f"{number}/{count} of {what}" if count > 1 else what.capitalize()
-        return (doc.Faint((f"{first} for ", project)),)
+        return (doc.Faint((f"{first} for ", named)),)
 
     parts = more.split((whole,), more.room, title)
-    return tuple(parts) if len(parts) <= more.most else ()
+    return parts if len(parts) <= more.most else ()
 
 
 def _whole_as_text(card: Card, chat: Capabilities[T]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from chatbridge.channels.chat.callback_data import (
 from chatbridge.channels.chat.callback_data import Output as OutputTap
 from chatbridge.channels.chat.capabilities import Capabilities, T
 from chatbridge.channels.chat.keyboard import distinct, in_rows
-from chatbridge.channels.chat.outcome import AGENT_LENGTH, PROJECT_LENGTH
+from chatbridge.channels.chat.outcome import agent, project
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.operation_summary import output_name, summarize_operation
 from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
@@ -32,11 +32,10 @@ from chatbridge.core.model import (
     Level,
     Notice,
     OperationEnd,
-    Project,
     Question,
     Subject,
 )
-from chatbridge.core.text import clipped, one_line, prose, shortened, visible
+from chatbridge.core.text import clipped, one_line, prose, visible
 from chatbridge.markdown import HEADLINE_SOURCE, headline
 
 LISTED_AT_MOST = 20
@@ -62,7 +61,7 @@ ONLY_TEXT = "Only text can be an answer here."
 def which_one(text: str, asks: Sequence[Ask]) -> doc.Message:
     """Several questions could be meant. The text is already typed: nobody types it again."""
     asks = asks[:LISTED_AT_MOST]
-    whole = [f"{_project(ask.project).text}: {current_question(ask)}" for ask in asks]
+    whole = [f"{project(ask.project.name).text}: {current_question(ask)}" for ask in asks]
     labels = distinct(whole, [f"{number} · {label}" for number, label in enumerate(whole, 1)])
     keys = [
         _key(ask, label, Use(step=ask.draft.step)) for ask, label in zip(asks, labels, strict=True)
@@ -180,18 +179,18 @@ def ask_entry(ask: Ask) -> doc.Line:
     """Project and question. Several questions go by their title, if they have one."""
     title = one_line(ask.title or "") if len(ask.questions) > 1 else ""
     only = current_question(ask) if ask.approval else _headline(ask.questions[0])
-    return _entry(ask.project, title or only)
+    return _entry(ask.project.name, title or only)
 
 
 def row_entry(row: Row) -> doc.Line:
     about = row.summary
     title = about.title if about.count > 1 else None
     subject = about.subject if about.approval else None
-    return _entry(row.project, title or " ".join(f"{about.question} {subject or ''}".split()))
+    return _entry(row.project.name, title or " ".join(f"{about.question} {subject or ''}".split()))
 
 
-def _entry(project: Project, words: str) -> doc.Line:
-    return (doc.strong(_project(project)), ": ", doc.Name(clipped(words, LIST_QUESTION)))
+def _entry(name: str, words: str) -> doc.Line:
+    return (doc.strong(project(name)), ": ", doc.Name(clipped(words, LIST_QUESTION)))
 
 
 def ends(deadline: float | None) -> doc.Line:
@@ -217,19 +216,19 @@ def unreachable(service: str, *, since: float, now: float) -> doc.Document:
 
 
 def notice_heading(notice: Notice) -> doc.Line:
-    project = _project(notice.project)
-    agent = doc.Name(shortened(one_line(notice.agent.name), AGENT_LENGTH))
-    if notice.level is Level.INFO:
-        return (f"{GLYPHS[notice.level]} ", doc.strong(project), " · ", agent)
-    level = doc.strong(notice.level.value.capitalize())
-    return (f"{GLYPHS[notice.level]} ", level, " · ", project, " · ", agent)
+    names: list[doc.Inline] = [project(notice.project.name), agent(notice.agent.name)]
+    if notice.level is not Level.INFO:
+        names.insert(0, notice.level.value.capitalize())
+    first, *rest = names
+    others = (part for name in rest for part in (" · ", name))
+    return (f"{GLYPHS[notice.level]} ", doc.strong(first), *others)
 
 
 def operation_end(notice: Notice, end: OperationEnd, chat: Capabilities[T]) -> doc.Message:
     """How one operation ended. All that it printed is sent on a tap, or is in the web inbox."""
     said = summarize_operation(end)
     title = doc.strong(doc.Name(clipped(said.title, COMMAND_LENGTH)))
-    first: doc.Line = (f"{said.glyph} ", title, f" {said.word} · ", _project(notice.project))
+    first: doc.Line = (f"{said.glyph} ", title, f" {said.word} · ", project(notice.project.name))
     heading = doc.Lines((first, (doc.Untrusted(clipped(said.how, HOW_LENGTH)),)))
     whole: doc.Line = (WHOLE_IN_INBOX,) if end.whole and not chat.buttons else ()
     shown = doc.Group(
@@ -245,7 +244,7 @@ def operation_ends(notices: Sequence[tuple[Notice, OperationEnd]]) -> doc.Messag
     if len(printed) > MOST_OUTPUTS or len(notices) > 2 * MOST_OUTPUTS:
         return None
     count = doc.strong(f"{len(notices)} commands finished")
-    first = doc.line("✅ ", count, " · ", _project(notices[0][0].project))
+    first = doc.line("✅ ", count, " · ", project(notices[0][0].project.name))
     titles = [summarize_operation(end).title for end in printed]
     labels = distinct(
         [f"Output: {title}" for title in titles],
@@ -279,7 +278,3 @@ def bounded(content: bytes, most: int) -> bytes:
     tail = tail[tail.find(b"\n") + 1 :] or tail
     left_out = len(content) - len(head) - len(tail)
     return head + f"\n… {left_out:,} bytes are left out here …\n\n".encode() + tail
-
-
-def _project(project: Project) -> doc.Name:
-    return doc.Name(shortened(one_line(project.name), PROJECT_LENGTH))

@@ -9,7 +9,7 @@ from chatbridge.channels.chat import document as doc
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card
 from chatbridge.core.cards.card import Line as Answered
-from chatbridge.core.text import clipped, shortened
+from chatbridge.core.text import clipped, one_line, shortened
 from chatbridge.markdown import headline
 
 PROJECT_LENGTH, AGENT_LENGTH = 18, 14
@@ -18,8 +18,12 @@ ONE_QUESTION, ONE_ANSWER = 300, 1_500
 ONE_OF_MANY, ANSWER_OF_MANY = 100, 200
 
 
-def project(card: Card) -> doc.Name:
-    return doc.Name(shortened(card.project, PROJECT_LENGTH))
+def project(name: str) -> doc.Name:
+    return doc.Name(shortened(one_line(name), PROJECT_LENGTH))
+
+
+def agent(name: str) -> doc.Name:
+    return doc.Name(shortened(one_line(name), AGENT_LENGTH))
 
 
 def asked_line(source: str, limit: int) -> doc.Untrusted:

@@ -88,19 +88,12 @@ def block_runs(block: doc.Block, now: float) -> Text:
 
 
 def _lines(lines: Iterable[doc.Line], now: float) -> Text:
-    return _stacked((tuple(_inlines(line, (), now)) for line in lines), "\n")
-
-
-def _stacked(texts: Iterable[Text], apart: str) -> Text:
-    found: list[Run] = []
-    for text in texts:
-        found += (Run(apart), *text) if found and text else text
-    return tuple(found)
+    return joined((tuple(_inlines(line, (), now)) for line in lines), apart="\n")
 
 
 def _numbered(block: doc.Numbered, now: float) -> Text:
     items = [(Run(f"{i}. "), *_lines(item, now)) for i, item in enumerate(block.items, 1)]
-    listed = _stacked(items, "\n\n" if block.spaced else "\n")
+    listed = joined(items, apart="\n\n" if block.spaced else "\n")
     shown = sum(1 + units(line) // LINE_WIDTH for line in _characters(listed).split("\n"))
     if block.foldable and shown > LINES_AT_MOST:
         listed = tuple(replace(run, tags=(FOLDED_QUOTE, *run.tags)) for run in listed)

@@ -11,9 +11,9 @@ import html
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import assert_never
 
 from chatbridge import markdown
@@ -177,20 +177,18 @@ def _option(option: Choice) -> Words:
 def _exact_code(block: doc.Code) -> Words:
     """The whole of it if it fits, else its beginning and its end. Indented in the body: no line of
     it can pass for one of ours."""
-    text, kept = block.text, len(block.text)
-    words = code_block(text, block.language, indent=INDENT)
-    while block.limit is not None and size(words) > block.limit and kept > 1:
-        kept = min(kept * 3 // 4, kept - 1)
+    text = block.text
+
+    def shown(kept: int) -> Words:
         head = kept * 2 // 3
-        shown = f"{text[:head]}\n…\n{text[len(text) - (kept - head) :]}"
-        words = code_block(shown, block.language, indent=INDENT)
-    return words
+        cut = f"{text[:head]}\n…\n{text[len(text) - (kept - head) :]}"
+        return code_block(text if kept == len(text) else cut, block.language, indent=INDENT)
+
+    return shown(_fitting(len(text), shown, block.limit or sys.maxsize))
 
 
 def _last(text: str, limit: int) -> str:
-    length = len(text)
-    while length > 1 and size(code_block(text[-length:], None)) > limit:
-        length = length * 3 // 4
+    length = _fitting(len(text), lambda kept: code_block(text[-kept:], None), limit)
     return text if length == len(text) else "…" + text[-length:].lstrip("\n")
 
 
@@ -240,10 +238,15 @@ def begun(text: str, room: int) -> str:
     """As much of the beginning of somebody's plain words as fits into `room` bytes."""
     if size(untrusted(text)) <= room:
         return text
-    length = min(len(text), room)
-    while length > 1 and size(untrusted(text[:length])) > room:
-        length = length * 3 // 4
+    length = _fitting(min(len(text), room), lambda kept: untrusted(text[:kept]), room)
     return text[:length].rstrip() + "…"
+
+
+def _fitting(length: int, write: Callable[[int], Words], room: int) -> int:
+    """How much of a text is written so that it fits into `room` bytes: three quarters each time."""
+    while length > 1 and size(write(length)) > room:
+        length = length * 3 // 4
+    return length
 
 
 # ── markdown ──────────────────────────────────────────────────────────────────────────────────────
@@ -279,9 +282,7 @@ def _question(block: doc.Markdown) -> Words:
 def _cut(words: Words, room: int) -> Words:
     """The beginning of a single large block, without its marks, cut at a line if that keeps half
     of what fits."""
-    length = min(len(words.body), room)
-    while length > 1 and size(_begun(words, length)) > room:
-        length = length * 3 // 4
+    length = _fitting(min(len(words.body), room), partial(_begun, words), room)
     at_line = words.body.rfind("\n", length // 2, length)
     return _begun(words, at_line if at_line > 0 else length)
 
