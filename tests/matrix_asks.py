@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -14,14 +13,11 @@ from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms import form
-from chatbridge.core.model import Ask, Person
+from chatbridge.core.model import Ask
 from tests.telegram_asks import HOUR, NOW, stepped
 
 ADA_PLACE = "@ada:example.org"
-ADA = Person(name="Ada", channel="matrix", place=ADA_PLACE)
 SEEN = Seen(now=NOW, viewer=ADA_PLACE)
-TYPED = replace(SEEN, reactions=False)
-SHARED = Seen(now=NOW)
 
 _TAG = re.compile(
     r"<(/?)(p|strong|em|code|pre|blockquote|ul|ol|li|br)"

@@ -57,7 +57,8 @@ def question(
 
 
 def _cut_question(card: Card, room: Room, *, listed: bool) -> Iterator[doc.Block]:
-    yield doc.Markdown(source=card.question, limit=room.question, left_out=f"… {IN_THE_INBOX}")
+    left_out = f"… {IN_THE_INBOX}"
+    yield doc.Markdown(source=card.question, limit=room.question, left_out=left_out, whole=True)
     shown = card.choices[: room.options] if listed else ()
     yield doc.Options(tuple(_cut(choice, room) for choice in shown))
     if listed and len(shown) < len(card.choices):

@@ -71,8 +71,11 @@ def block_runs(block: doc.Block, now: float) -> Text:
             return _numbered(block, now)
         case doc.Options(choices=choices, limit=limit):
             return cut(joined(map(_option, choices), apart="\n"), limit)
-        case doc.Markdown(source=source, limit=limit, whole=whole):
-            return cut(joined(blocks(source, whole=whole)), limit)
+        case doc.Markdown(source=source, limit=limit, whole=whole, left_out=left_out):
+            all_of_it = joined(blocks(source, whole=whole))
+            shown = cut(all_of_it, limit)
+            cut_off = left_out and shown != all_of_it
+            return joined((shown, (Run(left_out),))) if cut_off else shown
         case doc.Code():
             return _exact_code(block)
         case doc.Output(text=text, limit=limit):
