@@ -10,6 +10,7 @@ import pytest
 
 from chatbridge.channels.chat.capabilities import Capabilities, Seen
 from chatbridge.channels.chat.document import Document
+from chatbridge.channels.chat.keyboard import reactions
 from chatbridge.channels.matrix.render import card as matrix
 from chatbridge.channels.matrix.render.html import INDENT, Words
 from chatbridge.channels.telegram.render import card as telegram
@@ -93,7 +94,7 @@ class Matrix(Chat):
         return matrix.draw_card(card, seen)
 
     def offers(self, shown: Ask, seen: Seen | None = None) -> list[list[str]]:
-        seeds = [key.emoji for key in matrix.keys(self.card(shown))]
+        seeds = [key.emoji for key in reactions(self.card(shown))]
         return [seeds] if seeds else []
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.keyboard import reactions
 from chatbridge.channels.matrix.outbound.card_messages import Part, Place, Seed
 from chatbridge.channels.matrix.outbound.planner import (
     NO_REMINDER,
@@ -27,7 +28,7 @@ from chatbridge.channels.matrix.outbound.planner import (
     next_deed,
     too_late_to_remind,
 )
-from chatbridge.channels.matrix.render.card import draw_card, draw_past, draw_root, keys, pages_of
+from chatbridge.channels.matrix.render.card import draw_card, draw_past, draw_root, pages_of
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
@@ -134,7 +135,7 @@ def check_rest(room: Room, ask: Ask, seen: Seen) -> None:
     now = current(card, place)
     assert (now is not None) == (card.view is not None)
     assert len(place.pages) >= len(pages_of(card))
-    wanted = {key.emoji for key in keys(card)} if seen.reactions else set()
+    wanted = {key.emoji for key in reactions(card)} if seen.reactions else set()
     for part in place.parts:
         emojis = [seed.emoji for seed in part.seeds]
         assert sorted(emojis) == sorted(wanted if part is now else ())
@@ -228,8 +229,8 @@ def test_what_is_to_be_answered_comes_before_everything_else() -> None:
     room.bring_up(asked, SEEN, at_most=100)
     moved = go(asked, form.Choose(step=0, option=0))
     kinds = kinds_of(moved, room)
-    seeds = len(keys(card_of(moved)))
-    old = len(keys(card_of(asked)))
+    seeds = len(reactions(card_of(moved)))
+    old = len(reactions(card_of(asked)))
     assert kinds == ["Send", *["AddSeed"] * seeds, "Edit", *["TakeSeed"] * old]
 
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.keyboard import reactions
 from chatbridge.channels.matrix.outbound.card_messages import Part, Place, Seed
 from chatbridge.channels.matrix.render.card import (
     draw_card,
     draw_past,
     draw_reminder,
     draw_root,
-    keys,
     pages_of,
 )
 from chatbridge.channels.matrix.render.html import Words
@@ -98,7 +98,9 @@ def _deeds(ask: Ask, card: Card, place: Place | None, seen: Seen) -> Iterator[De
         if part is not now:
             yield from _edit(part, draw_past(ask, view=part.view, at=part.at))
     for part in place.parts:
-        wanted = {key.emoji for key in keys(card)} if part is now and seen.reactions else set()
+        wanted = (
+            {each.emoji for each in reactions(card)} if part is now and seen.reactions else set()
+        )
         for seed in part.seeds:
             if seed.emoji not in wanted:
                 yield TakeSeed(part=part, seed=seed)
@@ -132,9 +134,9 @@ def _edit(part: Part, drawing: Words) -> Iterator[Edit]:
 
 def _missing_seeds(card: Card, part: Part, seen: Seen) -> Iterator[AddSeed]:
     there = {seed.emoji for seed in part.seeds}
-    for key in keys(card) if seen.reactions else ():
-        if key.emoji not in there:
-            yield AddSeed(part=part, emoji=key.emoji)
+    for each in reactions(card) if seen.reactions else ():
+        if each.emoji not in there:
+            yield AddSeed(part=part, emoji=each.emoji)
 
 
 def _reminder(ask: Ask, card: Card, place: Place, seen: Seen) -> Iterator[Deed]:

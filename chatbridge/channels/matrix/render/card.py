@@ -1,17 +1,14 @@
-"""What a Matrix room can do, and cards as it shows them: messages, and the reactions on them."""
+"""What a Matrix room can do, and cards as it shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from chatbridge.channels.chat import approvals
 from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.capabilities import Capabilities, Room, Seen
 from chatbridge.channels.matrix.render.html import LIMIT, Words, size, write
-from chatbridge.core.cards.card import AskAction, Card
-from chatbridge.core.forms import emoji_shortcuts
-from chatbridge.core.forms.form import Event
+from chatbridge.core.cards.card import Card
 from chatbridge.core.model import Ask, View
 
 MATRIX: Capabilities[Words] = Capabilities(
@@ -59,27 +56,3 @@ def draw_past(ask: Ask, *, view: View, at: int) -> Words:
 
 def pages_of(card: Card) -> Sequence[Words]:
     return [write(page, now=0.0) for page in approvals.pages(card, MATRIX)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
-    emoji: str
-    """As it is seeded, fully qualified."""
-    action: Event | AskAction
-
-
-def keys(card: Card) -> tuple[Key, ...]:
-    """What this screen is seeded with, in this order; nothing for a card that has ended.
-
-    An option of a multi-select is put on, whatever is picked now: taking the reaction back is what
-    puts it off.
-    """
-    return tuple(
-        Key(emoji=emoji, action=action) for emoji, action in emoji_shortcuts.list_shortcuts(card)
-    )
-
-
-def key_for(card: Card, emoji: str) -> Key | None:
-    """What a person's reaction on this screen stands for."""
-    reacted = emoji_shortcuts.normal(emoji)
-    return next((key for key in keys(card) if emoji_shortcuts.normal(key.emoji) == reacted), None)
