@@ -1,0 +1,14 @@
+"""The chat kit: what all chat channels do alike. A channel adds a writer and its `Capabilities`.
+
+approvals: what an approval is about, and all of what a card cannot hold
+callback_data: what a button carries
+capabilities: what a chat service can do and how much it takes, and who looks
+card: the form's screens, and the messages that go with a card
+document: what a message says, before a channel writes it in its own markup
+hints: what can be done with a card, and until when
+keyboard: a card's buttons, or the reactions that stand for them
+long_questions: what of a question stands in its card, and where the rest is
+notices: what a bot says outside of cards
+outcome: how an ended ask reads
+runs: a document as flat text with tags, and where it is cut
+"""
