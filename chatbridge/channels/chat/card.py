@@ -42,11 +42,7 @@ GOES_ON = "It goes on below."
 def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, doc.Rows]:
     """The card, and its buttons where the channel has any."""
     question = card.view is not None and not card.approval
-    overflowed = (
-        question
-        and chat.continuations is not None
-        and (seen.overflowed or not long_questions.fits(card, chat))
-    )
+    overflowed = question and (seen.overflowed or not long_questions.fits(card, chat))
     listed = overflowed or keyboard.needs_list(card, chat, private=seen.private)
 
     def document(room: Room) -> doc.Document:
@@ -75,9 +71,8 @@ def _screen(
 
 def _ended(card: Card, seen: Seen, chat: Capabilities[T], room: Room) -> doc.Document:
     viewer = seen.viewer if seen.private else None
-    first = doc.line(
-        f"{card.glyph} ", doc.strong(outcome_text.heading(card)), " · ", project(card.project)
-    )
+    how, where = doc.strong(outcome_text.heading(card)), project(card.project)
+    first = doc.line(f"{card.glyph} ", how, " · ", where)
     asked = asked_block(card, room.scale)
     about = approvals.ended(card, chat, asked) if card.approval else (asked,)
     reason = sentence(outcome_text.reason(card))
@@ -96,15 +91,10 @@ def _offers(card: Card, now: float) -> Iterator[doc.Line]:
 
 def heading(card: Card) -> doc.Lines:
     """Who asks, and which question of how many."""
+    names: list[doc.Inline] = [project(card.project), agent(card.agent)]
     if card.state is State.LATE:
-        first: doc.Line = (
-            f"{card.glyph} ",
-            doc.strong("Late answer"),
-            " · ",
-            project(card.project),
-        )
-    else:
-        first = (f"{card.glyph} ", doc.strong(project(card.project)), " · ", agent(card.agent))
+        names = ["Late answer", names[0]]
+    first = (f"{card.glyph} ", doc.strong(names[0]), " · ", names[1])
     label = shortened(card.label or "", LABEL_LENGTH)
     # Together they leave room for the question on a lock screen.
     title = shortened(card.title or "", TITLE_LENGTH - len(label))

@@ -85,7 +85,10 @@ def _whole_question(card: Card, *, listed: bool, whole: bool = False) -> doc.Gro
 
 
 def fits(card: Card, chat: Capabilities[T]) -> bool:
-    """Whether the card can hold its question whole, in a private chat and in a group."""
+    """Whether the card can hold its question whole, in a private chat and in a group. Where there
+    is nothing beside a card, it has to."""
+    if chat.continuations is None:
+        return True
     body = _whole_question(card, listed=needs_list(card, chat, private=False))
     return chat.size_of(body) <= chat.card and not _declares_much(card)
 
