@@ -5,23 +5,19 @@ from __future__ import annotations
 import html
 import json
 import re
-from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from chatbridge.channels.chat.hints import ReactionView
+from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms import form
-from chatbridge.core.model import Ask, Person
+from chatbridge.core.model import Ask
 from tests.telegram_asks import HOUR, NOW, stepped
 
 ADA_PLACE = "@ada:example.org"
-ADA = Person(name="Ada", channel="matrix", place=ADA_PLACE)
-SEEN = ReactionView(now=NOW, viewer=ADA_PLACE)
-TYPED = replace(SEEN, reactions=False)
-SHARED = ReactionView(now=NOW)
+SEEN = Seen(now=NOW, viewer=ADA_PLACE)
 
 _TAG = re.compile(
     r"<(/?)(p|strong|em|code|pre|blockquote|ul|ol|li|br)"
@@ -67,7 +63,7 @@ def check(drawing: Words) -> None:
 
 
 seens = st.builds(
-    ReactionView,
+    Seen,
     now=st.sampled_from([0.0, 150.0, 350.0, 500.0, 2e9]),
     reactions=st.booleans(),
     reacted=st.frozensets(st.integers(0, 9), max_size=3),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chatbridge.channels.chat.document import Key, Rows
-from chatbridge.channels.telegram.render.card import Seen, draw_card
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.document import Key, Rows, Time, paragraph
+from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
@@ -35,7 +36,10 @@ NOW = 1_794_780_000.0
 HOUR = 3600.0
 ADA = Person(name="Ada", channel="telegram", place="7")
 PRIVATE = Seen(private=True, viewer="7", now=NOW)
-GROUP = Seen(private=False, viewer=None, now=NOW)
+
+
+def time_tag(at: float, *, now: float) -> str:
+    return write(paragraph(Time(at)), now=now)
 
 
 def select(text: str, *labels: str, multi: bool = False, required: bool = True) -> Question:
@@ -151,11 +155,3 @@ def read(html: str) -> Formatted:
 def read_plainly(html: str) -> str:
     """What a person reads of it."""
     return read(html).text.replace("\u2068", "").replace("\u2069", "")
-
-
-def read_card(shown: Ask, seen: Seen = PRIVATE) -> str:
-    return read_plainly(draw_card(card(shown), seen).html)
-
-
-def buttons(shown: Ask, seen: Seen = PRIVATE) -> list[list[str]]:
-    return labels(draw_card(card(shown), seen).rows)

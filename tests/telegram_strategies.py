@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.render.card import Seen
+from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import (

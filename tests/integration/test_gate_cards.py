@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.matrix.render import card as matrix
-from chatbridge.channels.matrix.render.approvals import INDENT
+from chatbridge.channels.matrix.render.html import INDENT
 from chatbridge.channels.telegram.render import card as telegram
 from chatbridge.channels.telegram.render.html import escape
 from chatbridge.commands.operations.gate import Gate

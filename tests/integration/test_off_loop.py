@@ -20,8 +20,8 @@ from chatbridge.channels.matrix.inbound.unaddressed_messages import UnaddressedM
 from chatbridge.channels.matrix.outbound.card_messages import CardMessages, Part, to_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
-from chatbridge.channels.matrix.render.approvals import WHOLE, pages_of
-from chatbridge.channels.telegram.render.long_questions import overflow
+from chatbridge.channels.matrix.render.card import MATRIX, pages_of
+from chatbridge.channels.telegram.render.card import overflow
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.forms.typed_input import interpret, interpret_beside_buttons
 from chatbridge.core.model import Post, Status, View
@@ -29,7 +29,7 @@ from tests.fakes.inbox import COMMAND, SELECT
 from tests.fakes.loop_watch import calls_in_this_thread
 from tests.fakes.telegram_desk import Telegram, running_telegram
 
-LONG = "x" * (WHOLE + 1)
+LONG = "x" * (MATRIX.code + 1)
 assert COMMAND.subject
 LONG_COMMAND = replace(COMMAND, subject=replace(COMMAND.subject, code=LONG))
 LONG_SELECT = replace(SELECT, text=f"Which database? {LONG}")

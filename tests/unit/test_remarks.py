@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.matrix.render import announcement as matrix_announcement
 from chatbridge.channels.matrix.render import notices as matrix_notices
 from chatbridge.channels.telegram.outbound import announcer
 from chatbridge.channels.telegram.render.html import write
@@ -54,7 +53,7 @@ def test_a_notice_of_an_agent_that_is_called_chatbridge_does_not_begin_like_a_re
     for drawn in (announcer.draw_notice(notice).html, listed.html):
         assert drawn.startswith(NOTICES[level])
         assert not drawn.startswith(write(notices.remark(text), now=0.0)[0])
-    in_matrix, remark = matrix_announcement.draw_notice(notice), matrix_notices.remark(text)
+    in_matrix, remark = matrix_notices.draw_notice(notice), matrix_notices.remark(text)
     assert in_matrix.body.startswith(NOTICES[level])
     assert not in_matrix.body.startswith(remark.body[0])
     assert not in_matrix.html.startswith(remark.html[:4])

@@ -10,7 +10,9 @@ from __future__ import annotations
 import base64
 import re
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
@@ -71,62 +73,77 @@ def question_shown(ask: Ask) -> int:
     return min(ask.draft.at, len(ask.questions) - 1)
 
 
-_Stepped = (
-    form.DropOther
-    | form.Done
-    | form.Other
-    | form.Skip
-    | form.Back
-    | form.Submit
-    | form.AskCancel
-    | form.Cancel
-    | form.AnswerAnyway
-    | form.AskExplain
-    | form.Explain
-    | form.Rephrase
-    | AskSession
-    | ShowAll
-    | Write
-    | Use
-)
-
-_NEITHER = "n"
-_CHOOSE, _ON, _OFF, _EDIT = "c", "t", "f", "e"
-_STEPPED: dict[str, type[_Stepped]] = {
-    "x": form.DropOther,
-    "d": form.Done,
-    "o": form.Other,
-    "s": form.Skip,
-    "b": form.Back,
-    "g": form.Submit,
-    "k": form.AskCancel,
-    "q": form.Cancel,
-    "a": form.AnswerAnyway,
-    "i": form.AskExplain,
-    "j": form.Explain,
-    "r": form.Rephrase,
-    "l": AskSession,
-    "h": ShowAll,
-    "w": Write,
-    "u": Use,
+_NUMBERS = ("step", "option", "question")
+"""The fields of an action that a button carries, in this order."""
+_ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
+    "c": (form.Choose, ("step", "option")),
+    "t": (partial(form.Toggle, on=True), ("step", "option")),
+    "f": (partial(form.Toggle, on=False), ("step", "option")),
+    "e": (form.Edit, ("step", "question")),
+    "x": (form.DropOther, ("step",)),
+    "d": (form.Done, ("step",)),
+    "o": (form.Other, ("step",)),
+    "s": (form.Skip, ("step",)),
+    "b": (form.Back, ("step",)),
+    "g": (form.Submit, ("step",)),
+    "k": (form.AskCancel, ("step",)),
+    "q": (form.Cancel, ("step",)),
+    "a": (form.AnswerAnyway, ("step",)),
+    "i": (form.AskExplain, ("step",)),
+    "j": (form.Explain, ("step",)),
+    "r": (form.Rephrase, ("step",)),
+    "l": (AskSession, ("step",)),
+    "h": (ShowAll, ("step",)),
+    "w": (Write, ("step",)),
+    "u": (Use, ("step",)),
+    "E": (lambda: AskAction.EXTEND, ()),
+    "D": (lambda: AskAction.DISCARD, ()),
+    "S": (Show, ()),
 }
-_CODES = {kind: code for code, kind in _STEPPED.items()}
-_FIXED: dict[str, AskAction | Show] = {"E": AskAction.EXTEND, "D": AskAction.DISCARD, "S": Show()}
-
+_NEITHER = "n"
 _OUTPUT = "o:"
 """No ask's button has a colon."""
-_ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
-_FORM = re.compile(rf"({_ID.pattern})([A-Za-z])([0-9]+)((?:\.[0-9]+)*)", re.ASCII)
+_ID = r"([A-Za-z0-9_-]{22})"
+_TAP_FORM = re.compile(rf"{_ID}([A-Za-z])([0-9]+)((?:\.[0-9]+)*)", re.ASCII)
+_OUTPUT_FORM = re.compile(_OUTPUT + _ID, re.ASCII)
 
 
 def encode(tap: Tap | Output) -> str:
     """:raises ValueError: no button can carry this: an id in it is no UUID, or it has words."""
     if isinstance(tap, Output):
         return _OUTPUT + _short(tap.operation_id)
-    if isinstance(tap.action, Neither):
+    if tap == NEITHER:
         return _NEITHER
-    code, numbers = _written(tap.action)
-    return ".".join([f"{_short(tap.ask_id)}{code}{tap.question}", *map(str, numbers)])
+    numbers = [getattr(tap.action, name) for name in _NUMBERS if hasattr(tap.action, name)]
+    for code in _ACTIONS:
+        if _action(code, numbers) == tap.action:
+            return ".".join([f"{_short(tap.ask_id)}{code}{tap.question}", *map(str, numbers)])
+    raise ValueError(f"no button can carry {tap.action!r}")
+
+
+def decode(data: str) -> Tap | Output | None:
+    """The tap, or None for anything that `encode` cannot have made. Never raises."""
+    if data == _NEITHER:
+        return NEITHER
+    tap: Tap | Output | None = None
+    if len(data) > MAX_BYTES:
+        return None
+    if found := _OUTPUT_FORM.fullmatch(data):
+        tap = Output(operation_id=_long(found[1]))
+    elif found := _TAP_FORM.fullmatch(data):
+        ask, code, question, rest = found.groups()
+        action = _action(code, [int(number) for number in rest.split(".")[1:]])
+        if action is not None:
+            tap = Tap(ask_id=_long(ask), question=int(question), action=action)
+    # Leading zeros, or spare bits at an id's end: a button of ours has neither.
+    return tap if tap is not None and encode(tap) == data else None
+
+
+def _action(code: str, numbers: list[int]) -> Action | None:
+    make, names = _ACTIONS.get(code, (None, ()))
+    if make is None or len(names) != len(numbers):
+        return None
+    return make(**dict(zip(names, numbers, strict=True)))
 
 
 def _short(id: str) -> str:
@@ -135,62 +152,3 @@ def _short(id: str) -> str:
 
 def _long(short: str) -> str:
     return str(uuid.UUID(bytes=base64.urlsafe_b64decode(f"{short}==")))
-
-
-def _written(action: Action) -> tuple[str, tuple[int, ...]]:
-    match action:
-        case form.Choose(step=step, option=option):
-            return _CHOOSE, (step, option)
-        case form.Toggle(step=step, option=option, on=on):
-            return _ON if on else _OFF, (step, option)
-        case form.Edit(step=step, question=question):
-            return _EDIT, (step, question)
-        case form.Text() | Neither():
-            pass
-        case form.Cancel(reason=str()):
-            pass
-        case AskAction() | Show():
-            return next(code for code, fixed in _FIXED.items() if fixed == action), ()
-        case _:
-            return _CODES[type(action)], (action.step,)
-    raise ValueError(f"no button can carry {action!r}")
-
-
-def decode(data: str) -> Tap | Output | None:
-    """The tap, or None for anything that `encode` cannot have made. Never raises."""
-    if data == _NEITHER:
-        return NEITHER
-    tap = _output_in(data) if data.startswith(_OUTPUT) else _tap_in(data)
-    # Leading zeros, or spare bits at an id's end: a button of ours has neither.
-    return tap if tap is not None and encode(tap) == data else None
-
-
-def _output_in(data: str) -> Output | None:
-    found = _ID.fullmatch(data.removeprefix(_OUTPUT))
-    return Output(operation_id=_long(found[0])) if found else None
-
-
-def _tap_in(data: str) -> Tap | None:
-    found = _FORM.fullmatch(data) if len(data) <= MAX_BYTES else None
-    if found is None:
-        return None
-    ask, code, question, rest = found.groups()
-    action = _read(code, tuple(int(number) for number in rest.split(".")[1:]))
-    if action is None:
-        return None
-    return Tap(ask_id=_long(ask), question=int(question), action=action)
-
-
-def _read(code: str, numbers: tuple[int, ...]) -> Action | None:
-    match code, numbers:
-        case "c", (step, option):
-            return form.Choose(step=step, option=option)
-        case "t" | "f", (step, option):
-            return form.Toggle(step=step, option=option, on=code == _ON)
-        case "e", (step, question):
-            return form.Edit(step=step, question=question)
-        case _, (step,) if code in _STEPPED:
-            return _STEPPED[code](step=step)
-        case _, ():
-            return _FIXED.get(code)
-    return None

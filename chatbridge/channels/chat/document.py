@@ -1,19 +1,21 @@
 """Documents: what a message in a chat says, before a channel writes it in its own markup.
 
 A document is a sequence of blocks. Plain strings in it are chatbridge's own words. Whatever an
-agent or a person wrote is `Untrusted`, or a `Name` where it shares a line with our words.
+agent or a person wrote is `Untrusted`, or a `Name` where it shares a line with our words. Where a
+part has a limit, the channel's writer cuts it, in the unit in which the channel counts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from chatbridge.core.cards import markup
+from chatbridge.core.cards.card import Choice
 
-@dataclass(frozen=True, slots=True)
-class Untrusted:
-    """Somebody else's words."""
+Untrusted = markup.Plain
+InlineCode = markup.Code
 
-    text: str
+# ── in a line ─────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +26,21 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
+class Path:
+    """A path to the letter, isolated like a name."""
+
+    text: str
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Strong:
-    part: Inline | tuple[Inline, ...]
+    children: tuple[Inline, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Faint:
-    part: Inline
-
-
-@dataclass(frozen=True, slots=True)
-class InlineCode:
-    text: str
+    children: tuple[Inline, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +50,11 @@ class Time:
     at: float
 
 
-Inline = str | Untrusted | Name | Strong | Faint | InlineCode | Time
+Inline = str | Untrusted | Name | Path | Strong | Faint | InlineCode | Time
 Line = tuple[Inline, ...]
+
+
+# ── blocks ────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +69,46 @@ class Numbered:
     """A numbered list; an item may have several lines."""
 
     items: tuple[tuple[Line, ...], ...]
-    title: Line = ()
-    more: Line = ()
-    """A last line without a number."""
     foldable: bool = False
     """A channel may fold it up if it is long."""
+    spaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    choices: tuple[Choice, ...]
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Markdown:
+    """An agent's markdown."""
+
+    source: str
+    limit: int | None = None
+    left_out: str = ""
+    """Follows where it was cut."""
+    whole: bool = False
+    """Otherwise a writer may shorten long code in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """Code to the letter. If it is too long, its beginning and its end are shown."""
+
+    text: str
+    language: str | None = None
+    limit: int | None = None
+    counted: bool = False
+    """A writer may say how many characters are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a program printed; the end of it, if it is too long."""
+
+    text: str
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +117,14 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
-    text: str
-    language: str | None = field(default=None)
+class Group:
+    """Blocks that belong together; `tight` without blank lines between them."""
+
+    blocks: tuple[Block, ...]
+    tight: bool = False
 
 
-Block = Lines | Numbered | Quote | Code
+Block = Lines | Numbered | Options | Markdown | Code | Output | Quote | Group
 Document = tuple[Block, ...]
 
 
@@ -103,6 +148,20 @@ class Message:
     rows: Rows = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    name: str
+    content: bytes
+
+
+def line(*parts: Inline) -> Lines:
+    return Lines((parts,))
+
+
 def paragraph(*parts: Inline) -> Document:
     """A document of one line."""
-    return (Lines((parts,)),)
+    return (line(*parts),)
+
+
+def strong(*parts: Inline) -> Strong:
+    return Strong(parts)

@@ -1,22 +1,24 @@
-"""A card's buttons: which there are, in which rows, and how much of a label fits."""
+"""A card's buttons: which there are, in which rows, and how much of a label fits; and reactions."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from chatbridge.channels.chat.callback_data import Action, Tap, Write, encode
+from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards.card import AskAction, Card, Choice, Role
+from chatbridge.core.forms import emoji_shortcuts
+from chatbridge.core.forms.form import Event
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated
 
 PRIMARY, SUCCESS, DANGER = "primary", "success", "danger"
+_STYLES = {Role.DROP_OTHER: SUCCESS, Role.SEND: PRIMARY, Role.RUN_NOW: DANGER}
 
-MOST_OPTIONS = 90
-"""Telegram takes 100 buttons; the rest is for the form's own."""
 MARKS_PER_COLUMN = 3
 """Marks take no column of their own; a letter of a real script has few."""
 WORD_KEEPS = 20
@@ -25,51 +27,23 @@ WORD_KEEPS = 20
 OFF, ON = "☐\ufe0e", "☑\ufe0e"
 """With U+FE0E both stay text of the same width, and screen readers read them as ballot boxes."""
 
+LABEL_COLUMNS = 30
+"""Of a button that has its row to itself, in a message about no single card."""
+
 _BLANK = "\u2800\ufffc"
 """What Telegram takes for empty although Unicode calls it a symbol."""
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 
-_OWN_LABELS = {
-    Role.OTHER: "Other…",
-    Role.BACK: "‹ Back",
-    Role.SKIP: "Skip",
-    Role.SEND: "Send answers",
-    Role.CANCEL: "Cancel…",
-    Role.CANCEL_NOW: "Cancel without a reason",
-    Role.EXTEND: "+15 min",
-    Role.ANYWAY: "Answer anyway",
-    Role.DISCARD: "Discard",
-    Role.EXPLAIN: "Ask to explain…",
-    Role.EXPLAIN_NOW: "Just explain more",
-    Role.REPHRASE: "Ask to rephrase",
-    Role.SHOW_ALL: "Show all",
-    Role.SESSION: "Allow for this session…",
-    Role.SESSION_NOW: "Yes, for this session",
-    Role.RUN_NOW: "Yes, run it",
-    Role.ALLOW: "Allow once",
-    Role.DENY: "Deny",
-    Role.DENY_WHY: "Deny, say why…",
-}
+_LABELS = {Role.CANCEL: "Cancel…", Role.CANCEL_NOW: "Cancel without a reason"}
 WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
-_RESERVED = {label.casefold() for label in (*_OWN_LABELS.values(), WRITE_LABEL)}
+_OURS = (
+    "other…|‹ back|skip|send answers|cancel…|cancel without a reason|+15 min|answer anyway|discard|"
+    "ask to explain…|just explain more|ask to rephrase|show all|allow for this session…|"
+    "yes, for this session|yes, run it|allow once|deny|deny, say why…|write answer…"
+)
+_RESERVED = frozenset(_OURS.split("|"))
+"""Labels that an option cannot have for itself: its button has a number then."""
 ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """How wide a label may be with so many buttons in its row."""
-
-    one: int
-    two: int
-
-
-PRIVATE = Columns(one=30, two=14)
-GROUP = Columns(one=27, two=12)
-"""Avatars take room."""
-
-
-def columns_in(*, private: bool) -> Columns:
-    return PRIVATE if private else GROUP
 
 
 # ── labels ────────────────────────────────────────────────────────────────────────────────────────
@@ -120,20 +94,22 @@ def _said_by(choice: Choice) -> str:
     return label_of(choice) + (" (recommended)" if choice.recommended else "")
 
 
-def needs_list(card: Card, *, private: bool) -> bool:
+def needs_list(card: Card, chat: Capabilities[T], *, private: bool) -> bool:
     """Whether the options must stand in the text, with numbers that the buttons repeat."""
     if not card.choices:
         return False
+    if not chat.buttons or not chat.continuations:
+        return card.type is not QuestionType.CONFIRM
     labels = [_said_by(choice) for choice in card.choices]
     drop = card.button(Role.DROP_OTHER)
     seen = {label.casefold() for label in labels}
     alike = len(seen) < len(labels) or bool(seen & _RESERVED)
     if drop:
         alike |= _dropped_label(drop.label).casefold() in seen
-    room = columns_in(private=private).one - _box_columns(card)
+    room = (chat.buttons.private if private else chat.buttons.group)[0] - _box_columns(card)
     return (
         alike
-        or len(card.choices) > MOST_OPTIONS
+        or len(card.choices) > chat.buttons.most_options
         or any(choice.description for choice in card.choices)
         or not all(fits(label, room) for label in labels)
     )
@@ -150,20 +126,16 @@ def _dropped_label(text: str) -> str:
 # ── rows ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def rows(
-    card: Card, *, private: bool, now: float, prompted: bool, listed: bool, unsent: bool = False
-) -> Rows:
-    """All of a card's buttons. `listed`: the options stand in the text, numbered. `unsent`: what an
-    approval is about is not out yet, so that nothing can be allowed."""
-    found = [
-        *_option_rows(card, columns_in(private=private), listed=listed),
-        *_edit_rows(card),
-    ]
-    if takes_typing(card) and not prompted and not card.only_on:
+def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
+    """All of a card's buttons. `listed`: the options stand in the text, numbered."""
+    lines = enumerate(card.lines, 1)
+    edits = [_key(card, f"Edit {i}", line.edit) for i, line in lines if line.edit]
+    found = [*_option_rows(card, seen, buttons, listed=listed), *in_rows(edits, 3)]
+    if takes_typing(card) and not seen.prompted and not card.only_on:
         answer = card.view is not View.EXPLAIN and not card.approval
         label = WRITE_LABEL if answer else WRITE_IT_LABEL
         found.append((_key(card, label, Write(step=card.step)),))
-    return (*found, *_own_rows(card, now=now, without=ALLOWING if unsent else ()))
+    return (*found, *_own_rows(card, now=seen.now, without=ALLOWING if seen.unsent else ()))
 
 
 def takes_typing(card: Card) -> bool:
@@ -177,50 +149,33 @@ def _key(card: Card, text: str, action: Action, style: str | None = None) -> Key
     return Key(text=text, data=encode(tap), style=style)
 
 
-def _option_rows(card: Card, room: Columns, *, listed: bool) -> list[tuple[Key, ...]]:
-    shown = card.choices[:MOST_OPTIONS]
-    labels = [f"{c.number} · {label_of(c)}" if listed else _said_by(c) for c in shown]
+def _option_rows(
+    card: Card, seen: Seen, buttons: Buttons, *, listed: bool
+) -> Iterator[tuple[Key, ...]]:
+    alone, beside = buttons.private if seen.private else buttons.group
     box = _box_columns(card)
-    two = len(shown) > 1 and all(fits(label, room.two - box) for label in labels)
-    keys = [_option_key(card, choice, room, listed=listed) for choice in shown]
-    return list(in_rows(keys, 2 if two else 1))
-
-
-def _option_key(card: Card, choice: Choice, room: Columns, *, listed: bool) -> Key:
-    left = room.one - _box_columns(card)
-    number = f"{choice.number} · " if listed else ""
-    words = label_of(choice) if listed else _said_by(choice)
-    cut = fitted(number + words, left).removeprefix(number)
-    text = number + beside_ours(cut)
-    if card.type is QuestionType.MULTI_SELECT:
-        text = f"{ON if choice.picked else OFF} {text}"
-    return _key(card, text, choice.action, SUCCESS if choice.picked else None)
-
-
-def _edit_rows(card: Card) -> Iterator[tuple[Key, ...]]:
-    edits = [
-        _key(card, f"Edit {i}", line.edit) for i, line in enumerate(card.lines, 1) if line.edit
-    ]
-    return in_rows(edits, 3)
+    keys, two = [], len(card.choices) > 1
+    for choice in card.choices[: buttons.most_options]:
+        number = f"{choice.number} · " if listed else ""
+        words = number + (label_of(choice) if listed else _said_by(choice))
+        text = number + beside_ours(fitted(words, alone - box).removeprefix(number))
+        if card.type is QuestionType.MULTI_SELECT:
+            text = f"{ON if choice.picked else OFF} {text}"
+        keys.append(_key(card, text, choice.action, SUCCESS if choice.picked else None))
+        two &= fits(words, beside - box)
+    return in_rows(keys, 2 if two else 1)
 
 
 def _own_rows(card: Card, *, now: float, without: Sequence[Role]) -> Iterator[tuple[Key, ...]]:
     """The form's own buttons. On the review, "Edit" leads everywhere that "Back" would."""
     drop = card.button(Role.DROP_OTHER)
     order: tuple[tuple[Role, ...], ...] = (
-        (Role.SHOW_ALL,),
-        (Role.SESSION,),
-        (Role.SESSION_NOW,),
-        (Role.RUN_NOW,),
-        (Role.ALLOW,),
+        *((role,) for role in (Role.SHOW_ALL, *ALLOWING)),
         (Role.DROP_OTHER if drop else Role.OTHER,),
         (Role.EXPLAIN, Role.REPHRASE),
         (Role.EXPLAIN_NOW,),
         _steps(card),
-        (Role.SEND,),
-        (Role.CANCEL_NOW,),
-        (Role.ANYWAY,),
-        (Role.DISCARD,),
+        *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD)),
         (Role.CANCEL, Role.EXTEND),
     )
     for roles in order:
@@ -243,36 +198,62 @@ def _own_key(card: Card, role: Role, now: float) -> Key | None:
     button = card.button(role)
     if button is None:
         return None
+    label, style = _LABELS.get(role, button.label), _STYLES.get(role)
     match role:
         case Role.DROP_OTHER:
-            return _key(card, f"{ON} {_dropped_label(button.label)}", button.action, SUCCESS)
-        case Role.DONE:
-            picked = any(c.picked for c in card.choices) or card.button(Role.DROP_OTHER)
-            return _key(card, button.label, button.action, PRIMARY if picked else None)
-        case Role.SEND:
-            return _key(card, _OWN_LABELS[role], button.action, PRIMARY)
-        case Role.RUN_NOW:
-            return _key(card, _OWN_LABELS[role], button.action, DANGER)
-        case Role.ALLOW:
-            return _key(card, button.label, button.action)
-        case Role.BACK if card.view is View.CANCEL:
-            return _key(card, "‹ Keep it open", button.action)
-        case Role.BACK if card.view is View.OTHER and not card.approval:
-            return _key(card, "‹ Back to the options", button.action)
+            label = f"{ON} {_dropped_label(button.label)}"
+        case Role.DONE if any(c.picked for c in card.choices) or card.button(Role.DROP_OTHER):
+            style = PRIMARY
+        case Role.BACK:
+            label = f"‹ {button.label}"
         case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
             return None
         case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
             return None
-        case _:
-            return _key(card, _OWN_LABELS[role], button.action)
+    return _key(card, label, button.action, style)
 
 
 def extend_row(card: Card) -> Rows:
     """The one button of a reminder."""
     button = card.button(Role.EXTEND)
-    return ((_key(card, _OWN_LABELS[Role.EXTEND], AskAction.EXTEND),),) if button else ()
+    return ((_key(card, button.label, AskAction.EXTEND),),) if button else ()
+
+
+def distinct(labels: Sequence[str], numbered: Sequence[str]) -> list[str]:
+    """Labels cut to fit; those with numbers where two would read the same."""
+    short = [fitted(label, LABEL_COLUMNS) for label in labels]
+    if len(set(short)) < len(short):
+        short = [fitted(label, LABEL_COLUMNS) for label in numbered]
+    return [beside_ours(label) for label in short]
 
 
 def in_rows(keys: Sequence[Key], a_row: int) -> Iterator[tuple[Key, ...]]:
     for i in range(0, len(keys), a_row):
         yield tuple(keys[i : i + a_row])
+
+
+# ── reactions ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Reaction(NamedTuple):
+    """What stands for a button where there are none."""
+
+    emoji: str
+    """Fully qualified."""
+    action: Event | AskAction
+
+
+def reactions(card: Card) -> tuple[Reaction, ...]:
+    """What this screen offers, in this order; nothing for a card that has ended.
+
+    An option of a multi-select is put on, whatever is picked now: taking the reaction back is what
+    puts it off.
+    """
+    return tuple(Reaction(*shortcut) for shortcut in emoji_shortcuts.list_shortcuts(card))
+
+
+def reaction_for(card: Card, emoji: str) -> Reaction | None:
+    """What a person's reaction on this screen stands for."""
+    reacted = emoji_shortcuts.normal(emoji)
+    offered = (each for each in reactions(card) if emoji_shortcuts.normal(each.emoji) == reacted)
+    return next(offered, None)

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
-from chatbridge.channels.chat.document import (
-    Block,
-    Faint,
-    Inline,
-    Line,
-    Lines,
-    Name,
-    Numbered,
-    Strong,
-    Time,
-    Untrusted,
-)
+from chatbridge.channels.chat import document as doc
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card
 from chatbridge.core.cards.card import Line as Answered
-from chatbridge.core.text import clipped, shortened
+from chatbridge.core.text import clipped, one_line, shortened
 from chatbridge.markdown import headline
 
 PROJECT_LENGTH, AGENT_LENGTH = 18, 14
@@ -30,71 +18,56 @@ ONE_QUESTION, ONE_ANSWER = 300, 1_500
 ONE_OF_MANY, ANSWER_OF_MANY = 100, 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    heading: Line
-    asked: Block
-    """Questions and answers; a channel shows what an approval was about in its own way."""
-    reason: Line
-    remarks: tuple[Line, ...]
+def project(name: str) -> doc.Name:
+    return doc.Name(shortened(one_line(name), PROJECT_LENGTH))
 
 
-def outcome(card: Card, *, viewer: str | None, now: float, scale: int = 1) -> Outcome:
-    """`viewer` is the person whose private chat this is. Answers of a form are cut to 1/`scale` of
-    their usual length."""
-    return Outcome(
-        heading=(f"{card.glyph} ", Strong(outcome_text.heading(card)), " · ", project(card)),
-        asked=_asked(card, scale),
-        reason=_sentence(outcome_text.reason(card)),
-        remarks=tuple(map(_sentence, outcome_text.remarks(card, viewer=viewer, now=now))),
-    )
+def agent(name: str) -> doc.Name:
+    return doc.Name(shortened(one_line(name), AGENT_LENGTH))
 
 
-def project(card: Card) -> Name:
-    return Name(shortened(card.project, PROJECT_LENGTH))
-
-
-def asked_line(source: str, limit: int) -> Untrusted:
+def asked_line(source: str, limit: int) -> doc.Untrusted:
     """A question as one line."""
-    return Untrusted(clipped(headline(source), limit))
+    return doc.Untrusted(clipped(headline(source), limit))
 
 
-def answer(line: Answered, limit: int) -> Inline:
-    return (
-        Faint("skipped") if line.answer is None else Strong(Untrusted(clipped(line.answer, limit)))
-    )
+def answer(line: Answered, limit: int) -> doc.Inline:
+    if line.answer is None:
+        return doc.Faint(("skipped",))
+    return doc.strong(doc.Untrusted(clipped(line.answer, limit)))
 
 
 def pairs(
     lines: Sequence[Answered], *, scale: int = 1, answered: bool = True
-) -> Iterator[tuple[Line, ...]]:
+) -> Iterator[tuple[doc.Line, ...]]:
     """Questions with their answers, for a numbered list."""
     for line in lines:
-        asked: Line = (asked_line(line.question, ONE_OF_MANY // scale),)
+        asked: doc.Line = (asked_line(line.question, ONE_OF_MANY // scale),)
         yield (asked, (answer(line, ANSWER_OF_MANY // scale),)) if answered else (asked,)
 
 
-def _asked(card: Card, scale: int) -> Block:
+def asked_block(card: Card, scale: int) -> doc.Block:
+    """Questions and answers; those of a form are cut to 1/`scale` of their usual length."""
     answered = outcome_text.shows_answers(card)
     if card.count == 1:
         (line,) = card.lines
-        asked: Line = (asked_line(line.question, ONE_QUESTION),)
-        return Lines((asked, (answer(line, ONE_ANSWER),) if answered else ()))
-    title: Line = (Name(clipped(card.title, ONE_OF_MANY)),) if card.title else ()
+        asked: doc.Line = (asked_line(line.question, ONE_QUESTION),)
+        return doc.Lines((asked, (answer(line, ONE_ANSWER),) if answered else ()))
+    title: doc.Line = (doc.Name(clipped(card.title, ONE_OF_MANY)),) if card.title else ()
     items = tuple(pairs(card.lines, scale=scale, answered=answered))
-    return Numbered(items=items, title=title, foldable=True)
+    return doc.Group((doc.Lines((title,)), doc.Numbered(items=items, foldable=True)), tight=True)
 
 
-def _sentence(sentence: outcome_text.Sentence) -> Line:
-    return tuple(map(_part, sentence))
+def sentence(parts: outcome_text.Sentence) -> doc.Line:
+    return tuple(map(_part, parts))
 
 
-def _part(part: outcome_text.Part) -> Inline:
+def _part(part: outcome_text.Part) -> doc.Inline:
     match part:
         case outcome_text.Time(time=at):
-            return Time(at)
+            return doc.Time(at)
         case outcome_text.Untrusted(text=text, limit=limit):
-            return Name(clipped(text, limit))
+            return doc.Name(clipped(text, limit))
         case outcome_text.AnswerLine(line=line):
             return answer(line, ONE_ANSWER)
         case str():

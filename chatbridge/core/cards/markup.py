@@ -32,6 +32,12 @@ class Link:
     children: tuple[Inline, ...]
     address: str
 
+    @property
+    def shown(self) -> tuple[Inline, ...]:
+        code = Code(self.address)
+        bare = self.children == (Plain(self.address),)
+        return (code,) if bare else (*self.children, Plain(" "), code)
+
 
 @dataclass(frozen=True, slots=True)
 class Break:

@@ -6,6 +6,7 @@ from functools import partial
 
 from chatbridge.channels.chat.card_visibility import answerable
 from chatbridge.channels.chat.inbound import ChatInput, reply_to
+from chatbridge.channels.chat.keyboard import reaction_for
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.cards import Cards, Target
@@ -13,7 +14,6 @@ from chatbridge.channels.matrix.inbound.replies import Replies, person_of
 from chatbridge.channels.matrix.inbound.unaddressed_messages import UnaddressedMessages
 from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
-from chatbridge.channels.matrix.render.reactions import key_for
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
@@ -78,7 +78,7 @@ class Taps:
         if found.step != ask.draft.step:
             return form.STALE.why
         card = await off_loop(partial(build_card, ask, channel="matrix"), weight=weight_of(ask))
-        key = key_for(card, emoji)
+        key = reaction_for(card, emoji)
         if key is None or isinstance(key.action, AskAction):
             # Nobody should think that something was allowed, or denied.
             return format_approval_help(card) if ask.approval else ""

@@ -12,8 +12,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
+from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.document import Document
-from chatbridge.channels.chat.hints import ReactionView
+from chatbridge.channels.chat.keyboard import reactions
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.planner import (
     NO_REMINDER,
@@ -50,12 +51,15 @@ from chatbridge.channels.matrix.outbound.card_messages import (
 )
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents, Visibility
 from chatbridge.channels.matrix.render import notices
-from chatbridge.channels.matrix.render.announcement import draw_notice
-from chatbridge.channels.matrix.render.approvals import pages_of
-from chatbridge.channels.matrix.render.card import draw_card, draw_reminder, draw_root
-from chatbridge.channels.matrix.render.finished_steps import draw_past
+from chatbridge.channels.matrix.render.card import (
+    draw_card,
+    draw_past,
+    draw_reminder,
+    draw_root,
+    pages_of,
+)
 from chatbridge.channels.matrix.render.html import Words, write
-from chatbridge.channels.matrix.render.reactions import keys
+from chatbridge.channels.matrix.render.notices import draw_notice
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
@@ -191,7 +195,7 @@ class Chat(ChatSurface):
     ) -> Step[Words] | None:
         multi = card.type is QuestionType.MULTI_SELECT
         reacted = await self.picks.of(ask, place.newest.event) if multi and place else {}
-        seen = ReactionView(
+        seen = Seen(
             now=self._clock.time(),
             reactions=self._reactions,
             reacted=frozenset(reacted.values()),
@@ -350,9 +354,7 @@ def _without(
 # ── what is to be done ────────────────────────────────────────────────────────────────────────────
 
 
-def next_step(
-    ask: Ask, card: Card, place: CardMessages | None, seen: ReactionView
-) -> Step[Words] | None:
+def next_step(ask: Ask, card: Card, place: CardMessages | None, seen: Seen) -> Step[Words] | None:
     """The next step towards showing the ask as it is. Pure."""
     seen = replace(seen, unsent=_lacks_pages(card, place))
 
@@ -368,7 +370,7 @@ def next_step(
         past=draw_finished,
         reminder=lambda: draw_reminder(card, seen),
         digest=digest,
-        reactions=tuple(key.emoji for key in keys(card)) if seen.reactions else (),
+        reactions=tuple(each.emoji for each in reactions(card)) if seen.reactions else (),
         attachments=len(pages_of(card)),
         remind=is_reminder_due(ask, now=seen.now),
         untouched=is_untouched(ask),

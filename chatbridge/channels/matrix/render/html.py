@@ -1,9 +1,8 @@
-"""Text for Matrix: everything twice, as the plain body and as HTML, and how large the two are.
+"""Matrix's writer: everything twice, as the plain body and as HTML, and how large the two are.
 
-Owns how a question's markdown looks in the few tags used here. Whatever an agent wrote is escaped,
-and nothing of it is something to tap: an address is shown whole, as code, which clients neither
-link nor preview. A name with an @ needs no care: with `m.mentions` in an event, which ours always
-have, clients look nowhere else for whom to ping.
+Whatever an agent wrote is escaped, and nothing of it is something to tap: an address is shown
+whole, as code, which clients neither link nor preview. A name with an @ needs no care: with
+`m.mentions` in an event, which ours always have, clients look nowhere else for whom to ping.
 """
 
 from __future__ import annotations
@@ -11,36 +10,28 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import assert_never
 
 from chatbridge import markdown
-from chatbridge.channels.chat import document
-from chatbridge.core.cards.markup import (
-    Block,
-    Break,
-    Code,
-    CodeBlock,
-    Emphasis,
-    Inline,
-    Items,
-    Link,
-    Paragraph,
-    Plain,
-    Quote,
-    Strong,
-)
+from chatbridge.channels.chat import document as doc
+from chatbridge.core.cards import markup
+from chatbridge.core.cards.card import Choice
 from chatbridge.core.cards.phrases import format_time
-from chatbridge.core.text import isolated
+from chatbridge.core.text import isolated, one_line
 
 LIMIT = 28_000
 """The largest body and HTML together, as JSON. An event has 65,536 bytes, of which encryption takes
 a quarter."""
 BOLD_AT_MOST = 200
+BOXED_ABOVE = 120
+"""A longer description keeps its lines, in a frame of its own: they cannot pass for ours."""
 REMEMBERED = 128
 """A card is drawn again for every answer, from the same few texts."""
+INDENT = "    "
 
 _ADDRESS = re.compile(r"((?:[a-z][a-z0-9+.-]{0,20}://|www\.)\S+)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,30}", re.ASCII)
@@ -59,8 +50,12 @@ class Words:
     def __bool__(self) -> bool:
         return bool(self.body)
 
+    def inside(self, tag: str) -> Words:
+        return Words(self.body, f"<{tag}>{self.html}</{tag}>") if self else self
+
 
 NOTHING = Words()
+BREAK = Words("\n", "<br>")
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
@@ -76,59 +71,26 @@ def trusted(text: str) -> Words:
 
 
 def untrusted(text: str) -> Words:
-    """Somebody else's plain words."""
-    return Words(text, _unlinked(text))
-
-
-def name(text: str) -> Words:
-    """Somebody else's words among ours."""
-    return Words(isolated(text), isolated(_unlinked(text)))
-
-
-def strong(words: Words) -> Words:
-    return Words(words.body, f"<strong>{words.html}</strong>") if words else words
-
-
-def faint(words: Words) -> Words:
-    return Words(words.body, f"<em>{words.html}</em>") if words else words
+    """Somebody else's plain words, with addresses as code."""
+    parts = _ADDRESS.split(text)  # every second one is an address
+    shown = (
+        f"<code>{escape(part)}</code>" if i % 2 else escape(part) for i, part in enumerate(parts)
+    )
+    return Words(text, "".join(shown).replace("\n", "<br>"))
 
 
 def inline_code(text: str) -> Words:
-    return Words(text, f"<code>{escape(text)}</code>") if text else NOTHING
+    return Words(text, escape(text)).inside("code")
 
 
-def code_block(text: str, language: str | None) -> Words:
+def code_block(text: str, language: str | None, *, indent: str = "") -> Words:
     known = language is not None and _LANGUAGE.fullmatch(language)
     code = f'<code class="language-{language}">' if known else "<code>"
-    return Words(text, f"<pre>{code}{escape(text)}</code></pre>") if text else NOTHING
+    shown = f"<pre>{code}{escape(text)}</code></pre>"
+    return Words(_indented(text, indent), shown) if text else NOTHING
 
 
-def sentences(words: Iterable[Words]) -> Words:
-    return _joined(words, Words(" ", " "))
-
-
-def lines(words: Iterable[Words]) -> Words:
-    return _joined(words, Words("\n", "<br>"))
-
-
-def paragraph(words: Words) -> Words:
-    return Words(words.body, f"<p>{words.html}</p>") if words else words
-
-
-def paragraphs(parts: Iterable[Words], *, apart: str = "\n") -> Words:
-    """Parts that are paragraphs, lists or boxes, one under the other; `apart` in the body."""
-    return _joined(parts, Words(apart, ""))
-
-
-def numbered(items: Iterable[Words], *, mark: str) -> Words:
-    """A list; `mark` follows the number in the body."""
-    listed = list(items)
-    body = "\n".join(f"{i}{mark}{item.body}" for i, item in enumerate(listed, 1))
-    inside = "".join(f"<li>{item.html}</li>" for item in listed)
-    return Words(body, f"<ol>{inside}</ol>") if listed else NOTHING
-
-
-def _joined(parts: Iterable[Words], between: Words = NOTHING) -> Words:
+def joined(parts: Iterable[Words], between: Words = NOTHING) -> Words:
     found = [part for part in parts if part]
     return Words(
         between.body.join(part.body for part in found),
@@ -136,62 +98,128 @@ def _joined(parts: Iterable[Words], between: Words = NOTHING) -> Words:
     )
 
 
-def _unlinked(text: str) -> str:
-    """Escaped, and with addresses as code."""
-    parts = _ADDRESS.split(text)  # every second one is an address
-    shown = (
-        f"<code>{escape(part)}</code>" if i % 2 else escape(part) for i, part in enumerate(parts)
-    )
-    return "".join(shown).replace("\n", "<br>")
+def _isolated(words: Words) -> Words:
+    return Words(isolated(words.body), isolated(words.html))
+
+
+def _indented(text: str, by: str) -> str:
+    return "\n".join(by + line for line in text.split("\n"))
 
 
 # ── documents ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def write(blocks: Iterable[document.Block], *, now: float) -> Words:
-    return paragraphs(_written(block, now) for block in blocks)
+def write(document: doc.Document, *, now: float) -> Words:
+    found, apart = NOTHING, ""
+    for block, tight in _flat(document):
+        words = _block(block, now)
+        if words:
+            found += Words(apart) + words
+            long = isinstance(block, doc.Markdown) and not tight and "\n" in words.body
+            apart = "\n\n" if long else "\n"
+    return found
 
 
-def write_line(parts: document.Line, *, now: float) -> Words:
-    return _joined(_inline_words(part, now) for part in parts)
+def _flat(blocks: Iterable[doc.Block], *, tight: bool = False) -> Iterator[tuple[doc.Block, bool]]:
+    for block in blocks:
+        if isinstance(block, doc.Group):
+            yield from _flat(block.blocks, tight=block.tight)
+        else:
+            yield block, tight
 
 
-def _written(block: document.Block, now: float) -> Words:
+def _block(block: doc.Block, now: float) -> Words:
     match block:
-        case document.Lines(lines=found):
-            return paragraph(_lines_of(found, now))
-        case document.Numbered(items=items, title=title, more=more):
-            listed = numbered((_lines_of(item, now) for item in items), mark=". ")
-            above, below = (paragraph(write_line(each, now=now)) for each in (title, more))
-            return paragraphs((above, listed, below))
-        case document.Quote(text=text):
-            return Words(_indented(text, "> "), f"<blockquote>{untrusted(text).html}</blockquote>")
-        case document.Code(text=text, language=language):
-            return code_block(text, language)
+        case doc.Lines(lines=lines):
+            return _lines(lines, now).inside("p")
+        case doc.Numbered(items=items):
+            return _listed([_lines(item, now) for item in items], mark=". ")
+        case doc.Options(choices=choices):
+            return _listed([_option(choice) for choice in choices], mark=" ")
+        case doc.Markdown():
+            return _question(block)
+        case doc.Code():
+            return _exact_code(block)
+        case doc.Output(text=text, limit=limit):
+            return code_block(_last(text, limit), None)
+        case doc.Quote(text=text):
+            return Words(_indented(text, "> "), untrusted(text).inside("blockquote").html)
+        case doc.Group(blocks=blocks):
+            return write(blocks, now=now)
         case _:
             assert_never(block)
 
 
-def _lines_of(found: Iterable[document.Line], now: float) -> Words:
-    return lines(write_line(each, now=now) for each in found)
+def _lines(lines: Iterable[doc.Line], now: float) -> Words:
+    return joined((_inlines(line, now=now) for line in lines), BREAK)
 
 
-def _inline_words(part: document.Inline, now: float) -> Words:
+def _listed(items: Sequence[Words], *, mark: str) -> Words:
+    """A list; `mark` follows the number in the body."""
+    body = "\n".join(f"{i}{mark}{item.body}" for i, item in enumerate(items, 1))
+    return Words(body, "".join(f"<li>{item.html}</li>" for item in items)).inside("ol")
+
+
+def _option(option: Choice) -> Words:
+    first = _isolated(untrusted(option.label)).inside("strong")
+    if option.recommended:
+        first += trusted(" (recommended)")
+    text = option.description or ""
+    if not text.strip():
+        return first
+    line = untrusted(one_line(text))
+    shown = BREAK.html + line.html
+    if len(text) > BOXED_ABOVE:
+        shown = untrusted(text.strip("\n")).inside("blockquote").html
+    return first + Words(f": {isolated(line.body)}", shown)
+
+
+def _exact_code(block: doc.Code) -> Words:
+    """The whole of it if it fits, else its beginning and its end. Indented in the body: no line of
+    it can pass for one of ours."""
+    text = block.text
+
+    def shown(kept: int) -> Words:
+        head = kept * 2 // 3
+        cut = f"{text[:head]}\n…\n{text[len(text) - (kept - head) :]}"
+        return code_block(text if kept == len(text) else cut, block.language, indent=INDENT)
+
+    return shown(_fitting(len(text), shown, block.limit or sys.maxsize))
+
+
+def _last(text: str, limit: int) -> str:
+    length = _fitting(len(text), lambda kept: code_block(text[-kept:], None), limit)
+    return text if length == len(text) else "…" + text[-length:].lstrip("\n")
+
+
+def _inlines(
+    parts: Iterable[doc.Inline | markup.Inline], *, now: float = 0.0, bold: bool = False
+) -> Words:
+    return joined(_inline(part, now, bold) for part in parts)
+
+
+def _inline(part: doc.Inline | markup.Inline, now: float, bold: bool) -> Words:
     match part:
         case str():
             return trusted(part)
-        case document.Untrusted(text=text):
+        case markup.Plain(text=text):
             return untrusted(text)
-        case document.Name(text=text):
-            return name(text)
-        case document.Strong(part=inner):
-            parts = inner if isinstance(inner, tuple) else (inner,)
-            return strong(write_line(parts, now=now))
-        case document.Faint(part=inner):
-            return faint(_inline_words(inner, now))
-        case document.InlineCode(text=text):
+        case doc.Name(text=text):
+            return _isolated(untrusted(text))
+        case doc.Path(text=text, limit=limit):
+            return _isolated(inline_code(begun(text, limit) if limit else text))
+        case markup.Code(text=text):
             return inline_code(text)
-        case document.Time(at=at):
+        case markup.Strong(children=children) | doc.Strong(children=children):
+            inside = _inlines(children, now=now, bold=True)
+            return inside if bold else inside.inside("strong")
+        case markup.Emphasis(children=children) | doc.Faint(children=children):
+            return _inlines(children, now=now, bold=bold).inside("em")
+        case markup.Link():
+            return _inlines(part.shown, now=now, bold=bold)
+        case markup.Break():
+            return BREAK
+        case doc.Time(at=at):
             return trusted(format_time(at, now=now))
         case _:
             assert_never(part)
@@ -210,10 +238,15 @@ def begun(text: str, room: int) -> str:
     """As much of the beginning of somebody's plain words as fits into `room` bytes."""
     if size(untrusted(text)) <= room:
         return text
-    length = min(len(text), room)
-    while length > 1 and size(untrusted(text[:length])) > room:
-        length = length * 3 // 4
+    length = _fitting(min(len(text), room), lambda kept: untrusted(text[:kept]), room)
     return text[:length].rstrip() + "…"
+
+
+def _fitting(length: int, write: Callable[[int], Words], room: int) -> int:
+    """How much of a text is written so that it fits into `room` bytes: three quarters each time."""
+    while length > 1 and size(write(length)) > room:
+        length = length * 3 // 4
+    return length
 
 
 # ── markdown ──────────────────────────────────────────────────────────────────────────────────────
@@ -224,56 +257,56 @@ def blocks(source: str) -> tuple[Words, ...]:
     """A question's markdown, block by block; a short first paragraph is bold."""
     found = []
     for i, block in enumerate(markdown.parse(source)):
-        words = _block(block)
-        if i == 0 and isinstance(block, Paragraph) and len(words.body) <= BOLD_AT_MOST:
-            words = paragraph(strong(_inlines(block.children, bold=True)))
+        words = _markup_block(block)
+        if i == 0 and isinstance(block, markup.Paragraph) and len(words.body) <= BOLD_AT_MOST:
+            words = _inlines(block.children, bold=True).inside("strong").inside("p")
         if words:
             found.append(words)
     return tuple(found)
 
 
-def question(source: str, *, room: int, left_out: Words) -> Words:
-    """As many of the blocks as fit into `room` bytes; `left_out` follows where some do not."""
+def _question(block: doc.Markdown) -> Words:
+    """As many of its blocks as fit."""
     shown: list[Words] = []
-    for words in blocks(source):
+    room = block.limit or sys.maxsize
+    for words in blocks(block.source):
         if size(words) > room:
+            left_out = trusted(block.left_out).inside("p")
             shown += [left_out] if shown else [_cut(words, room), left_out]
             break
         shown.append(words)
         room -= size(words)
-    return paragraphs(shown, apart="\n\n")
+    return joined(shown, Words("\n\n"))
 
 
 def _cut(words: Words, room: int) -> Words:
     """The beginning of a single large block, without its marks, cut at a line if that keeps half
     of what fits."""
-    length = min(len(words.body), room)
-    while length > 1 and size(_begun(words, length)) > room:
-        length = length * 3 // 4
+    length = _fitting(min(len(words.body), room), partial(_begun, words), room)
     at_line = words.body.rfind("\n", length // 2, length)
     return _begun(words, at_line if at_line > 0 else length)
 
 
 def _begun(words: Words, length: int) -> Words:
-    return paragraph(untrusted(words.body[:length].rstrip() + "…"))
+    return untrusted(words.body[:length].rstrip() + "…").inside("p")
 
 
-def _block(block: Block) -> Words:
+def _markup_block(block: markup.Block) -> Words:
     match block:
-        case Paragraph(children=children):
-            return paragraph(_inlines(children))
-        case CodeBlock(text=text, language=language):
+        case markup.Paragraph(children=children):
+            return _inlines(children).inside("p")
+        case markup.CodeBlock(text=text, language=language):
             return code_block(text, language)
-        case Quote(children=children):
-            inside = paragraphs(_block(child) for child in children)
+        case markup.Quote(children=children):
+            inside = joined(map(_markup_block, children), Words("\n"))
             return Words(_indented(inside.body, "> "), f"<blockquote>{inside.html}</blockquote>")
-        case Items():
-            return _list(block)
+        case markup.Items():
+            return _items(block)
         case _:
             assert_never(block)
 
 
-def _list(items: Items) -> Words:
+def _items(items: markup.Items) -> Words:
     start = items.start
     body, inside = [], []
     for i, item in enumerate(items.items):
@@ -286,39 +319,13 @@ def _list(items: Items) -> Words:
     return Words("\n".join(body), f"{opened}{''.join(inside)}</{tag}>")
 
 
-def _item(item: Sequence[Block]) -> Words:
+def _item(item: Sequence[markup.Block]) -> Words:
     """An item with one paragraph needs no space around that."""
-    lone = sum(isinstance(child, Paragraph) for child in item) == 1
-    return paragraphs(
-        _inlines(child.children) if lone and isinstance(child, Paragraph) else _block(child)
+    lone = sum(isinstance(child, markup.Paragraph) for child in item) == 1
+    parts = (
+        _inlines(child.children)
+        if lone and isinstance(child, markup.Paragraph)
+        else _markup_block(child)
         for child in item
     )
-
-
-def _indented(text: str, by: str) -> str:
-    return "\n".join(by + line for line in text.split("\n"))
-
-
-def _inlines(children: Iterable[Inline], *, bold: bool = False) -> Words:
-    return _joined(_inline(child, bold=bold) for child in children)
-
-
-def _inline(inline: Inline, *, bold: bool) -> Words:
-    match inline:
-        case Plain(text=text):
-            return untrusted(text)
-        case Code(text=text):
-            return inline_code(text)
-        case Strong(children=children):
-            inside = _inlines(children, bold=True)
-            return inside if bold else strong(inside)
-        case Emphasis(children=children):
-            return faint(_inlines(children, bold=bold))
-        case Link(children=children, address=address):
-            if children == (Plain(address),):
-                return inline_code(address)
-            return _inlines(children, bold=bold) + Words(" ", " ") + inline_code(address)
-        case Break():
-            return Words("\n", "<br>")
-        case _:
-            assert_never(inline)
+    return joined(parts, Words("\n"))

@@ -7,67 +7,55 @@ text could have meant is `core.typed`'s to say, and becomes a message with `said
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.chat.document import Document, paragraph
-from chatbridge.channels.matrix.render.html import Words, write
-from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.cards.phrases import format_end, format_time
-from chatbridge.core.model import Ask
+from chatbridge.channels.chat.document import Lines, Untrusted, line, paragraph, strong
+from chatbridge.channels.matrix.render.card import MATRIX
+from chatbridge.channels.matrix.render.html import Words, begun, write
+from chatbridge.core.model import Ask, Notice
+from chatbridge.core.text import clipped, one_line, prose
+
+TITLE = 200
+MESSAGE = 23_000
+"""In bytes."""
+MESSAGE_LEFT_OUT = "… The whole message is in the web inbox."
 
 
 def said(text: str) -> Words:
     """A plain sentence."""
-    return _drawn(paragraph(text))
+    return write(paragraph(text), now=0.0)
+
+
+nothing_waits = partial(said, notices.NOTHING_WAITS)
+undecryptable = partial(
+    said,
+    "I could not read your last message (encryption key missing). "
+    "Send it again, or answer in the web inbox.",
+)
+failed = partial(
+    said,
+    "I could not take your last answer (the homeserver does not show it). "
+    "Send it again, or answer in the web inbox.",
+)
+on_its_card = partial(
+    said, "What is to be allowed or denied waits on its card: react there, or reply to it."
+)
+"""To a message beside the cards, where only an approval waits."""
 
 
 # ── about a question ──────────────────────────────────────────────────────────────────────────────
 
 
-def ended(ask: Ask, *, now: float) -> Words:
-    """To a person whose words came after the end."""
-    if not takes_late_answer(ask):
-        return said(format_end(ask, now=now))
-    at = format_time(ask.settled_at or ask.created_at, now=now)
-    return said(f"This question ended at {at}. Reply “anyway” to leave a late answer.")
-
-
-def only_text() -> Words:
-    return said(notices.ONLY_TEXT)
-
-
-def undecryptable() -> Words:
-    return said(
-        "I could not read your last message (encryption key missing). "
-        "Send it again, or answer in the web inbox."
-    )
-
-
-def failed() -> Words:
-    return said(
-        "I could not take your last answer (the homeserver does not show it). "
-        "Send it again, or answer in the web inbox."
-    )
-
-
 def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Words:
     """For a message that fits no question, or more than one."""
     if len(asks) == 1 and reactions:
-        return _drawn(paragraph(*notices.use_it_question(asks[0]), " 👍 uses it."), now)
+        return write(paragraph(*notices.use_it_question(asks[0]), " 👍 uses it."), now=now)
     how = "React with its number, or reply" if reactions else "Reply"
     first = f"Which question is this for? {how} to the one you mean."
     listed = asks[: notices.LISTED_AT_MOST]
     entries = [(*notices.ask_entry(ask), *notices.ends(ask.deadline)) for ask in listed]
-    return _drawn(notices.numbered(first, entries, total=len(asks)), now)
-
-
-def nothing_waits() -> Words:
-    return said(notices.NOTHING_WAITS)
-
-
-def on_its_card() -> Words:
-    """To a message beside the cards, where only an approval waits."""
-    return said("What is to be allowed or denied waits on its card: react there, or reply to it.")
+    return write(notices.numbered(first, entries, total=len(asks)), now=now)
 
 
 # ── about the room ────────────────────────────────────────────────────────────────────────────────
@@ -94,13 +82,19 @@ def help_text(*, reactions: bool = True) -> Words:
 
 def remark(text: str) -> Words:
     """What the owner should know about the set-up."""
-    return _drawn(notices.remark(text))
+    return write(notices.remark(text), now=0.0)
 
 
-def unreachable(*, since: float, now: float) -> Words:
-    """Above cards that come late."""
-    return _drawn(notices.unreachable("Matrix", since=since, now=now), now)
+# ── what agents tell ──────────────────────────────────────────────────────────────────────────────
 
 
-def _drawn(document: Document, now: float = 0.0) -> Words:
-    return write(document, now=now)
+def draw_notice(notice: Notice) -> Words:
+    """What an agent tells without asking, or how an operation ended."""
+    if notice.operation is not None:
+        return write(notices.operation_end(notice, notice.operation, MATRIX).document, now=0.0)
+    message = prose(notice.message).strip("\n")
+    shown = begun(message, MESSAGE)
+    title = (strong(Untrusted(clipped(one_line(notice.title), TITLE))),) if notice.title else ()
+    heading = Lines((notices.notice_heading(notice), title))
+    left_out = () if shown == message else paragraph(MESSAGE_LEFT_OUT)
+    return write((heading, line(Untrusted(shown)), *left_out), now=0.0)

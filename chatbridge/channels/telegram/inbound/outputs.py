@@ -6,12 +6,12 @@ import logging
 
 from telegram import CallbackQuery, Message
 
+from chatbridge.channels.chat.document import File
+from chatbridge.channels.chat.notices import output_file
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.inbound.replies import Spawn, thread_of
 from chatbridge.channels.telegram.outbound.chat import Chat
-from chatbridge.channels.telegram.render.long_questions import File
-from chatbridge.channels.telegram.render.operations import output_file
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.ports import Clock

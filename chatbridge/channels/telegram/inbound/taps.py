@@ -12,6 +12,7 @@ from functools import partial
 from telegram import CallbackQuery, Message
 
 from chatbridge.channels.chat.callback_data import Neither, Output, Show, Use, decode
+from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.inbound import ChatInput, Result, is_over, reply_to
 from chatbridge.channels.chat.surface import CardRequest
 from chatbridge.channels.telegram.client.api import Api
@@ -22,7 +23,6 @@ from chatbridge.channels.telegram.inbound.replies import Spawn, person_of
 from chatbridge.channels.telegram.inbound.texts import TAKEN
 from chatbridge.channels.telegram.outbound.card_messages import from_text
 from chatbridge.channels.telegram.outbound.chat import Chat
-from chatbridge.channels.telegram.render.card import toast
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.errors import RetryLater

@@ -7,23 +7,14 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.outcome import AGENT_LENGTH, PROJECT_LENGTH
+from chatbridge.channels.chat.runs import Run, Text, blocks, cut, joined, width
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.outbound.writer import Writer
-from chatbridge.channels.telegram.render.card import Drawing
-from chatbridge.channels.telegram.render.html import (
-    Run,
-    Text,
-    blocks,
-    cut,
-    joined,
-    readable,
-    to_html,
-    width,
-)
-from chatbridge.channels.telegram.render.long_questions import File
-from chatbridge.channels.telegram.render.operations import draw_end, draw_ends
+from chatbridge.channels.telegram.render.card import Drawing, draw_end, draw_ends
+from chatbridge.channels.telegram.render.html import readable, to_html
 from chatbridge.core.model import GLYPHS, Level, Notice, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import clipped, isolated, one_line, prose, shortened, visible

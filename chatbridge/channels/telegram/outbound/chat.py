@@ -13,7 +13,9 @@ from functools import partial
 from telegram import ForceReply
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.chat.document import Document
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.card import placeholder
+from chatbridge.channels.chat.document import Document, File
 from chatbridge.channels.chat.keyboard import takes_typing
 from chatbridge.channels.chat.planner import (
     CardMessage,
@@ -45,14 +47,13 @@ from chatbridge.channels.telegram.outbound.visibility import Visibility
 from chatbridge.channels.telegram.outbound.writer import Writer
 from chatbridge.channels.telegram.render.card import (
     Drawing,
-    Seen,
+    Overflow,
     draw_card,
     draw_prompt,
     draw_reminder,
-    placeholder,
+    overflow,
 )
 from chatbridge.channels.telegram.render.html import write
-from chatbridge.channels.telegram.render.long_questions import File, Overflow, overflow
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.bounds import off_loop, weight_of

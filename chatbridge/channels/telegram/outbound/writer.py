@@ -10,11 +10,10 @@ import logging
 
 from telegram import ForceReply
 
-from chatbridge.channels.chat.document import Rows
+from chatbridge.channels.chat.document import File, Rows
 from chatbridge.channels.telegram.client.api import Api, Sent
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
-from chatbridge.channels.telegram.render.long_questions import File
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.model import ChannelState, Project
 from chatbridge.core.ports import Clock

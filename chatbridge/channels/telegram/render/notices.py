@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatbridge.channels.chat.document import Document, InlineCode, Lines, Strong, paragraph
+from chatbridge.channels.chat.document import Document, InlineCode, Lines, paragraph, strong
 from chatbridge.core.text import one_line
 
 COMMANDS = (
@@ -35,5 +35,5 @@ def not_here(chat_id: int) -> Document:
 
 
 def paired(host: str) -> Document:
-    name = Strong(one_line(host))
+    name = strong(one_line(host))
     return paragraph("This chat is paired with ", name, ". Agents' questions arrive here.")

@@ -8,16 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.document import Rows
 from chatbridge.channels.chat.keyboard import columns, fitted, label_of, needs_list, rows
+from chatbridge.channels.telegram.render.card import TELEGRAM
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
 from tests.telegram_asks import NOW, ask, card, confirm, keys, labels, select, text
 
 
 def drawn(shown: Ask, *, private: bool = True, now: float = NOW, prompted: bool = False) -> Rows:
-    listed = needs_list(card(shown), private=private)
-    return rows(card(shown), private=private, now=now, prompted=prompted, listed=listed)
+    seen = Seen(private=private, now=now, prompted=prompted)
+    assert TELEGRAM.buttons
+    listed = needs_list(card(shown), TELEGRAM, private=private)
+    return rows(card(shown), seen, TELEGRAM.buttons, listed=listed)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +62,8 @@ def test_a_group_has_less_room() -> None:
     shown = ask(select("Where?", "thirteen chars", "b"))
     assert len(drawn(shown)[0]) == 2
     assert len(drawn(shown, private=False)[0]) == 1
-    assert not needs_list(card(ask(select("Q?", "x" * 30))), private=True)
-    assert needs_list(card(ask(select("Q?", "x" * 30))), private=False)
+    assert not needs_list(card(ask(select("Q?", "x" * 30))), TELEGRAM, private=True)
+    assert needs_list(card(ask(select("Q?", "x" * 30))), TELEGRAM, private=False)
 
 
 def test_with_descriptions_every_button_repeats_its_number() -> None:

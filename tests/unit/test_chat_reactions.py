@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from chatbridge.channels.matrix.render.reactions import key_for, keys
+from chatbridge.channels.chat.keyboard import reaction_for, reactions
 from chatbridge.core.asks import transitions
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
@@ -25,7 +25,7 @@ THIRD = go(SECOND, form.Skip(step=0))
 
 
 def seeds(shown: Ask) -> str:
-    return " ".join(key.emoji for key in keys(card(shown)))
+    return " ".join(key.emoji for key in reactions(card(shown)))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_each_screen_is_seeded_with_what_applies_in_order(shown: Ask, emoji: str
 def test_at_most_ten_options_are_seeded() -> None:
     shown = ask(select("Which?", *(f"option {i}" for i in range(12))))
     assert seeds(shown) == "1️⃣ 2️⃣ 3️⃣ 4️⃣ 5️⃣ 6️⃣ 7️⃣ 8️⃣ 9️⃣ 🔟 ❌"
-    tenth = key_for(card(shown), "🔟")
+    tenth = reaction_for(card(shown), "🔟")
     assert tenth is not None
     assert tenth.action == form.Choose(step=0, option=9)
 
@@ -57,13 +57,13 @@ def test_at_most_ten_options_are_seeded() -> None:
 def test_an_ended_card_has_no_reactions() -> None:
     for status in set(Status) - {Status.OPEN}:
         ended = replace(FORM, status=status, outcome=Outcome(at=NOW), kept=True)
-        assert keys(card(ended)) == ()
-        assert key_for(card(ended), "👍") is None
+        assert reactions(card(ended)) == ()
+        assert reaction_for(card(ended), "👍") is None
 
 
 @pytest.mark.parametrize("emoji", ["👍", "👍🏽", "👍\ufe0f", "👍🏿\ufe0e"])
 def test_skin_tones_and_variation_selectors_do_not_matter(emoji: str) -> None:
-    key = key_for(card(FORM), emoji)
+    key = reaction_for(card(FORM), emoji)
     assert key is not None
     assert key.action == form.Choose(step=0, option=0)
     assert normal(emoji) == "👍"
@@ -71,17 +71,17 @@ def test_skin_tones_and_variation_selectors_do_not_matter(emoji: str) -> None:
 
 @pytest.mark.parametrize("emoji", ["1⃣", "1️⃣"])
 def test_a_number_is_known_with_and_without_its_selector(emoji: str) -> None:
-    assert key_for(card(SECOND), emoji) == keys(card(SECOND))[0]
+    assert reaction_for(card(SECOND), emoji) == reactions(card(SECOND))[0]
 
 
 @pytest.mark.parametrize("emoji", ["", "1", "🎉", "3️⃣", "👍"])
 def test_other_reactions_stand_for_nothing(emoji: str) -> None:
-    assert key_for(card(SECOND), emoji) is None
+    assert reaction_for(card(SECOND), emoji) is None
 
 
 def test_a_reaction_on_an_option_that_is_picked_puts_it_on() -> None:
     picked = go(SECOND, form.Toggle(step=0, option=1, on=True))
-    key = key_for(card(picked), "2️⃣")
+    key = reaction_for(card(picked), "2️⃣")
     assert key is not None
     assert key.action == form.Toggle(step=1, option=1, on=True)
 
@@ -89,16 +89,16 @@ def test_a_reaction_on_an_option_that_is_picked_puts_it_on() -> None:
 def test_the_check_mark_does_what_its_screen_is_for() -> None:
     review = go(THIRD, form.Skip(step=0))
     cancel = go(FORM, form.AskCancel(step=0))
-    found = [key_for(card(shown), "✅") for shown in (SECOND, review, cancel)]
+    found = [reaction_for(card(shown), "✅") for shown in (SECOND, review, cancel)]
     assert [type(key.action) for key in found if key] == [form.Done, form.Submit, form.Cancel]
 
 
 @given(some.asks() | approvals())
 def test_every_key_is_different_and_does_something(shown: Ask) -> None:
-    found = keys(card(shown))
+    found = reactions(card(shown))
     assert len({normal(key.emoji) for key in found}) == len(found)
     for key in found:
-        assert key_for(card(shown), normal(key.emoji)) == key
+        assert reaction_for(card(shown), normal(key.emoji)) == key
         assert is_shortcut(key.emoji)
         assert not isinstance(key.action, AskAction)
         step = transitions.apply_event(shown, key.action)
