@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import NEITHER, Output, Show, Tap, Use, decode
+from chatbridge.channels.chat.inbound import format_ended
 from chatbridge.channels.chat.notices import MOST_OUTPUTS, OUTPUT_FILE_BYTES, bounded, output_file
 from chatbridge.channels.matrix.render import notices as matrix
 from chatbridge.channels.matrix.render.html import Words
@@ -132,13 +133,13 @@ def test_history_says_how_each_ended(chat: Chat) -> None:
 def test_who_writes_after_the_end_is_told_how_it_ended() -> None:
     late = "Reply “anyway” to leave a late answer."
     at = f"This question ended at {clock_time(NOW)}."
-    assert said(matrix.ended(OVER, now=NOW)) == f"{at} {late}"
-    days = said(matrix.ended(OVER, now=NOW + 30 * HOUR))
+    assert format_ended(OVER, now=NOW, typed=True) == f"{at} {late}"
+    days = format_ended(OVER, now=NOW + 30 * HOUR, typed=True)
     assert f" {clock_time(NOW)}. Reply" in days.removeprefix("This question ended at")
     cancelled = replace(OVER, status=Status.CANCELLED)
-    assert said(matrix.ended(cancelled, now=NOW)) == f"Cancelled at {clock_time(NOW)}."
+    assert format_ended(cancelled, now=NOW, typed=True) == f"Cancelled at {clock_time(NOW)}."
     used = replace(OVER, outcome=Outcome(at=NOW, answers=(Answer(values=("x",)),)))
-    assert said(matrix.ended(used, now=NOW)) == f"Timed out at {clock_time(NOW)}."
+    assert format_ended(used, now=NOW, typed=True) == f"Timed out at {clock_time(NOW)}."
 
 
 # ── about the chat ────────────────────────────────────────────────────────────────────────────────
@@ -179,7 +180,6 @@ def test_sentences_are_escaped_and_keep_their_lines() -> None:
     drawing = matrix.said("“<p>” fits 1 a & b.\nReply 1.")
     assert drawing.html == "<p>“&lt;p&gt;” fits 1 a &amp; b.<br>Reply 1.</p>"
     assert said(drawing) == "“<p>” fits 1 a & b.\nReply 1."
-    assert said(matrix.only_text()) == "Only text can be an answer here."
     assert said(matrix.nothing_waits()) == "Nothing is waiting."
     assert said(matrix.undecryptable()) == (
         "I could not read your last message (encryption key missing). "

@@ -55,12 +55,7 @@ class ChatInput:
             return None
 
     def ended(self, ask: Ask) -> str:
-        """Said to a person who comes after the end."""
-        now = self._clock.time()
-        if not (self._typed and takes_late_answer(ask)):
-            return format_end(ask, now=now)
-        at = format_time(ask.settled_at or ask.created_at, now=now)
-        return f"This question ended at {at}. Reply “anyway” to leave a late answer."
+        return format_ended(ask, now=self._clock.time(), typed=self._typed)
 
     # ── one action ────────────────────────────────────────────────────────────────────────────────
 
@@ -196,6 +191,14 @@ class ChatInput:
         if isinstance(step, form.Refused):  # it asks already
             await self._inbox.redraw(ask.id)
         return None
+
+
+def format_ended(ask: Ask, *, now: float, typed: bool) -> str:
+    """Said to a person who comes after the end."""
+    if not (typed and takes_late_answer(ask)):
+        return format_end(ask, now=now)
+    at = format_time(ask.settled_at or ask.created_at, now=now)
+    return f"This question ended at {at}. Reply “anyway” to leave a late answer."
 
 
 def reply_to(result: Result) -> str | None:
