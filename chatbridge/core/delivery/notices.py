@@ -28,7 +28,6 @@ class Announcer(Protocol):
 
     def about_to_show(self, notice_id: str) -> bool:
         """Whether a working surface still has this notice in its queue."""
-        ...
 
 
 class Notices:
