@@ -45,7 +45,11 @@ from chatbridge.core.ports import AskActions, Health
 from tests.fakes.inbox import Desk, open_desk
 
 TOKEN = "a-token-of-the-tests"
-POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0)
+POLICY = Policy(
+    max_timeout=8 * 3600.0,
+    handover_within=600.0,
+    approval_channels=frozenset({"telegram", "web"}),
+)
 PHONE = (390, 844)
 NARROW = (360, 800)
 DESKTOP = (1280, 800)

@@ -90,6 +90,6 @@ def test_what_it_has_to_import_is_imported_before_it_says_that_it_is_ready(tmp_p
             assert not agent.receive()["result"].get("isError")
         assert hub.returncode == 0
         before, after = log.read_bytes()[:ready_at], log.read_bytes()[ready_at:]
-        assert b"chatbridge.channels.telegram.channel" in before
+        assert b"chatbridge.channels.telegram.inbound" in before
         assert b" chatbridge." not in re.sub(LOGGED, b"", after)
         assert b"Error" not in after
