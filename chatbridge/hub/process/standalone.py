@@ -12,7 +12,7 @@ import secrets
 import select
 import sys
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from chatbridge import safe_json
@@ -38,31 +38,27 @@ async def run_standalone(
     reader, send = await _stdio()
     link = secrets.token_hex(16)
     project = project_of(working_directory(), link=link, label=label)
-    async with AsyncExitStack() as stack:
-        hub = await stack.enter_async_context(
-            open_hub(lock, config=config, agents=lambda: [project.name])
-        )
+    async with open_hub(lock, config=config, agents=lambda: [project.name]) as hub:
         hub.commands.opened(project)
-        waiting_calls = hub.waiting_calls
         session = Session(
             link=link,
             project=project,
             reader=reader,
             send=send,
-            waiting_calls=waiting_calls,
+            waiting_calls=hub.waiting_calls,
             confirms=False,
             limit=limit,
             folder=working_directory(),
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
         )
-        waiting_calls.link_opened(link)
+        hub.waiting_calls.link_opened(link)
         serving = asyncio.ensure_future(session.serve(hub.server))
         await race(stop.wait(), asyncio.wait({serving}))
         session.mute()
         await end_tasks([serving])
         with suppress(TimeoutError):
-            await asyncio.wait_for(waiting_calls.link_closed(link), LAST_WORDS)
+            await asyncio.wait_for(hub.waiting_calls.link_closed(link), LAST_WORDS)
 
 
 async def run_unavailable(problem: str) -> None:

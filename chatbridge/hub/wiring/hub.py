@@ -105,19 +105,19 @@ async def run_hub(
     `system`: links of several users. `http`: where agents over HTTP must be able to connect."""
     stop = stop_on_signals()
     path = listener.getsockname() if listener else runtime_paths.socket_path(str(lock.state))
-    async with AsyncExitStack() as stack:
-        links: Links | None = None
-        ways_in: list[Links | HttpServing] = []
-        hub = await stack.enter_async_context(
-            open_hub(
-                lock,
-                config=config,
-                agents=lambda: [name for way in ways_in for name in way.projects()],
-                remarks=lambda: [remark for way in ways_in for remark in way.remarks()],
-                links=lambda of: links.connected(of) if links else [],
-                commands=not system,
-            )
-        )
+    links: Links | None = None
+    ways_in: list[Links | HttpServing] = []
+    async with (
+        open_hub(
+            lock,
+            config=config,
+            agents=lambda: [name for way in ways_in for name in way.projects()],
+            remarks=lambda: [remark for way in ways_in for remark in way.remarks()],
+            links=lambda of: links.connected(of) if links else [],
+            commands=not system,
+        ) as hub,
+        AsyncExitStack() as stack,
+    ):
         links = Links(
             hub.server,
             hub.waiting_calls,
