@@ -228,8 +228,7 @@ def copy(name: str, folder: Path) -> Path:
 
 
 def _content(name: str) -> str:
-    with open(os.path.join(_EXAMPLES, f"{name}{ENDING}"), encoding="utf-8") as file:
-        return file.read()
+    return Path(_EXAMPLES, f"{name}{ENDING}").read_text(encoding="utf-8")
 
 
 def program_findings(name: str, commands: Iterable[Command], settings: Settings) -> list[Finding]:

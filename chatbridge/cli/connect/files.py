@@ -23,23 +23,19 @@ def read(path: Path) -> bytes | None:
     """What is in the file; None if there is none. :raises ChatbridgeError:"""
     try:
         # Without O_NONBLOCK a named pipe would never open.
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with open(path, "rb", opener=lambda it, how: os.open(it, how | os.O_NONBLOCK)) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ChatbridgeError(f"{path} is not a file.")
+            if status.st_size > LARGEST:
+                raise ChatbridgeError(f"{path} is larger than {LARGEST // 1024 // 1024} MB.")
+            return file.read()
     except FileNotFoundError:
         return None
+    except IsADirectoryError:
+        raise ChatbridgeError(f"{path} is not a file.") from None
     except OSError as error:
         raise ChatbridgeError(f"{path} cannot be read: {error.strerror}.") from None
-    try:
-        status = os.fstat(number)
-        if not stat.S_ISREG(status.st_mode):
-            raise ChatbridgeError(f"{path} is not a file.")
-        if status.st_size > LARGEST:
-            raise ChatbridgeError(f"{path} is larger than {LARGEST // 1024 // 1024} MB.")
-        with open(number, "rb", closefd=False) as file:
-            return file.read()
-    except OSError as error:
-        raise ChatbridgeError(f"{path} cannot be read: {error.strerror}.") from None
-    finally:
-        os.close(number)
 
 
 def check_inside(path: Path, folder: Path) -> None:

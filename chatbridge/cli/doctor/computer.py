@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from chatbridge.channels.checks import Finding, fine, problem, remark
@@ -55,16 +56,13 @@ def _is_old(used: str) -> bool:
     folder = unit_files.folder()
     if os.path.dirname(used) != folder:
         return False
+    wanted = unit_files.contents()
     try:
-        for name, content in unit_files.contents().items():
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                if file.read() != content:
-                    return True
+        return any(Path(folder, it).read_text(encoding="utf-8") != wanted[it] for it in wanted)
     except FileNotFoundError:
         return True
     except (OSError, UnicodeDecodeError):
         return False
-    return False
 
 
 async def clock(context: DoctorContext) -> Sequence[Finding]:
