@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from chatbridge.commands.operations.fair_queue import FairQueue
-from chatbridge.commands.operations.outputs import Outputs, Printed
+from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.operations.runner_client import End, How, NotHandedOver, Order, Runner
 from chatbridge.core.errors import RunnerUnavailable, StoreError, TooManyOperations
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage
@@ -371,15 +371,14 @@ def stage_of(end: End) -> Stage:
             return Stage.INTERRUPTED
 
 
-def result_of(end: End, printed: Printed, *, reason: str | None = None) -> Result:
+def result_of(end: End, printed: Result, *, reason: str | None = None) -> Result:
     """`reason`: why it was cancelled, if it was."""
     stage = stage_of(end)
     why = end.error or (UNKNOWN if stage is Stage.INTERRUPTED else None)
-    return Result(
+    return replace(
+        printed,
         exit_code=end.exit_code,
         signal=end.signal,
-        head=printed.head,
-        tail=printed.tail,
         size=end.size or printed.size,
         left_out=end.left_out,
         reason=reason if stage is Stage.CANCELLED else why,

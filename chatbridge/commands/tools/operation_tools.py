@@ -19,7 +19,7 @@ from chatbridge.commands.tools import presentation
 from chatbridge.commands.tools.tool import Means, started_here
 from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import Project
-from chatbridge.core.operation import Operation, Result, Stage
+from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
 from chatbridge.tools.definition import described, number_field, object_schema, refused, text_field
@@ -86,9 +86,7 @@ command is doing, between other work, and not `await`."""
         if named := _one_named(arguments):
             one = await self._find(named, call)
             if one.stage is Stage.RUNNING:
-                printed = await self._means.outputs.printed(one.id)
-                result = Result(head=printed.head, tail=printed.tail, size=printed.size)
-                one = replace(one, result=result)
+                one = replace(one, result=await self._means.outputs.printed(one.id))
             record = presentation.record(one, now, file=self._means.file(one), whole=True)
             return json_result({"operations": [record]})
         listed = await operations.listed(project=call.project.key, limit=MOST_LISTED)
