@@ -122,12 +122,12 @@ class GetAnsweredQuestions:
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
-        given = parse_fetch(arguments)
-        found = await self._found(given.session, call.project)
+        session, wait = parse_fetch(arguments)
+        found = await self._found(session, call.project)
         ask, caller = await self.waiting.broker.follow(
             found.id, call.name, project=call.project.key, counts_for=call.counts_for
         )
-        limit = None if given.wait else 0.0
+        limit = None if wait else 0.0
         return await self.waiting.outcome(ask, caller, call, render_fetched, limit=limit)
 
     async def _found(self, session: str, project: Project) -> Ask:
@@ -172,13 +172,6 @@ class AuqInput:
     wait: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchInput:
-    session: str
-    """The id, or how it begins."""
-    wait: bool
-
-
 class _Option(Shape):
     label: str = Field(max_length=MAX_NAME)
     description: str | None = Field(default=None, max_length=MAX_PROMPT)
@@ -209,15 +202,15 @@ def parse(arguments: Mapping[str, Any], limits: Limits) -> AuqInput:
     return AuqInput(questions=questions, wait=not given.nonBlocking)
 
 
-def parse_fetch(arguments: Mapping[str, Any]) -> FetchInput:
-    """:raises ToolInputError:"""
+def parse_fetch(arguments: Mapping[str, Any]) -> tuple[str, bool]:
+    """A session's id, or how it begins, and whether to wait. :raises ToolInputError:"""
     given = validated(_Fetch, arguments)
     session = given.session_id.strip().lower()
     if len(session) < SHORT:
         sentence = "Validation error: session_id is too short"
         accepted = f"the whole id of a session, or its first {SHORT} characters"
         raise refused(sentence, "session_id", given.session_id, accepted)
-    return FetchInput(session=session, wait=bool(given.blocking))
+    return session, bool(given.blocking)
 
 
 def _check_count(questions: object, limits: Limits) -> None:

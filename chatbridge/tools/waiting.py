@@ -45,11 +45,11 @@ RenderResult = Callable[[Ask, Call, Reach], CallToolResult]
 """A tool's words for an ask that has ended, or for one that is still open."""
 
 
+@dataclass(frozen=True, slots=True)
 class Waiting:
-    def __init__(self, broker: Broker, reached: Reached) -> None:
-        """`reached` says who can have seen an ask."""
-        self.broker = broker
-        self._reached = reached
+    broker: Broker
+    reached: Reached
+    """Who can have seen an ask."""
 
     async def ask(self, request: AskRequest, call: ToolCall) -> tuple[Ask, Call]:
         """The ask that this call waits for. :raises ToolInputError: :raises TooManyOpenAsks:"""
@@ -122,7 +122,7 @@ class Waiting:
         if ask.answer is not None:
             return UNSURE
         try:
-            return await self._reached(ask.id)
+            return await self.reached(ask.id)
         except StoreError as error:
             log.warning("ask %s: where it was shown is not known: %s", ask.id, error)
             return UNSURE

@@ -12,8 +12,7 @@ from mcp_types import CallToolResult, TextContent
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.forms import form
 from chatbridge.core.model import Agent, Ask, CallName, Project
-from chatbridge.tools import ask_user as results
-from chatbridge.tools import auq
+from chatbridge.tools import ask_user, auq
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions, Limits
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler
@@ -67,7 +66,7 @@ class AuqAgent:
         self._reach = reach or Reach(shown=("web",))
         self._numbers = itertools.count(1)
         waiting = Waiting(world.broker, self._reached)
-        renderers = {AskUser.name: results.render_result, AskUserQuestions.name: auq.render_result}
+        renderers = {AskUser.name: ask_user.render_result, AskUserQuestions.name: auq.render_result}
         tools: list[ToolHandler] = [
             AskUser(waiting),
             WaitForAnswer(waiting, renderers),

@@ -179,6 +179,7 @@ async def command_hub(
         library = Library((folder / "tools",), reserved=names, may_be_missing=True)
         library.load()
         means = Means(
+            library=library,
             operations=operations,
             gate=gate,
             pushes=pushes,
@@ -186,7 +187,7 @@ async def command_hub(
             programs=Programs(),
             max_block=max_block,
         )
-        offer = ToolList(own, library, means, store=here.store, clock=clock)
+        offer = ToolList(own, means, store=here.store, clock=clock)
         await offer.compare()
         server = build_server(
             offer.tools,

@@ -20,7 +20,7 @@ from chatbridge.core.store_port import Transaction
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.links.session import Session
 from chatbridge.link.relay import Relay
-from chatbridge.tools import ask_user as results
+from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
@@ -146,7 +146,7 @@ async def bridge(
     async with world(path, clock, max_timeout=24 * HOUR) as hub:
         waiting = Waiting(hub.broker, reached)
         known = clients or Clients()
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: results.render_result}))
+        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: ask_user.render_result}))
         server = build_server(
             lambda: tools,
             waiting_calls=hub.broker.waiting_calls,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from chatbridge.tools import question_ask
-from chatbridge.tools import question_ask as summary
 
 
 def test_the_description_says_where_the_question_is_shown() -> None:
@@ -21,7 +20,7 @@ def test_the_description_says_where_the_question_is_shown() -> None:
 
 def test_the_descriptions_state_the_requirement_and_the_format() -> None:
     asking = question_ask.description(stateless=False, elicit="chats")
-    telling = summary.DESCRIPTION
+    telling = question_ask.DESCRIPTION
     assert "elicitation" in asking
     assert '"answer"' in asking
     for key in ("timestamp", "question", "answer"):

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands.operations.fair_queue import FairQueue, Turn
-
-_numbers = itertools.count()
+from chatbridge.commands.operations.fair_queue import FairQueue
+from chatbridge.core.operation import Operation
+from tests.fakes.operating import operation
 
 
 def turn(
     link: str = "a", group: str = "cargo", *, limit: int | None = None, synchronous: bool = False
-) -> Turn:
-    number = next(_numbers)
-    return Turn(
-        id=f"{link}-{group}-{number}", link=link, group=group, limit=limit, synchronous=synchronous
-    )
+) -> Operation:
+    return operation(link=link, group=group, concurrency=limit, synchronous=synchronous)
 
 
 def all_of(turns: FairQueue) -> list[str]:
@@ -127,7 +123,7 @@ def test_one_that_wants_no_turn_any_more_gets_none() -> None:
 def test_links_that_wait_at_the_same_time_get_as_many_turns_each(links: list[str]) -> None:
     turns = FairQueue(1)
     wanted = [turn(link) for link in links]
-    link_of = {each.id: each.link for each in wanted}
+    link_of = {each.id: each.call.link for each in wanted}
     for each in wanted:
         turns.add(each)
     left, had = Counter(links), Counter[str]()

@@ -60,8 +60,10 @@ class Programs:
         wanted = dict.fromkeys([*self._own, *self._system])
         return [each for each in wanted if os.path.isdir(each) and not self._refusal(each)]
 
-    def refused(self) -> dict[str, Refusal]:
-        return self._refused(self._own)
+    def refused(self, *others: str) -> dict[str, Refusal]:
+        """The owner's folders, and others, that are not used, and why."""
+        folders = filter(os.path.isdir, [*self._own, *others])
+        return {folder: why for folder in folders if (why := self._refusal(folder))}
 
     def find(self, program: str, *, project: Path | None = None) -> str:
         """The whole path of the file that `program` is, without links. Nothing is run from
@@ -101,7 +103,7 @@ class Programs:
         )
 
     def _hint(self, program: str) -> str:
-        for folder, refused in self._refused([*self._own, *self._system]).items():
+        for folder, refused in self.refused(*self._system).items():
             if _runs(os.path.join(folder, program)):
                 why, mend = refused.why, refused.mend
                 return f"It is in {folder}, which is not used: {why}. To mend it: {mend}"
@@ -117,10 +119,6 @@ class Programs:
             "Install it, write its whole path in the command's definition, or add its folder to "
             "commands.path in config.toml"
         )
-
-    def _refused(self, folders: Sequence[str]) -> dict[str, Refusal]:
-        found = {each: self._refusal(each) for each in folders if os.path.isdir(each)}
-        return {folder: refusal for folder, refusal in found.items() if refusal}
 
     def _refusal(self, folder: str) -> Refusal | None:
         if os.pathsep in folder:

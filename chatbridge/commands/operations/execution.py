@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from chatbridge.commands.operations.fair_queue import FairQueue, Turn
-from chatbridge.commands.operations.outputs import Outputs, Printed
+from chatbridge.commands.operations.fair_queue import FairQueue
+from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.commands.operations.runner_client import End, How, NotHandedOver, Order, Runner
 from chatbridge.core.errors import RunnerUnavailable, StoreError, TooManyOperations
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage
@@ -77,7 +77,7 @@ class Execution:
     """Told of everything that is on its way no longer."""
     loaded: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the operations of an earlier hub are loaded."""
-    _entries: dict[str, ActiveOperation] = field(default_factory=dict)
+    entries: dict[str, ActiveOperation] = field(default_factory=dict)
     _starting: set[asyncio.Task[None]] = field(default_factory=set)
     _closing: bool = False
     _doubtful: dict[str, str | None] = field(default_factory=dict)
@@ -87,24 +87,18 @@ class Execution:
     def __post_init__(self) -> None:
         self.runner.ended = self._found
 
-    def __contains__(self, operation_id: object) -> bool:
-        return operation_id in self._entries
-
-    def get(self, operation_id: str) -> ActiveOperation | None:
-        return self._entries.get(operation_id)
-
     def put(self, operation: Operation) -> ActiveOperation:
-        entry = self._entries[operation.id] = ActiveOperation(operation)
+        entry = self.entries[operation.id] = ActiveOperation(operation)
         return entry
 
     def remove(self, entry: ActiveOperation) -> None:
-        del self._entries[entry.id]
+        del self.entries[entry.id]
         entry.over.set()
 
     def check_room(self, operation: Operation) -> None:
         """Check for room, unless the call is a repeated one. :raises TooManyOperations:"""
         link = operation.call.link
-        entries = [each.operation for each in self._entries.values()]
+        entries = [each.operation for each in self.entries.values()]
         of_link = [each for each in entries if each.call.link == link]
         repeated = (operation.call, operation.tool, operation.plan)  # as the store tells them apart
         if any((each.call, each.tool, each.plan) == repeated for each in of_link):
@@ -164,12 +158,12 @@ class Execution:
 
     def queue(self, entry: ActiveOperation) -> None:
         if not entry.over.is_set():
-            self.turns.add(Turn.of(entry.operation))
+            self.turns.add(entry.operation)
             self.go_on()
 
     def resume(self, entry: ActiveOperation) -> None:
         """Go on with an operation that an earlier hub has handed over, or was about to."""
-        self.turns.runs(Turn.of(entry.operation))
+        self.turns.runs(entry.operation)
         self._doubt(entry.id)
         self._handed_over(entry)
 
@@ -177,7 +171,7 @@ class Execution:
         if not self.loaded.is_set():
             return  # it is not known yet who runs
         while (operation_id := self.turns.next()) is not None:
-            if entry := self.get(operation_id):
+            if entry := self.entries.get(operation_id):
                 self.spawn(self._start(entry))
 
     def leave(self, operation_id: str) -> None:
@@ -313,7 +307,7 @@ class Execution:
         for operation_id, end in known.items():
             if end is not None:
                 self._found(end)
-            elif operation_id not in self:
+            elif operation_id not in self.entries:
                 log.warning("operation %s runs, and nobody waits for it: ended", operation_id)
                 await self.runner.stop(operation_id)
 
@@ -323,7 +317,7 @@ class Execution:
     async def _take(self, end: End) -> None:
         """Store an end that the runner reports, perhaps not for the first time."""
         await self.loaded.wait()
-        entry = self.get(end.id)
+        entry = self.entries.get(end.id)
         if entry is None:
             await self._forget(end.id)  # it was stored by a hub that died before it said so
         elif entry.operation.stage is Stage.RUNNING:
@@ -377,15 +371,14 @@ def stage_of(end: End) -> Stage:
             return Stage.INTERRUPTED
 
 
-def result_of(end: End, printed: Printed, *, reason: str | None = None) -> Result:
+def result_of(end: End, printed: Result, *, reason: str | None = None) -> Result:
     """`reason`: why it was cancelled, if it was."""
     stage = stage_of(end)
     why = end.error or (UNKNOWN if stage is Stage.INTERRUPTED else None)
-    return Result(
+    return replace(
+        printed,
         exit_code=end.exit_code,
         signal=end.signal,
-        head=printed.head,
-        tail=printed.tail,
         size=end.size or printed.size,
         left_out=end.left_out,
         reason=reason if stage is Stage.CANCELLED else why,

@@ -8,32 +8,10 @@ can run, the oldest is first.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from chatbridge.core.operation import Operation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    id: str
-    link: str
-    group: str
-    limit: int | None
-    """How many of the group may run at once. The newest word on that counts for the whole group:
-    with several, those with the lowest could be kept waiting for ever."""
-    synchronous: bool
-
-    @classmethod
-    def of(cls, operation: Operation) -> Self:
-        return cls(
-            id=operation.id,
-            link=operation.call.link,
-            group=operation.group,
-            limit=operation.plan.concurrency,
-            synchronous=operation.plan.synchronous,
-        )
 
 
 class _Place(NamedTuple):
@@ -42,35 +20,41 @@ class _Place(NamedTuple):
 
     round: int
     arrival: int
-    turn: Turn
+    operation: Operation
+
+    @property
+    def lane(self) -> tuple[bool, str]:
+        return self.operation.plan.synchronous, self.operation.call.link
 
 
 class FairQueue:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._limits: dict[str, int | None] = {}
+        """How many of a group may run at once. The newest word on that counts for the whole group:
+        with several, those with the lowest could be kept waiting for ever."""
         self._round = Counter[bool]()
         """The round of the synchronous and of the asynchronous operations."""
         self._last: dict[tuple[bool, str], int] = {}
         """The last round of each waiting link."""
         self._waiting: dict[str, _Place] = {}
-        self._running: dict[str, Turn] = {}
+        self._running: dict[str, Operation] = {}
         self._arrivals = count()
 
-    def add(self, turn: Turn) -> None:
-        lane = turn.synchronous, turn.link
-        self._last[lane] = max(self._round[turn.synchronous], self._last.get(lane, 0)) + 1
-        self._limits[turn.group] = turn.limit
-        self._waiting[turn.id] = _Place(self._last[lane], next(self._arrivals), turn)
+    def add(self, operation: Operation) -> None:
+        lane = operation.plan.synchronous, operation.call.link
+        self._last[lane] = max(self._round[lane[0]], self._last.get(lane, 0)) + 1
+        self._limits[operation.group] = operation.plan.concurrency
+        self._waiting[operation.id] = _Place(self._last[lane], next(self._arrivals), operation)
 
-    def runs(self, turn: Turn) -> None:
+    def runs(self, operation: Operation) -> None:
         """Count an operation that runs already, whatever the limits."""
-        self._limits[turn.group] = turn.limit
-        self._running[turn.id] = turn
+        self._limits[operation.group] = operation.plan.concurrency
+        self._running[operation.id] = operation
 
     def next(self) -> str | None:
         """Take the next operation that may run, and count it as running."""
-        running = Counter(turn.synchronous for turn in self._running.values())
+        running = Counter(it.plan.synchronous for it in self._running.values())
         kinds = [kind for kind in (True, False) if running[kind] < self._limit]
         heads = self._heads(kinds)
         for kind in kinds:
@@ -81,16 +65,16 @@ class FairQueue:
                 if its_kind is kind and rival.arrival >= head.arrival and self._has_room(group):
                     fits.append(head)
             if fits:
-                its_round, _, turn = min(fits)
-                self._running[turn.id] = turn
-                self._leave(turn)
-                self._round[kind] = max(self._round[kind], its_round)
-                return turn.id
+                place = min(fits)
+                self._running[place.operation.id] = place.operation
+                self._leave(place)
+                self._round[kind] = max(self._round[kind], place.round)
+                return place.operation.id
         return None
 
     def done(self, operation_id: str) -> None:
         if (place := self._waiting.get(operation_id)) is not None:
-            self._leave(place.turn)
+            self._leave(place)
         else:
             self._running.pop(operation_id, None)
 
@@ -98,7 +82,7 @@ class FairQueue:
         """The first waiting operation of each group."""
         heads: dict[tuple[bool, str], _Place] = {}
         for place in self._waiting.values() if kinds else ():
-            key = place.turn.synchronous, place.turn.group
+            key = place.operation.plan.synchronous, place.operation.group
             if key[0] in kinds and (key not in heads or place < heads[key]):
                 heads[key] = place
         return heads
@@ -107,9 +91,7 @@ class FairQueue:
         limit = self._limits[group]
         return limit is None or sum(it.group == group for it in self._running.values()) < limit
 
-    def _leave(self, turn: Turn) -> None:
-        del self._waiting[turn.id]
-        lane = turn.synchronous, turn.link
-        others = (it.turn for it in self._waiting.values())
-        if not any((other.synchronous, other.link) == lane for other in others):
-            del self._last[lane]
+    def _leave(self, place: _Place) -> None:
+        del self._waiting[place.operation.id]
+        if not any(other.lane == place.lane for other in self._waiting.values()):
+            del self._last[place.lane]

@@ -113,7 +113,20 @@ class Gate:
             ask = await self.broker.ended(ask_id)
         except UnknownAsk:
             return Verdict(allowed=False, reason=UNKNOWN)
-        return self._read(ask)
+        match ask.status:
+            case Status.ANSWERED if ask.outcome and ask.outcome.answers:
+                (answer,) = ask.outcome.answers
+                if answer.values and answer.values[0] in _ALLOWING:
+                    # No hub was there to hear it: what it was meant for may be long over.
+                    late = self.clock.time() - ask.outcome.at > APPROVAL_FETCH_SECONDS
+                    return Verdict(allowed=False, reason=TOO_OLD) if late else Verdict(allowed=True)
+                return _refused(DENIED, answer.custom_text)
+            case Status.TIMED_OUT:
+                return Verdict(allowed=False, reason=TIMED_OUT)
+            case Status.CANCELLED:
+                return _refused(CANCELLED, ask.outcome.reason if ask.outcome else None)
+            case _:
+                return Verdict(allowed=False, reason=WITHDRAWN)
 
     async def withdraw(self, ask_id: str) -> None:
         """Withdraw an approval that is still open. :raises StoreError:"""
@@ -154,22 +167,6 @@ class Gate:
             questions=(question,),
             timeout=self.timeout,
         )
-
-    def _read(self, ask: Ask) -> Verdict:
-        match ask.status:
-            case Status.ANSWERED if ask.outcome and ask.outcome.answers:
-                (answer,) = ask.outcome.answers
-                if answer.values and answer.values[0] in _ALLOWING:
-                    # No hub was there to hear it: what it was meant for may be long over.
-                    late = self.clock.time() - ask.outcome.at > APPROVAL_FETCH_SECONDS
-                    return Verdict(allowed=False, reason=TOO_OLD) if late else Verdict(allowed=True)
-                return _refused(DENIED, answer.custom_text)
-            case Status.TIMED_OUT:
-                return Verdict(allowed=False, reason=TIMED_OUT)
-            case Status.CANCELLED:
-                return _refused(CANCELLED, ask.outcome.reason if ask.outcome else None)
-            case _:
-                return Verdict(allowed=False, reason=WITHDRAWN)
 
 
 def _as_run(plan: Plan) -> str:

@@ -85,7 +85,7 @@ class Operations:
     async def ended(self, operation_id: str) -> Operation:
         """Wait until it has ended, however long that takes. :raises UnknownOperation:"""
         await self._execution.loaded.wait()
-        if (entry := self._execution.get(operation_id)) is not None:
+        if (entry := self._execution.entries.get(operation_id)) is not None:
             await entry.over.wait()
         found = await self._store.get(operation_id)
         if found is None:
@@ -112,7 +112,7 @@ class Operations:
         already. :raises UnknownOperation:"""
         found = await self.find(operation_id, project=project)
         await self._execution.loaded.wait()
-        entry = self._execution.get(found.id)
+        entry = self._execution.entries.get(found.id)
         if entry is None:
             return await self.ended(found.id), False
         cancelled = await self._execution.by_itself(lambda: self._cancel(entry, reason))
@@ -125,14 +125,14 @@ class Operations:
 
     def on_the_way(self, operation_id: str) -> bool:
         """Whether it is active. Until those of an earlier hub are loaded, any may be."""
-        return not self._execution.loaded.is_set() or operation_id in self._execution
+        return not self._execution.loaded.is_set() or operation_id in self._execution.entries
 
     async def run(self) -> None:
         """Go on with what an earlier hub has begun, and with what cannot be known at once, until
         cancelled."""
         unended = await self._execution.until_stored(self._store.unended, "what is on the way")
         for operation in unended:
-            if operation.id in self._execution:
+            if operation.id in self._execution.entries:
                 continue  # this was begun before, and failed in the middle
             entry = self._execution.put(operation)
             match operation.stage:

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from chatbridge.commands.runner.records import END, RUNNING
 from chatbridge.core.errors import StoreError
-from chatbridge.core.operation import OperationStore
+from chatbridge.core.operation import OperationStore, Result
 from chatbridge.core.ports import Clock
 
 HEAD, TAIL = 4_000, 12_000
@@ -28,15 +28,6 @@ LARGEST_CHARACTER = 4
 _ID = re.compile(r"[0-9a-z]+(?:-[0-9a-z]+)*")
 _BESIDE = ("", RUNNING, END, f"{END}.new")
 _OURS = re.compile(rf"({_ID.pattern})\.txt({'|'.join(map(re.escape, _BESIDE))})")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
-    """Both ends of an output; all of it is in `head` if `tail` is empty."""
-
-    head: str = ""
-    tail: str = ""
-    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +55,7 @@ class Outputs:
         """Whether its output exists. It is made before the process."""
         return await asyncio.to_thread(os.path.lexists, self.path(operation_id))
 
-    async def printed(self, operation_id: str) -> Printed:
+    async def printed(self, operation_id: str) -> Result:
         """Both ends, without reading what is between them."""
         return await asyncio.to_thread(_printed, self.path(operation_id))
 
@@ -94,16 +85,16 @@ def _open(path: Path) -> BinaryIO:
     return open(os.open(path, flags), "rb")
 
 
-def _printed(path: Path) -> Printed:
+def _printed(path: Path) -> Result:
     """Empty if the output is missing or unreadable: the end must be stored all the same."""
     try:
         with _open(path) as file:
             return _both_ends(file)
     except OSError:
-        return Printed()
+        return Result()
 
 
-def _both_ends(file: BinaryIO) -> Printed:
+def _both_ends(file: BinaryIO) -> Result:
     size = os.fstat(file.fileno()).st_size
     if size > (HEAD + TAIL) * LARGEST_CHARACTER:
         beginning = file.read(HEAD * LARGEST_CHARACTER)
@@ -113,11 +104,11 @@ def _both_ends(file: BinaryIO) -> Printed:
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(beginning)
         cut = next((i for i, byte in enumerate(end[:LARGEST_CHARACTER]) if byte & 0xC0 != 0x80), 0)
         tail = end[cut:].decode("utf-8", "replace")
-        return Printed(head=head[:HEAD], tail=tail[-TAIL:], size=size)
+        return Result(head=head[:HEAD], tail=tail[-TAIL:], size=size)
     text = file.read().decode("utf-8", "replace")
     if len(text) > HEAD + TAIL:
-        return Printed(head=text[:HEAD], tail=text[-TAIL:], size=size)
-    return Printed(head=text, size=size)
+        return Result(head=text[:HEAD], tail=text[-TAIL:], size=size)
+    return Result(head=text, size=size)
 
 
 def _kept(folder: Path) -> list[Kept]:

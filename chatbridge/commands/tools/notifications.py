@@ -237,16 +237,12 @@ def _end(operation: Operation, took: float) -> OperationEnd:
     )
 
 
+_HOW = {Stage.SUCCEEDED: "", Stage.TIMED_OUT: "timed out", Stage.INTERRUPTED: "interrupted"}
+
+
 def _how(operation: Operation) -> str:
+    if operation.stage in _HOW:
+        return _HOW[operation.stage]
     result = operation.result
-    match operation.stage:
-        case Stage.SUCCEEDED:
-            return ""
-        case Stage.TIMED_OUT:
-            return "timed out"
-        case Stage.INTERRUPTED:
-            return "interrupted"
-        case _ if result.exit_code is None and result.signal is None:
-            return "not started"
-        case _:
-            return presentation.exited(result)
+    started = result.exit_code is not None or result.signal is not None
+    return presentation.exited(result) if started else "not started"

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from mcp_types import CallToolResult, Tool
 
-from chatbridge.commands.definitions.problems import Problem
 from chatbridge.commands.operations.operations import SHORTEST_PREFIX
 from chatbridge.commands.tools import presentation
 from chatbridge.commands.tools.tool import Means, started_here
 from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import Project
-from chatbridge.core.operation import Operation, Result, Stage
+from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
 from chatbridge.tools.definition import described, number_field, object_schema, refused, text_field
@@ -51,12 +50,11 @@ class _OperationTool:
     required: ClassVar[tuple[str, ...]] = ()
     read_only = True
 
-    def __init__(self, means: Means, has_commands: Callable[[], bool]) -> None:
+    def __init__(self, means: Means) -> None:
         self._means = means
-        self._has_commands = has_commands
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
-        if not peer.local or not self._has_commands():
+        if not peer.local or not self._means.library.commands:
             return None
         schema = object_schema(*self.required, **self.properties)
         return described(
@@ -82,35 +80,20 @@ always. Give an operationId for its status, exit code and output; leave it out f
 way and the newest that have ended in this project. Use this whenever you want to know how a \
 command is doing, between other work, and not `await`."""
 
-    def __init__(
-        self,
-        means: Means,
-        problems: Callable[[], Sequence[Problem]],
-        has_commands: Callable[[], bool],
-    ) -> None:
-        """`problems`: those of the definition files."""
-        super().__init__(means, has_commands)
-        self._problems = problems
-
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         started_here(call)
         operations, now = self._means.operations, call.clock.time()
         if named := _one_named(arguments):
-            one = await self._so_far(await self._find(named, call))
+            one = await self._find(named, call)
+            if one.stage is Stage.RUNNING:
+                one = replace(one, result=await self._means.outputs.printed(one.id))
             record = presentation.record(one, now, file=self._means.file(one), whole=True)
             return json_result({"operations": [record]})
         listed = await operations.listed(project=call.project.key, limit=MOST_LISTED)
         found: dict[str, Any] = {"operations": [presentation.record(it, now) for it in listed]}
-        if problems := self._problems():
+        if problems := self._means.library.problems:
             found["problems"] = [problem.as_json() for problem in problems[:MOST_LISTED]]
         return json_result(found)
-
-    async def _so_far(self, operation: Operation) -> Operation:
-        if operation.stage is not Stage.RUNNING:
-            return operation
-        found = await self._means.outputs.printed(operation.id)
-        result = Result(head=found.head, tail=found.tail, size=found.size)
-        return replace(operation, result=result)
 
 
 class Await(_OperationTool):
@@ -133,8 +116,8 @@ time is up you are told what still runs, and it goes on."""
         ),
     }
 
-    def __init__(self, means: Means, has_commands: Callable[[], bool]) -> None:
-        super().__init__(means, has_commands)
+    def __init__(self, means: Means) -> None:
+        super().__init__(means)
         self._waiting: Counter[str] = Counter()
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
@@ -251,9 +234,6 @@ def _all_named(arguments: dict[str, Any]) -> list[str]:
 def _checked(given: object, path: str) -> str:
     if isinstance(given, str) and len(given.strip()) >= SHORTEST_PREFIX:
         return given.strip()
-    raise refused(
-        f"Validation error: {path} is not valid",
-        path,
-        given,
-        f"the operationId that a call returned, or at least its first {SHORTEST_PREFIX} characters",
-    )
+    least = f"at least its first {SHORTEST_PREFIX} characters"
+    accepted = f"the operationId that a call returned, or {least}"
+    raise refused(f"Validation error: {path} is not valid", path, given, accepted)

@@ -35,10 +35,6 @@ def command_line(operation: Operation) -> str:
     return shortened(for_people(shlex.join(operation.plan.argv)), LONGEST_COMMAND)
 
 
-def seconds(operation: Operation, now: float) -> float:
-    return round(operation.took(now), 1)
-
-
 def sentence(operation: Operation) -> str:
     """How it ended: `git status failed: exit 128 after 0.2 s`."""
     said, result = f"{operation.title} {_ENDS[operation.stage]}", operation.result
@@ -87,7 +83,7 @@ def record(
         **_brief(operation),
         "command": command_line(operation),
         "folder": operation.plan.folder,
-        "seconds": seconds(operation, now),
+        "seconds": round(operation.took(now), 1),
         "exitCode": operation.result.exit_code,
         "signal": operation.result.signal,
         "reason": operation.result.reason,
@@ -104,7 +100,7 @@ def message(operation: Operation) -> Json:
     found: Json = {
         **_brief(operation),
         "exitCode": operation.result.exit_code,
-        "seconds": seconds(operation, operation.ended_at or 0.0),
+        "seconds": round(operation.took(operation.ended_at or 0.0), 1),
         "lastLines": _last(operation),
         "message": f"{sentence(operation)}. Call status with this operationId for its output.",
     }
@@ -125,7 +121,7 @@ def started(
         "command": command_line(operation),
         "meanwhile": list(hints),
         "running": [
-            {"operationId": each.id, "tool": each.tool, "seconds": seconds(each, now)}
+            {"operationId": each.id, "tool": each.tool, "seconds": round(each.took(now), 1)}
             for each in others
             if not each.ended and each.id != operation.id
         ],

@@ -31,6 +31,7 @@ from chatbridge.commands.definitions.definition import (
     Option,
     Value,
 )
+from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs
@@ -55,6 +56,7 @@ ENDED = "It has ended. Call status with this operationId for its output."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
+    library: Library
     operations: Operations
     gate: Gate
     pushes: Pushes

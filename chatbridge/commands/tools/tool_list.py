@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from mcp.server.subscriptions import InMemorySubscriptionBus, ServerEvent, ToolsListChanged
 
 from chatbridge import __version__
-from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.tools.operation_tools import Await, Cancel, Status
 from chatbridge.commands.tools.tool import CommandTool, Means
 from chatbridge.core.errors import StoreError
@@ -45,29 +44,15 @@ class Changes(InMemorySubscriptionBus):
 
 class ToolList:
     def __init__(
-        self,
-        own: Sequence[ToolHandler],
-        library: Library,
-        means: Means,
-        *,
-        store: Store,
-        clock: Clock,
+        self, own: Sequence[ToolHandler], means: Means, *, store: Store, clock: Clock
     ) -> None:
-        """`library` has been loaded."""
+        """The library of `means` has been loaded."""
         self.changes = Changes()
-        self._own, self._library, self._means = tuple(own), library, means
+        self._own, self._means, self._library = tuple(own), means, means.library
         self._store, self._clock = store, clock
-
-        def has_commands() -> bool:
-            return bool(library.commands)
-
-        self._beside: tuple[ToolHandler, ...] = (
-            Status(means, lambda: library.problems, has_commands),
-            Await(means, has_commands),
-            Cancel(means, has_commands),
-        )
+        self._beside: tuple[ToolHandler, ...] = (Status(means), Await(means), Cancel(means))
         self._tools = self._listed()
-        means.pushes.problems(library.problems)
+        means.pushes.problems(means.library.problems)
 
     def tools(self) -> Sequence[ToolHandler]:
         """In an order that stays the same."""

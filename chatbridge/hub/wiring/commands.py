@@ -106,6 +106,7 @@ async def open_commands(
         )
         stack.push_async_callback(operations.close)
         means = Means(
+            library=library,
             operations=operations,
             gate=gate,
             pushes=pushes,
@@ -113,7 +114,7 @@ async def open_commands(
             programs=programs,
             max_block=settings.max_block,
         )
-        offer = ToolList(own, library, means, store=store, clock=clock)
+        offer = ToolList(own, means, store=store, clock=clock)
         await offer.compare()
         sweeping = Sweeping(
             store.operations,
