@@ -41,10 +41,14 @@ async def test_a_message_is_sent_without_a_search_for_modules(
     watching = Watching()
     with BotApi.running() as telegram:
         chat = telegram.private(telegram.person("Ada"))
-        async with Api(telegram.token, base=telegram.address, hint="config.toml") as api:
+        api = Api(telegram.token, base=telegram.address, hint="config.toml")
+        await api.open()
+        try:
             await api.send(chat.id, "What the first message imports is there after it.")
             monkeypatch.setattr(sys, "meta_path", [watching, *sys.meta_path])
             await api.send(chat.id, "Hello")
+        finally:
+            await api.close()
     assert watching.searched == []
 
 
@@ -151,10 +155,14 @@ async def test_a_page_that_is_no_answer_of_telegrams_is_no_ok_whatever_it_says(
 async def test_a_topic_whose_answer_cannot_be_read_is_made_once(tmp_path: Path) -> None:
     with BotApi.running(topics_enabled=True) as telegram:
         chat = telegram.group("team", telegram.person("Ada"), forum=True)
-        async with Api(telegram.token, base=telegram.address, hint="config.toml") as api:
+        api = Api(telegram.token, base=telegram.address, hint="config.toml")
+        await api.open()
+        try:
             telegram.rewrite("createForumTopic", lambda body: body.replace(b'"name"', b'"title"'))
             made = await api.new_topic(chat.id, "shop-api")
             assert chat.topics == {made: "shop-api"}
+        finally:
+            await api.close()
 
 
 async def test_a_topic_without_a_number_is_made_once_and_its_cards_go_to_the_main_chat(

@@ -184,6 +184,7 @@ async def look(token: str, base: str) -> tuple[str, str]:
 async def _remove_webhook(token: str, base: str) -> None:
     async with Api(token, base=base, hint="the token") as api:
         try:
+            await api.open()
             await api.delete_webhook()
         except RetryLater as error:
             raise ChatbridgeError(f"{error}. Run this again: chatbridge setup") from None

@@ -12,10 +12,10 @@ from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent
 from chatbridge.channels.matrix.inbound.replies import Replies
 from chatbridge.channels.matrix.render import notices
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater, StoreError, TokenRejected
 from chatbridge.core.model import ChannelState
 from chatbridge.core.policy import DAY
-from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
 

@@ -1,53 +1,68 @@
-"""The Bot API as this channel uses it: the only module that talks to Telegram. No error keeps its
-cause: the address of a request has the bot's token in it."""
+"""The Bot API as this channel uses it: the only module that talks to Telegram.
+
+Owns connections and their time limits, and turns python-telegram-bot's errors into ours. None of
+them keeps its cause: the library's errors carry addresses, and a bot's address has its token.
+"""
 
 from __future__ import annotations
 
-import json
 import logging
-import sys
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
-from typing import Any, Self
+from datetime import timedelta
+from typing import NamedTuple, Self
 
-import httpx
-from telegram import ForceReply, Update
+# Otherwise every pause that Telegram asks for is a warning about the library's next version.
+os.environ.setdefault("PTB_TIMEDELTA", "true")
+
+from telegram import (
+    Bot,
+    BotCommand,
+    ForceReply,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    LinkPreviewOptions,
+    Message,
+    ReplyParameters,
+    Update,
+)
+from telegram.constants import ChatAction, ChatMemberStatus, ChatType, ParseMode
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    RetryAfter,
+    TelegramError,
+    TimedOut,
+)
 
 from chatbridge.channels.chat.document import Rows
-from chatbridge.channels.telegram.client.errors import Rejected
+from chatbridge.channels.telegram.client.errors import Migrated, Polled, Rejected
 from chatbridge.channels.telegram.client.response_checks import (
     NO_NUMBER,
-    SAID_OK,
-    Json,
-    date_in,
-    no_answer,
-    refusal,
-    result_in,
-    update_from,
+    UNREADABLE,
+    Asking,
+    Polling,
+    SaidOk,
+    connections,
+    readable,
+    untrusted,
 )
 from chatbridge.channels.telegram.render.html import plain_text
+from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 
 log = logging.getLogger(__name__)
 
 UPDATES = ["message", "callback_query"]
-CONNECTIONS = 9
-"""One of them waits for updates."""
-KEPT_OPEN_SECONDS = 30.0
-"""How long an idle connection is kept: opening one takes longer than sending a message."""
+CONNECTIONS = 8
 ANSWERED_WITHIN = 10.0
-CONNECTED_WITHIN = 5.0
-FILE_SENT_WITHIN = 20.0
-NO_PREVIEW = {"is_disabled": True}
-
-# One for all: reading the authorities takes as long as a link's whole start.
-_certificates = cache(httpx.create_ssl_context)
-
-if find_spec("sniffio") is None:
-    # httpcore tries to import it several times in each request, and where it is missing, Python
-    # searches every folder each time. So Python is told that it is.
-    sys.modules["sniffio"] = None  # type: ignore[assignment]
+NOT_ALLOWED = ("not enough rights", "no rights to send", "chat_write_forbidden")
+"""What Telegram says with status 400, though it is the chat that refuses and not the message."""
+NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,30 +74,44 @@ class Me:
     """Whether it is sent everything that is said in its groups (privacy mode is off)."""
 
 
+class Standing(NamedTuple):
+    """How the bot stands in a chat."""
+
+    kind: str
+    """`private`, `group`, `supergroup` or `channel`."""
+    may_write: bool
+    may_edit: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
     """A message of ours, and when Telegram says that it was written."""
 
     id: int
-    """`NO_NUMBER`, if Telegram's answer cannot be read."""
+    """`wire.NO_NUMBER`, if Telegram's answer cannot be read."""
     at: float | None
 
 
 class Api:
-    """Methods raise `RetryLater` and `TokenRejected`; those with a chat also `ChatRefused`,
-    `Migrated` and `Rejected`."""
-
     def __init__(
         self, token: str, *, base: str, hint: str, patience: float = ANSWERED_WITHIN
     ) -> None:
         """`hint` says where the token is set; `patience` is how long an answer may take."""
         self.bot_id = token.partition(":")[0]
-        self._address = f"{base}/bot{token}"
         self._hint = hint
         self._patience = patience
-        self._warned: set[str] = set()
-        limits = httpx.Limits(max_connections=CONNECTIONS, keepalive_expiry=KEPT_OPEN_SECONDS)
-        self._client = httpx.AsyncClient(limits=limits, verify=_certificates())
+        self._said_plain = False
+        self._said_unknown = False
+        self._bot = Bot(
+            token,
+            base_url=f"{base}/bot",
+            request=Asking(
+                read_timeout=patience,
+                pool_timeout=patience,
+                httpx_kwargs=connections(CONNECTIONS),
+            ),
+            get_updates_request=Polling(httpx_kwargs=connections(1)),
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -91,20 +120,28 @@ class Api:
         await self.close()
 
     async def open(self) -> Me:
-        me = await self._call("getMe")
+        """:raises TokenRejected: :raises RetryLater:"""
+        with self._translated():
+            await self._bot.initialize()
+            me = self._bot.bot
         return Me(
-            username=str(me.get("username") or ""),
-            topics=bool(me.get("has_topics_enabled")),
-            reads_all=bool(me.get("can_read_all_group_messages")),
+            username=me.username or "",
+            topics=bool(me.has_topics_enabled),
+            reads_all=bool(me.can_read_all_group_messages),
         )
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._bot.shutdown()
 
     async def updates(self, *, offset: int | None, wait: int) -> tuple[Update, ...]:
-        """:raises Polled: another program reads them."""
-        found = await self._call("getUpdates", offset=offset, timeout=wait, allowed_updates=UPDATES)
-        return tuple(map(update_from, found))
+        """:raises Polled: and what every call raises."""
+        with self._translated():
+            return await self._bot.get_updates(
+                offset=offset,
+                timeout=timedelta(seconds=wait),
+                allowed_updates=UPDATES,
+                read_timeout=self._patience,
+            )
 
     async def send(
         self,
@@ -117,30 +154,48 @@ class Api:
         reply_to: int | None = None,
         prompt: ForceReply | None = None,
     ) -> Sent:
-        return self._sent(
-            await self._show(
-                "sendMessage",
-                chat,
-                html,
-                reply_markup=prompt.to_dict() if prompt else _keyboard(rows),
-                disable_notification=silent,
-                message_thread_id=thread,
-                reply_parameters=_reply(reply_to),
-            )
-        )
+        async def send(text: str, mode: str | None) -> Sent:
+            with self._translated(chat):
+                message = await self._bot.send_message(
+                    chat,
+                    text,
+                    parse_mode=mode,
+                    reply_markup=prompt or _keyboard(rows),
+                    disable_notification=silent,
+                    message_thread_id=thread,
+                    reply_parameters=_reply(reply_to),
+                    link_preview_options=NO_PREVIEW,
+                )
+                return self._sent(message)
+
+        try:
+            return await send(html, ParseMode.HTML)
+        except Rejected as error:
+            return await send(self._unmarked(html, error), None)
 
     async def edit(self, chat: int, message: int, html: str, rows: Rows) -> float | None:
         """When it was edited; None if there was nothing new in it."""
-        markup = _keyboard(rows)
+
+        async def edit(text: str, mode: str | None) -> float | None:
+            with self._translated(chat):
+                edited = await self._bot.edit_message_text(
+                    text,
+                    chat_id=chat,
+                    message_id=message,
+                    parse_mode=mode,
+                    reply_markup=_keyboard(rows),
+                    link_preview_options=NO_PREVIEW,
+                )
+            if isinstance(edited, bool) or edited.edit_date is None:
+                return None
+            return edited.edit_date.timestamp()
+
         try:
-            found = await self._show(
-                "editMessageText", chat, html, message_id=message, reply_markup=markup
-            )
+            return await edit(html, ParseMode.HTML)
         except Rejected as error:
             if error.nothing_new:
                 return None
-            raise
-        return date_in(found, "edit_date")
+            return await edit(self._unmarked(html, error), None)
 
     async def send_file(
         self,
@@ -151,142 +206,169 @@ class Api:
         thread: int | None = None,
         reply_to: int | None = None,
     ) -> Sent:
-        return self._sent(
-            await self._call(
-                "sendDocument",
+        with self._translated(chat):
+            message = await self._bot.send_document(
                 chat,
-                file=(name, content),
+                content,
+                filename=name,
                 disable_notification=True,
                 message_thread_id=thread,
                 reply_parameters=_reply(reply_to),
             )
-        )
+            return self._sent(message)
 
     async def delete(self, chat: int, message: int) -> None:
-        await self._call("deleteMessage", chat, message_id=message)
+        with self._translated(chat):
+            await self._bot.delete_message(chat, message)
 
     async def take_buttons(self, chat: int, message: int) -> None:
-        await self._call("editMessageReplyMarkup", chat, message_id=message)
+        with self._translated(chat):
+            await self._bot.edit_message_reply_markup(chat_id=chat, message_id=message)
 
     async def react(self, chat: int, message: int, emoji: str) -> None:
-        reaction = [{"type": "emoji", "emoji": emoji}]
-        await self._call("setMessageReaction", chat, message_id=message, reaction=reaction)
+        with self._translated(chat):
+            await self._bot.set_message_reaction(chat, message, emoji)
 
     async def answer(self, query: str, text: str) -> None:
-        await self._call("answerCallbackQuery", callback_query_id=query, text=text or None)
+        with self._translated():
+            await self._bot.answer_callback_query(query, text or None)
 
     async def new_topic(self, chat: int, name: str) -> int:
-        """`NO_NUMBER`, if Telegram's answer cannot be read."""
-        found = await self._call("createForumTopic", chat, name=name)
-        return self._number(found, "message_thread_id")
+        """`wire.NO_NUMBER`, if Telegram's answer cannot be read."""
+        with self._translated(chat):
+            topic = await self._bot.create_forum_topic(chat, name)
+        self._look_at(topic.message_thread_id)
+        return topic.message_thread_id
 
     async def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
-        menu = [{"command": name, "description": about} for name, about in commands]
-        await self._call("setMyCommands", commands=menu)
+        with self._translated():
+            await self._bot.set_my_commands([BotCommand(*each) for each in commands])
 
     # ── how things stand, for set-up and doctor ───────────────────────────────────────────────────
 
     async def webhook(self) -> str:
         """Where this bot's messages go instead of to a poller; empty if there is no such place."""
-        return str((await self._call("getWebhookInfo")).get("url") or "")
+        with self._translated():
+            return (await self._bot.get_webhook_info()).url
 
     async def delete_webhook(self) -> None:
-        await self._call("deleteWebhook")
+        with self._translated():
+            await self._bot.delete_webhook()
 
-    async def standing(self, chat: int) -> tuple[str, bool, bool]:
-        """The kind of chat, and whether the bot may write there and edit. In private it "types"."""
-        found = await self._call("getChat", chat)
-        kind = str(found.get("type"))
-        if kind == "private":
-            # Who has blocked the bot is still shown to it: only an attempt tells.
-            await self._call("sendChatAction", chat, action="typing")
-            return kind, True, True
-        member = await self._call("getChatMember", chat, user_id=int(self.bot_id))
-        if kind == "channel":
-            write, edit = (bool(member.get(f"can_{what}_messages")) for what in ("post", "edit"))
-            return kind, write, edit
-        rights = found.get("permissions")
-        everybody = not isinstance(rights, dict) or bool(rights.get("can_send_messages"))
+    async def standing(self, chat: int) -> Standing:
+        """Without a message there; in private it is seen as "typing".
+
+        :raises ChatRefused: the bot is not let in. :raises Migrated: and what every call raises.
+        """
+        with self._translated(chat):
+            found = await self._bot.get_chat(chat)
+            if found.type == ChatType.PRIVATE:
+                # Who has blocked the bot is still shown to it: only an attempt tells.
+                await self._bot.send_chat_action(chat, ChatAction.TYPING)
+                return Standing(kind=found.type, may_write=True, may_edit=True)
+            member = await self._bot.get_chat_member(chat, int(self.bot_id))
+        if found.type == ChatType.CHANNEL:
+            write, edit = (
+                bool(getattr(member, right, False))
+                for right in ("can_post_messages", "can_edit_messages")
+            )
+            return Standing(kind=found.type, may_write=write, may_edit=edit)
+        everybody = found.permissions is None or bool(found.permissions.can_send_messages)
         may_write = {
-            "administrator": True,
-            "member": everybody,
-            "restricted": everybody and bool(member.get("can_send_messages")),
-        }.get(str(member.get("status")), False)
-        return kind, may_write, True
+            ChatMemberStatus.ADMINISTRATOR: True,
+            ChatMemberStatus.MEMBER: everybody,
+            ChatMemberStatus.RESTRICTED: everybody
+            and bool(getattr(member, "can_send_messages", False)),
+        }.get(ChatMemberStatus(member.status), False)
+        return Standing(kind=found.type, may_write=may_write, may_edit=True)
 
-    # ── one request ───────────────────────────────────────────────────────────────────────────────
+    def _sent(self, message: Message) -> Sent:
+        self._look_at(message.message_id)
+        return Sent(id=message.message_id, at=message.date.timestamp() or None)
 
-    async def _show(self, method: str, chat: int, html: str, **parameters: Any) -> Any:
+    def _look_at(self, number: int) -> None:
+        if number == NO_NUMBER:
+            level = logging.DEBUG if self._said_unknown else logging.WARNING
+            log.log(level, "telegram said ok, but %s: it is not sent again", UNREADABLE)
+            self._said_unknown = True
+
+    def _unmarked(self, html: str, error: Rejected) -> str:
         """A server that does not know a tag of ours (an older one of one's own) gets bare text."""
-        parameters["link_preview_options"] = NO_PREVIEW
+        if not error.unreadable:
+            raise error
+        level = logging.DEBUG if self._said_plain else logging.WARNING
+        log.log(level, "telegram cannot read our formatting, sending plain text: %s", error)
+        self._said_plain = True
+        return plain_text(html)
+
+    @contextmanager
+    def _translated(self, chat: int | None = None) -> Iterator[None]:
         try:
-            return await self._call(method, chat, text=html, parse_mode="HTML", **parameters)
-        except Rejected as error:
-            if not error.unreadable:
-                raise
-            self._warn_once("telegram cannot read our formatting, sending plain text: %s", error)
-        return await self._call(method, chat, text=plain_text(html), **parameters)
-
-    async def _call(
-        self,
-        method: str,
-        chat: int | None = None,
-        *,
-        file: tuple[str, bytes] | None = None,
-        **parameters: Any,
-    ) -> Any:
-        """The result: a dict, of `getUpdates` a list."""
-        fields = {
-            name: value if isinstance(value, str) else json.dumps(value)
-            for name, value in {"chat_id": chat, **parameters}.items()
-            if value is not None
-        }
-        patience = httpx.Timeout(
-            CONNECTED_WITHIN,
-            read=self._patience + parameters.get("timeout", 0),
-            write=FILE_SENT_WITHIN if file else CONNECTED_WITHIN,
-            pool=self._patience,
-        )
-        files = {"document": file} if file else None
-        address = f"{self._address}/{method}"
-        try:
-            answer = await self._client.post(address, data=fields, files=files, timeout=patience)
-        except Exception as error:  # noqa: BLE001 - whatever keeps a request from being answered
-            raise no_answer(error) from None
-        if not answer.is_success:
-            raise refusal(answer.status_code, answer.content, chat=chat, hint=self._hint)
-        return result_in(answer.content, method)
-
-    def _sent(self, found: Json) -> Sent:
-        return Sent(id=self._number(found, "message_id"), at=date_in(found, "date"))
-
-    def _number(self, found: Json, name: str) -> int:
-        number = found.get(name)
-        if type(number) is int:
-            return number
-        self._warn_once(f"{SAID_OK}: it is not sent again")
-        return NO_NUMBER
-
-    def _warn_once(self, message: str, *about: object) -> None:
-        level = logging.DEBUG if message in self._warned else logging.WARNING
-        self._warned.add(message)
-        log.log(level, message, *about)
+            with readable():
+                yield
+        except RetryAfter as error:
+            pause = error.retry_after
+            seconds = pause.total_seconds() if isinstance(pause, timedelta) else float(pause)
+            raise RetryLater("telegram asks for a pause (429)", after=seconds) from None
+        except ChatMigrated as error:
+            raise Migrated(error.new_chat_id) from None
+        except InvalidToken as error:
+            what, where = "telegram rejected the bot token (401)", self._hint
+            if "not found" in str(error.__cause__ or error).lower():
+                what = "telegram does not know the bot token (404)"
+                where += " and telegram.api_base"
+            raise TokenRejected(f"{what}. Check {where}, then run: chatbridge stop") from None
+        except Forbidden as error:
+            raise ChatRefused(
+                f"telegram: the bot may not write to the chat {chat} (403: {error.message}). Open "
+                "the chat in Telegram and press Start or Unblock, or add the bot to the group again"
+            ) from None
+        except Conflict as error:
+            raise Polled(error.message) from None
+        except BadRequest as error:
+            said = error.message.lower()
+            if "chat not found" in said:
+                raise ChatRefused(
+                    f"telegram does not know the chat {chat} (400). Check telegram.chat_id; its "
+                    "owner has to press Start in the bot's chat first"
+                ) from None
+            if any(words in said for words in NOT_ALLOWED):
+                raise ChatRefused(
+                    f"telegram: the bot may not write to the chat {chat} (400: {error.message}). "
+                    "Let an administrator of the group allow it"
+                ) from None
+            raise Rejected(error.message) from None
+        except TimedOut:
+            raise RetryLater("telegram did not answer in time") from None
+        except SaidOk:
+            raise RetryLater(f"telegram said ok, but {UNREADABLE}") from None
+        except TelegramError as error:
+            raise RetryLater(
+                untrusted(error) or f"telegram cannot be reached ({_kind(error)})"
+            ) from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # A success in another form than the library expects.
+            log.debug("telegram's answer has another form: %r", type(error))
+            raise RetryLater(f"telegram said ok, but {UNREADABLE}") from None
 
 
-def _keyboard(rows: Rows) -> Json | None:
+def _kind(error: TelegramError) -> str:
+    """What went wrong, without the address: "httpx.ConnectError: …" or "Bad Gateway"."""
+    return error.message.partition(":")[0].partition("(")[0].strip()[:60]
+
+
+def _keyboard(rows: Rows) -> InlineKeyboardMarkup | None:
     if not rows:
         return None
-    buttons = [
+    return InlineKeyboardMarkup(
         [
-            {"text": k.text, "callback_data": k.data} | ({"style": k.style} if k.style else {})
-            for k in row
+            [InlineKeyboardButton(k.text, callback_data=k.data, style=k.style) for k in row]
+            for row in rows
         ]
-        for row in rows
-    ]
-    return {"inline_keyboard": buttons}
+    )
 
 
-def _reply(message: int | None) -> Json | None:
+def _reply(message: int | None) -> ReplyParameters | None:
     if message is None or message == NO_NUMBER:
         return None
-    return {"message_id": message, "allow_sending_without_reply": True}
+    return ReplyParameters(message, allow_sending_without_reply=True)
