@@ -12,18 +12,12 @@ from tests.fakes.program import ROOT
 
 PACKAGE = ROOT / "chatbridge"
 PACKAGES = sorted(file.parent for file in PACKAGE.rglob("__init__.py"))
-TO_DO = ("channels",)
-"""Packages directly below chatbridge that have no such list yet, with all that they contain."""
 ENTRY = re.compile(r"^(?: {4})?(\w+): \S.*$", re.MULTILINE)
 """The formatter removes the indentation where all lines after the first have it."""
 
 
 def docstring(file: Path) -> str:
     return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")), clean=False) or ""
-
-
-def is_to_do(package: Path) -> bool:
-    return package.relative_to(PACKAGE).parts[:1] in {(name,) for name in TO_DO}
 
 
 def contents(package: Path) -> list[str]:
@@ -34,7 +28,7 @@ def contents(package: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "package",
-    [package for package in PACKAGES if not is_to_do(package)],
+    PACKAGES,
     ids=lambda package: str(package.relative_to(ROOT)),
 )
 def test_a_package_lists_its_modules_and_nothing_else(package: Path) -> None:
@@ -42,6 +36,4 @@ def test_a_package_lists_its_modules_and_nothing_else(package: Path) -> None:
 
 
 def test_every_module_has_a_docstring() -> None:
-    files = (file for file in PACKAGE.rglob("*.py") if not is_to_do(file.parent))
-    others = (file for file in PACKAGE.rglob("*.py") if file.name != "__init__.py")
-    assert [str(file) for file in {*files, *others} if not docstring(file).strip()] == []
+    assert [str(file) for file in PACKAGE.rglob("*.py") if not docstring(file).strip()] == []

@@ -45,12 +45,15 @@ def configuration(context: DoctorContext) -> list[Finding]:
 
 
 def _about(path: Path, mode: int) -> list[Finding]:
-    which, fix = f"{shown(path)} (mode {mode:04o})", f"chmod 600 {shlex.quote(str(path))}"
+    name, bits, fix = shown(path), f"{mode:04o}", f"chmod 600 {shlex.quote(str(path))}"
     if mode & 0o022:
-        return [problem("configuration", f"others can write to {which}", fix)]
-    if mode & OTHERS and _has_secrets(path):
-        return [problem("configuration", f"others can read {which}, and a secret is in it", fix)]
-    return [remark("configuration", f"others can read {which}", fix)] if mode & OTHERS else []
+        return [problem("configuration", f"others can write to {name} (mode {bits})", fix)]
+    if not mode & OTHERS:
+        return []
+    if _has_secrets(path):
+        what = f"others can read {name} (mode {bits}), and a secret is in it"
+        return [problem("configuration", what, fix)]
+    return [remark("configuration", f"others can read {name} (mode {bits})", fix)]
 
 
 def _has_secrets(path: Path) -> bool:

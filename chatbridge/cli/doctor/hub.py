@@ -122,10 +122,10 @@ def _links(links: Sequence[Json]) -> Iterator[Finding]:
     for version, projects in sorted(by_version.items()):
         kind = "older" if _is_older(version) else "newer"
         names, count = sorted(set(projects)), len(projects)
-        where = f"({shortened(one_line(version), LONGEST_PROJECT)}) in {first_of(names)}"
-        said = f"{count} {kind} links {where}: restart these agents"
+        which, where = shortened(one_line(version), LONGEST_PROJECT), first_of(names)
+        said = f"{count} {kind} links ({which}) in {where}: restart these agents"
         if count == 1:
-            said = f"one {kind} link {where}: restart that agent"
+            said = f"one {kind} link ({which}) in {where}: restart that agent"
         yield remark("link", said, version=version, projects=names)
 
 
