@@ -121,6 +121,8 @@ class Identity:
 
 def _is_signed(content: Any, user: str, *, name: str, key: str) -> bool:
     """Whether the signature that goes by this name is there and is the key's."""
+    if not isinstance(content, dict):
+        return False
     signature = value_at(content, "signatures", user, f"ed25519:{name}")
     try:
         public = eddsa.import_public_key(decode_base64(key))
