@@ -189,7 +189,7 @@ def test_whatever_fails_the_token_is_in_nothing_that_is_written(
 
 
 def test_a_hub_at_debug_shows_what_libraries_do_and_no_token() -> None:
-    with house(cold=True, CHATBRIDGE_LOG_LEVEL="debug") as home:
+    with house(CHATBRIDGE_LOG_LEVEL="debug") as home:
         with home.agent() as agent:
             agent.initialize()
             agent.ask(1)
@@ -204,7 +204,7 @@ def test_a_hub_at_debug_shows_what_libraries_do_and_no_token() -> None:
 
 
 def test_a_hub_says_nothing_of_its_libraries_unless_it_is_told_to() -> None:
-    with house(cold=True) as home:
+    with house() as home:
         with home.agent() as agent:
             agent.initialize()
         said = (home.state / "hub.log").read_text(encoding="utf-8")
