@@ -21,7 +21,7 @@ FORGED = "forged by the repository"
 
 @pytest.fixture
 def here() -> Iterator[House]:
-    with house(cold=True) as found:
+    with house() as found:
         yield found
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-
-import pytest
 
 from chatbridge import lock_file
 from tests.acceptance.bridge import until
@@ -35,12 +33,6 @@ sys.meta_path.insert(0, Hold())
 """
 
 
-@pytest.fixture
-def home() -> Iterator[House]:
-    with house(cold=True) as here:
-        yield here
-
-
 def held_back(home: House) -> Path:
     """From now on a hub's import of its first channel waits until this pipe is opened."""
     folder = home.state.parent / "python"
@@ -52,9 +44,11 @@ def held_back(home: House) -> Path:
     return gate
 
 
-def test_a_question_is_taken_while_the_channels_are_not_imported_yet(home: House) -> None:
-    gate = held_back(home)
-    with home.agent() as agent:
+def test_a_question_is_taken_while_the_channels_are_not_imported_yet() -> None:
+    with ExitStack() as stack:
+        home = stack.enter_context(house(cold=True))
+        gate = held_back(home)
+        agent = stack.enter_context(home.agent())
         agent.initialize()
         agent.request("list", "tools/list")
         assert [tool["name"] for tool in agent.receive()["result"]["tools"]]
@@ -67,9 +61,9 @@ def test_a_question_is_taken_while_the_channels_are_not_imported_yet(home: House
         assert home.until()["id"] == asked
 
 
-def test_a_channel_that_cannot_come_up_leaves_the_tools_alone(home: House) -> None:
-    home.environment["CHATBRIDGE_WEB__HOST"] = "203.0.113.1"  # an address that nobody has
-    with home.agent() as agent:
+def test_a_channel_that_cannot_come_up_leaves_the_tools_alone() -> None:
+    nobodys = "203.0.113.1"
+    with house(CHATBRIDGE_WEB__HOST=nobodys) as home, home.agent() as agent:
         agent.initialize()
         agent.ask(1, {**COLOURS, "wait": False})
         assert agent.result()["pending"] is True

@@ -6,7 +6,8 @@ import json
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -29,10 +30,12 @@ def api() -> Iterator[BotApi]:
 
 
 @contextmanager
-def at_home(api: BotApi, phone: Phone) -> Iterator[tuple[House, Agent]]:
+def at_home(
+    api: BotApi, phone: Phone, make: Callable[..., AbstractContextManager[House]] = house
+) -> Iterator[tuple[House, Agent]]:
     """A machine with an agent on it, whose hub says all that it can say."""
     settings = telegram_settings(api, phone.person)
-    with house(cold=True, CHATBRIDGE_LOG_LEVEL="debug", **settings) as home, home.agent() as agent:
+    with make(CHATBRIDGE_LOG_LEVEL="debug", **settings) as home, home.agent() as agent:
         agent.initialize()
         yield home, agent
 
@@ -69,7 +72,7 @@ def test_the_token_is_in_nothing_that_a_hub_wrote_after_everything_that_can_go_w
     ada = api.person("Ada")
     phone = api.private(ada).phone(ada)
     api.go_down()
-    with at_home(api, phone) as (home, agent):
+    with at_home(api, phone, partial(house, cold=True)) as (home, agent):
         agent.ask("no network", question("Without network?"))
         until_shown(home, "telegram cannot be reached (httpx.ConnectError)")
         api.come_back()

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
@@ -19,11 +20,14 @@ from chatbridge.core.model import Answer, Ask, Option, Person, Status
 from tests.contract.drivers import CHANNELS, DRIVERS, Driver
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 ELSEWHERE = Person(name="Ada", channel="elsewhere")
 
 
-@pytest.fixture(params=CHANNELS)
-async def driver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
+@pytest_asyncio.fixture(loop_scope="module", params=CHANNELS)
+async def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
+    """A channel of the test's own."""
     async with DRIVERS[request.param](tmp_path, request) as driver:
         yield driver
 
@@ -182,9 +186,9 @@ async def test_a_stranger_causes_nothing_and_learns_nothing(driver: Driver) -> N
         assert await now(driver, ask) == ask
 
 
-async def test_a_channel_ends_within_a_second_of_being_told(driver: Driver) -> None:
-    await driver.desk.ask(CONFIRM)
-    driver.running.cancel()
+async def test_a_channel_ends_within_a_second_of_being_told(fresh: Driver) -> None:
+    await fresh.desk.ask(CONFIRM)
+    fresh.running.cancel()
     for _ in range(100):  # a loaded machine's hundredths of a second are longer, and count as one
-        await asyncio.wait({driver.running}, timeout=0.01)
-    assert driver.running.done()
+        await asyncio.wait({fresh.running}, timeout=0.01)
+    assert fresh.running.done()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import AskExplain, AskSession, Explain, Rephrase, ShowAll
@@ -22,13 +23,10 @@ CODE = COMMAND.subject.code if COMMAND.subject else ""
 NAMES = {"telegram": "Telegram", "matrix": "Matrix"}
 
 
-@pytest.fixture(params=CHANNELS)
-async def driver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
-    async with DRIVERS[request.param](tmp_path, request) as driver:
-        yield driver
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest.fixture(params=CHANNELS)
+@pytest_asyncio.fixture(loop_scope="module", params=CHANNELS)
 async def powerless(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
     """A channel on which no approval can be settled."""
     other = "matrix" if request.param == "telegram" else "telegram"
