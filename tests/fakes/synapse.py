@@ -31,25 +31,10 @@ FIND = Path(__file__).parents[2] / ".ci" / "synapse"
 SERVER_NAME = "localhost"
 SECRET = "the tests may register"
 SIGNING_KEY = "ed25519 a_test AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n"
-# It ends with the tests, however these end: its standard input ends with them. Synapse has the
-# same few schemas checked against the schema of schemas at every sync and most events, which is a
-# third of its work: here each is checked once.
+# It ends with the tests, however these end: its standard input ends with them.
 LAUNCH = """
 import os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
-import jsonschema
-
-def validate(instance, schema, cls=None, **options):
-    cls = cls or jsonschema.validators.validator_for(schema)
-    if id(schema) not in checked:
-        cls.check_schema(schema)
-        checked[id(schema)] = schema  # kept, so that no other has its id
-    error = jsonschema.exceptions.best_match(cls(schema, **options).iter_errors(instance))
-    if error is not None:
-        raise error
-
-checked = {}
-jsonschema.validate = validate
 from synapse.app.homeserver import main
 main()
 """
